@@ -1,0 +1,16 @@
+// swift-tools-version: 6.0
+
+import PackageDescription
+
+let package = Package(
+    name: "DiskURLCache",
+    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1), .macCatalyst(.v15)],
+    products: [
+        .library(name: "DiskURLCache", targets: ["DiskURLCache"])
+    ],
+    targets: [
+        .target(name: "DiskURLCache"),
+        .testTarget(name: "DiskURLCacheTests", dependencies: ["DiskURLCache"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
