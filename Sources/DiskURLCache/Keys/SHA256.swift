@@ -1,0 +1,103 @@
+#if canImport(CryptoKit)
+    import CryptoKit
+#endif
+
+/// SHA-256 (FIPS 180-4) of keys: the same digest on every platform.
+///
+/// CryptoKit does it where it exists; Linux and Android have none, so there it is done in plain Swift.
+enum SHA256Digest {
+    static func digest(of string: String) -> KeyDigest {
+        var string = string
+        return string.withUTF8 { digest(of: UnsafeRawBufferPointer($0)) }
+    }
+
+    static func digest(of bytes: UnsafeRawBufferPointer) -> KeyDigest {
+        #if canImport(CryptoKit)
+            return CryptoKit.SHA256.hash(data: bytes).withUnsafeBytes { raw in
+                var words = SIMD4<UInt64>()
+                for word in 0..<4 {
+                    words[word] = UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: word * 8, as: UInt64.self))
+                }
+                return KeyDigest(words: words)
+            }
+        #else
+            return plainDigest(of: bytes)
+        #endif
+    }
+
+    /// The plain Swift form; compiled everywhere, so that one test can hold both against each other.
+    static func plainDigest(of bytes: UnsafeRawBufferPointer) -> KeyDigest {
+        var state = initialState
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
+            let wholeBlocks = bytes.count / 64
+            for block in 0..<wholeBlocks {
+                compress(&state, UnsafeRawBufferPointer(rebasing: bytes[block * 64..<block * 64 + 64]), schedule)
+            }
+            // The tail: what is left, one 0x80 byte, zeros, and the length in bits.
+            withUnsafeTemporaryAllocation(byteCount: 128, alignment: 8) { tail in
+                tail.initializeMemory(as: UInt8.self, repeating: 0)
+                let rest = bytes.count - wholeBlocks * 64
+                if rest > 0 {
+                    tail.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[(wholeBlocks * 64)...]))
+                }
+                tail[rest] = 0x80
+                let tailLength = rest < 56 ? 64 : 128
+                tail.storeBytes(of: UInt64(bytes.count &* 8).bigEndian, toByteOffset: tailLength - 8, as: UInt64.self)
+                for block in 0..<tailLength / 64 {
+                    compress(&state, UnsafeRawBufferPointer(rebasing: tail[block * 64..<block * 64 + 64]), schedule)
+                }
+            }
+        }
+        var words = SIMD4<UInt64>()
+        for word in 0..<4 {
+            words[word] = UInt64(state[word * 2]) << 32 | UInt64(state[word * 2 + 1])
+        }
+        return KeyDigest(words: words)
+    }
+
+    private static let initialState = SIMD8<UInt32>(
+        0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19)
+
+    @inline(__always)
+    private static func rotated(_ value: UInt32, _ count: UInt32) -> UInt32 {
+        value &>> count | value &<< (32 &- count)
+    }
+
+    private static func compress(
+        _ state: inout SIMD8<UInt32>, _ block: UnsafeRawBufferPointer, _ schedule: UnsafeMutableBufferPointer<UInt32>
+    ) {
+        let w = schedule.baseAddress!
+        for index in 0..<16 {
+            w[index] = UInt32(bigEndian: block.loadUnaligned(fromByteOffset: index &* 4, as: UInt32.self))
+        }
+        for index in 16..<64 {
+            let s0 = rotated(w[index &- 15], 7) ^ rotated(w[index &- 15], 18) ^ w[index &- 15] &>> 3
+            let s1 = rotated(w[index &- 2], 17) ^ rotated(w[index &- 2], 19) ^ w[index &- 2] &>> 10
+            w[index] = w[index &- 16] &+ s0 &+ w[index &- 7] &+ s1
+        }
+        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+        roundConstants.withUnsafeBufferPointer { k in
+            for index in 0..<64 {
+                let s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)
+                let t1 = h &+ s1 &+ (e & f ^ ~e & g) &+ k[index] &+ w[index]
+                let s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)
+                let t2 = s0 &+ (a & b ^ a & c ^ b & c)
+                (h, g, f, e) = (g, f, e, d &+ t1)
+                (d, c, b, a) = (c, b, a, t1 &+ t2)
+            }
+        }
+        state = state &+ SIMD8(a, b, c, d, e, f, g, h)
+    }
+
+    private static let roundConstants: [UInt32] = [
+        0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
+        0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,
+        0xe49b_69c1, 0xefbe_4786, 0x0fc1_9dc6, 0x240c_a1cc, 0x2de9_2c6f, 0x4a74_84aa, 0x5cb0_a9dc, 0x76f9_88da,
+        0x983e_5152, 0xa831_c66d, 0xb003_27c8, 0xbf59_7fc7, 0xc6e0_0bf3, 0xd5a7_9147, 0x06ca_6351, 0x1429_2967,
+        0x27b7_0a85, 0x2e1b_2138, 0x4d2c_6dfc, 0x5338_0d13, 0x650a_7354, 0x766a_0abb, 0x81c2_c92e, 0x9272_2c85,
+        0xa2bf_e8a1, 0xa81a_664b, 0xc24b_8b70, 0xc76c_51a3, 0xd192_e819, 0xd699_0624, 0xf40e_3585, 0x106a_a070,
+        0x19a4_c116, 0x1e37_6c08, 0x2748_774c, 0x34b0_bcb5, 0x391c_0cb3, 0x4ed8_aa4a, 0x5b9c_ca4f, 0x682e_6ff3,
+        0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208, 0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
+    ]
+}
