@@ -1,0 +1,26 @@
+import Foundation
+
+@testable import DiskURLCache
+
+/// Time that moves only when a test says so.
+final class ManualClock: Sendable {
+    private let current: Mutex<Date>
+
+    /// A whole second by default, since HTTP dates have no fractions.
+    init(_ start: Date = Date(timeIntervalSince1970: 1_790_000_000)) {
+        current = Mutex(start)
+    }
+
+    var now: Date { current.withLock { $0 } }
+
+    /// The form in which the library takes a clock.
+    var wallClock: WallClock { WallClock { self.now } }
+
+    func advance(by seconds: TimeInterval) {
+        current.withLock { $0 += seconds }
+    }
+
+    func set(_ date: Date) {
+        current.withLock { $0 = date }
+    }
+}

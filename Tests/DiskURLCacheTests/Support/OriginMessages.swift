@@ -1,0 +1,111 @@
+import Foundation
+
+@testable import DiskURLCache
+
+/// One request as the origin read it from the wire.
+struct OriginRequest: Sendable {
+    var method: String
+    /// Path and query as sent.
+    var target: String
+    var fields: HeaderFields
+    var body: Data
+    /// 1 for the first request that the server saw, over all connections.
+    var number: Int
+    /// 1 for the first connection that the server accepted.
+    var connection: Int
+
+    var path: String { String(target.prefix { $0 != "?" }) }
+}
+
+/// What the origin sends back. The defaults make an ordinary `200 OK` on a connection that is kept alive.
+///
+/// The origin adds `Content-Length` (or chunked framing) and `Date` unless `fields` has them.
+struct OriginResponse: Sendable {
+    struct Interim: Sendable {
+        var status: Int
+        var reason = ""
+        var fields = HeaderFields()
+    }
+
+    var status = 200
+    var reason = "OK"
+    /// Sent in this order; a name that occurs twice is sent as two lines.
+    var fields = HeaderFields()
+    var body = Data()
+
+    /// 1xx responses sent before this one.
+    var interim: [Interim] = []
+    var sendsDate = true
+    var isChunked = false
+    /// The body is written in parts of this many bytes, so that `beforePart` can hold it anywhere.
+    var partSize: Int?
+    /// Called before the status line is written; a test may block in it, by a `Gate` say.
+    var beforeHead: (@Sendable () -> Void)?
+    /// Called before the part with the given number, from 0, is written.
+    var beforePart: (@Sendable (Int) -> Void)?
+    var ending = Ending.keepAlive
+    /// Sent as they are in place of everything above; the connection is closed after them.
+    var rawBytes: Data?
+
+    enum Ending: Sendable, Equatable {
+        case keepAlive
+        /// Announced by `Connection: close`.
+        case close
+        /// The body is cut off after so many bytes and the connection closed: shorter than announced.
+        case cutBody(after: Int)
+        /// The connection is closed without a response.
+        case noResponse
+    }
+
+    static func ok(_ body: String = "", _ fields: HeaderFields = [:]) -> OriginResponse {
+        OriginResponse(fields: fields, body: Data(body.utf8))
+    }
+
+    static func status(_ status: Int, _ reason: String = "", _ fields: HeaderFields = [:]) -> OriginResponse {
+        OriginResponse(status: status, reason: reason, fields: fields)
+    }
+}
+
+/// Holds the origin's threads at a point of the test's choosing, without sleeping.
+///
+/// `@unchecked Sendable`: `isOpen`, `arrivals` and `waiters` are touched only while `condition` is locked.
+final class Gate: @unchecked Sendable {
+    private let condition = NSCondition()
+    private var isOpen = false
+    private var arrivals = 0
+    private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+    /// Blocks the calling thread until `open()`. A gate that a failed test forgot opens by itself after a minute,
+    /// so that no thread is held for good.
+    func wait() {
+        condition.lock()
+        arrivals += 1
+        let reached = waiters.filter { $0.count <= arrivals }
+        waiters.removeAll { $0.count <= arrivals }
+        condition.unlock()
+        for waiter in reached { waiter.continuation.resume() }
+
+        let limit = Date(timeIntervalSinceNow: 60)
+        condition.lock()
+        while !isOpen, condition.wait(until: limit) {}
+        condition.unlock()
+    }
+
+    func open() {
+        condition.lock()
+        isOpen = true
+        condition.broadcast()
+        condition.unlock()
+    }
+
+    /// Returns once `wait()` has been called `count` times.
+    func arrival(_ count: Int = 1) async {
+        await withCheckedContinuation { continuation in
+            condition.lock()
+            let isReached = arrivals >= count
+            if !isReached { waiters.append((count, continuation)) }
+            condition.unlock()
+            if isReached { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+
+@testable import DiskURLCache
+
+/// A real HTTP/1.1 origin on the loopback interface, for tests that go through sockets.
+///
+///     let server = try OriginServer { request in .ok("hello", ["Cache-Control": "max-age=60"]) }
+///     let (data, _) = try await session.data(from: server.url("/path"))
+///     #expect(server.requests.count == 1)
+///
+/// One thread accepts and one thread serves each connection; all of them end by `stop()`, which `deinit` calls.
+final class OriginServer: Sendable {
+    typealias Handler = @Sendable (OriginRequest) -> OriginResponse
+
+    let port: UInt16
+    private let state: State
+
+    init(handler: @escaping Handler) throws {
+        let listener = try LoopbackListener()
+        port = listener.port
+        let state = State(handler: handler, listener: listener)
+        self.state = state
+        Thread.detachNewThread { Self.accept(state) }
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// `target` is a path with or without a query, percent-encoded.
+    func url(_ target: String = "/") -> URL {
+        URL(string: "http://127.0.0.1:\(port)\(target)") ?? URL(fileURLWithPath: target)
+    }
+
+    /// What arrived so far, in the order in which the handler was asked.
+    var requests: [OriginRequest] { state.shared.withLock { $0.requests } }
+
+    /// Connections accepted so far: keep-alive shows in it.
+    var connectionCount: Int { state.shared.withLock { $0.accepted } }
+
+    /// Threads that serve a connection now.
+    var openConnectionCount: Int { state.shared.withLock { $0.open.count } }
+
+    /// Closes the port and every connection. Clients in the middle of a load see an error.
+    func stop() {
+        state.shared.withLock { shared in
+            guard !shared.isStopped else { return }
+            shared.isStopped = true
+            state.listener.wake()
+            for socket in shared.open.values { socket.shutDown() }
+        }
+    }
+
+    // MARK: - Threads
+
+    /// What the threads share with the server; they do not keep the server itself alive.
+    private final class State: Sendable {
+        struct Shared {
+            var requests: [OriginRequest] = []
+            var accepted = 0
+            /// By connection number. A socket leaves the table before its descriptor is closed, so that `stop()`
+            /// never shuts down a descriptor that belongs to somebody else by then.
+            var open: [Int: StreamSocket] = [:]
+            var isStopped = false
+        }
+
+        let handler: Handler
+        let listener: LoopbackListener
+        let shared = Mutex(Shared())
+
+        init(handler: @escaping Handler, listener: LoopbackListener) {
+            self.handler = handler
+            self.listener = listener
+        }
+    }
+
+    private static func accept(_ state: State) {
+        while let socket = state.listener.accept() {
+            let number = state.shared.withLock { shared -> Int? in
+                guard !shared.isStopped else { return nil }
+                shared.accepted += 1
+                shared.open[shared.accepted] = socket
+                return shared.accepted
+            }
+            guard let number else {
+                socket.close()
+                break
+            }
+            Thread.detachNewThread { serve(socket, number, state) }
+        }
+        state.listener.close()
+    }
+
+    private static func serve(_ socket: StreamSocket, _ connection: Int, _ state: State) {
+        var reader = OriginRequestReader(socket: socket)
+        while var request = reader.next() {
+            request.connection = connection
+            state.shared.withLock { shared in
+                request.number = shared.requests.count + 1
+                shared.requests.append(request)
+            }
+            let response = state.handler(request)
+            guard OriginResponseWriter(socket: socket).write(response, to: request) else { break }
+        }
+        _ = state.shared.withLock { $0.open.removeValue(forKey: connection) }
+        socket.close()
+    }
+}
