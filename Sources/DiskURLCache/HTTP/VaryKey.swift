@@ -16,3 +16,14 @@ struct VaryKey: Sendable, Hashable {
 
     static let none = VaryKey(fields: [], matchesNothing: false)
 }
+
+extension VaryKey {
+    init(response: HeaderFields, request: HeaderFields) {
+        self = .none
+    }
+
+    /// Whether a request with these fields may be answered by the response this key was made for.
+    func matches(_ request: HeaderFields) -> Bool {
+        !matchesNothing
+    }
+}

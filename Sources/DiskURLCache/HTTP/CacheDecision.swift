@@ -1,0 +1,113 @@
+import Foundation
+
+/// One stored response of the key that a request has. Candidates are listed with the most recent first.
+struct Candidate: Sendable, Hashable {
+    var response: StoredResponse
+    /// Bytes of the stored body, decoded: never taken from `Content-Length`.
+    var bodyLength: Int
+}
+
+/// What to do with a request, given what is stored (RFC 9111 §4).
+enum CacheDecision: Sendable, Hashable {
+    /// Answer from the store.
+    case useStored(Reuse)
+    /// Send the request with the fields of the revalidation set, and hand its answer to `ResponseDecision`.
+    case revalidate(Revalidation)
+    /// Send the request with these fields set; what is stored has no part in it.
+    case fetch(FetchReason, fields: HeaderFields)
+    /// There is nothing to serve and the network may not be asked: `only-if-cached` gets a 504, a request with
+    /// `returnCacheDataDontLoad` or an offline cache an error.
+    case unsatisfiable(FetchReason)
+}
+
+/// A stored response that may be used for a request.
+struct Reuse: Sendable, Hashable {
+    enum Basis: Sendable, Hashable {
+        case fresh
+        case stale(StaleAllowance)
+    }
+
+    /// Which candidate.
+    var index: Int
+    var basis: Basis
+    /// `current_age` in seconds (RFC 9111 §4.2.3): the `Age` to deliver.
+    var age: Int
+    /// `freshness_lifetime` in seconds (RFC 9111 §4.2.1).
+    var lifetime: Int
+    var presentation: Presentation
+    /// Set where `stale-while-revalidate` allowed the reuse: what to ask the origin in the background, once.
+    var backgroundRevalidation: Revalidation?
+
+    /// RFC 9211 §2.5: seconds of freshness left, negative when stale.
+    var timeToLive: Int { lifetime.subtractingSaturated(age) }
+}
+
+/// Why a stale response was used (RFC 9111 §4.2.4).
+enum StaleAllowance: String, Sendable, Hashable {
+    case maxStale = "max-stale"
+    case staleWhileRevalidate = "stale-while-revalidate"
+    case staleIfError = "stale-if-error"
+    case offline
+    case cachePolicy = "cache-policy"
+}
+
+/// Why the network is asked.
+enum FetchReason: String, Sendable, Hashable {
+    case notStored = "not-stored"
+    case variantNotStored = "variant-not-stored"
+    case stale
+    /// The stored response carries `no-cache`.
+    case mustRevalidate = "no-cache"
+    /// `no-cache`, `max-age`, `min-fresh` or `Pragma` in the request.
+    case requestDirective = "request-directive"
+    case requestNoStore = "request-no-store"
+    case methodNotCached = "method"
+    case reloadPolicy = "reload-policy"
+    case revalidatePolicy = "revalidate-policy"
+    /// Several ranges, or a unit other than bytes.
+    case unsupportedRange = "unsupported-range"
+    /// What is stored does not hold the bytes that are asked for.
+    case rangeNotHeld = "range-not-held"
+    /// `If-Match`, `If-Unmodified-Since` or `If-Range` of the request can only be judged by the origin.
+    case precondition
+    /// The answer to a conditional or partial request fitted nothing that is stored.
+    case mismatchedAnswer = "mismatched-answer"
+}
+
+/// A request to the origin that may save what is stored (RFC 9111 §4.3.1), or complete it (RFC 9111 §3.4).
+struct Revalidation: Sendable, Hashable {
+    enum Purpose: Sendable, Hashable {
+        case validate
+        /// The stored part ends here; the rest is asked for.
+        case complete(from: Int)
+    }
+
+    /// The candidate that was selected; nil when none matched `Vary` and validators of other variants are offered.
+    var index: Int?
+    /// To be set on the request, in place of its own fields of the same names.
+    var fields: HeaderFields
+    var reason: FetchReason
+    var purpose = Purpose.validate
+}
+
+extension CacheDecision {
+    /// - Parameter candidates: all that is stored for the key of the request, the most recent first. For HEAD: what is
+    ///   stored for GET.
+    static func decide(
+        for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
+    ) -> CacheDecision {
+        .fetch(.notStored, fields: HeaderFields())
+    }
+}
+
+extension Int {
+    func subtractingSaturated(_ other: Int) -> Int {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other > 0 ? .min : .max) : difference
+    }
+
+    func addingSaturated(_ other: Int) -> Int {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other > 0 ? .max : .min) : sum
+    }
+}

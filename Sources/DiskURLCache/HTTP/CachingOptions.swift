@@ -1,0 +1,48 @@
+import Foundation
+
+/// What the owner of a cache may choose where the specifications leave a choice, or ask for on purpose beyond them.
+struct CachingOptions: Sendable, Hashable {
+    /// How long a response is fresh.
+    enum Lifetime: Sendable, Hashable {
+        /// What the response says, and the heuristic where it says nothing.
+        case asServed
+        /// The given seconds where the response says nothing; in place of the heuristic.
+        case whenMissing(seconds: Int)
+        /// The given seconds, whatever the response says. `no-store` is still obeyed.
+        case always(seconds: Int)
+    }
+
+    var lifetime = Lifetime.asServed
+
+    /// Responses with `Last-Modified` and no lifetime of their own are fresh for a part of their age (RFC 9111 §4.2.2).
+    var usesHeuristicFreshness = true
+    /// "A typical setting of this fraction might be 10%" (RFC 9111 §4.2.2).
+    var heuristicFraction = 0.1
+    /// A week: what has not changed for years would otherwise be reused for months without a question. RFC 2616 had
+    /// a warning begin at 24 hours; browsers go without a bound.
+    var heuristicLimit = 7 * 86_400
+
+    /// Seconds for responses that do not send `stale-while-revalidate` (RFC 5861 §3); nil: not without it.
+    var defaultStaleWhileRevalidate: Int?
+    /// Seconds for responses that do not send `stale-if-error` (RFC 5861 §4); nil: not without it.
+    var defaultStaleIfError: Int?
+
+    /// No network is to be used: what is stored is served, however stale (RFC 9111 §4.2.4 "disconnected").
+    var isOffline = false
+
+    init() {}
+}
+
+/// What the request's `cachePolicy` asks for; `Loading/` maps `URLRequest.CachePolicy` to it.
+enum ReusePolicy: Sendable, Hashable {
+    /// As the protocol says.
+    case useProtocol
+    /// Always fetch.
+    case reloadIgnoring
+    /// Anything stored will do, however stale; else fetch.
+    case elseLoad
+    /// Anything stored will do, however stale; else fail.
+    case dontLoad
+    /// Ask the origin before reuse.
+    case revalidate
+}
