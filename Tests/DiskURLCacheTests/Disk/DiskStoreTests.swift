@@ -1,0 +1,7 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+@Suite("Disk store") struct DiskStoreTests {
+}
