@@ -1,13 +1,41 @@
 import Foundation
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 /// The value that the layers exchange: one stored response with its body. Immutable; replaced as a whole.
 final class StoredEntry: Sendable {
     let metadata: EntryMetadata
     let body: Data
+    /// The Foundation object of this entry, made when first asked for: building an `HTTPURLResponse` costs more than
+    /// reading a small record. An entry that a caller stored keeps the caller's object, `userInfo` of any type included.
+    private let presented: Mutex<CachedURLResponse?>
 
-    init(metadata: EntryMetadata, body: Data) {
+    init(metadata: EntryMetadata, body: Data, presented: CachedURLResponse? = nil) {
         self.metadata = metadata
         self.body = body
+        self.presented = Mutex(presented)
+    }
+
+    /// The entry as Foundation hands it out. `url` stands in where the record holds none.
+    func cachedURLResponse(requestedURL url: URL) -> CachedURLResponse {
+        presented.withLock { presented in
+            if let presented { return presented }
+            let response = CachedURLResponse(entry: self, requestedURL: url)
+            presented = response
+            return response
+        }
+    }
+
+    /// What the entry takes in memory, in bytes: the body and an estimate of the rest.
+    var memoryCost: Int {
+        // 600 bytes: the objects around the body; 40: two string headers a field.
+        var cost = body.count + 600
+        for field in metadata.http?.fields.fields ?? [] {
+            cost += field.name.utf8.count + field.value.utf8.count + 40
+        }
+        return cost
     }
 }
 
@@ -40,16 +68,21 @@ struct EntryMetadata: Sendable, Hashable {
     var http: StoredResponse? {
         if case .http(let response) = response { response } else { nil }
     }
+
+    /// What tells the variants of one key apart.
+    var varyKey: VaryKey { http?.vary ?? .none }
 }
 
-/// A property-list value: the part of `userInfo` that can be written to disk.
-indirect enum PropertyValue: Sendable, Hashable {
-    case string(String)
-    case integer(Int64)
-    case real(Double)
-    case boolean(Bool)
-    case date(Date)
-    case data(Data)
-    case array([PropertyValue])
-    case dictionary([String: PropertyValue])
+/// Hands out numbers that grow with every stored entry, across launches too: the wall clock in microseconds, or one
+/// more than the last number where the clock was set back or stands still.
+final class EntrySequence: Sendable {
+    private let last = Mutex<UInt64>(0)
+
+    func next(at date: Date) -> UInt64 {
+        let microseconds = UInt64(exactly: (max(0, date.timeIntervalSince1970) * 1_000_000).rounded(.down)) ?? 0
+        return last.withLock { last in
+            last = max(last &+ 1, microseconds)
+            return last
+        }
+    }
 }

@@ -1,0 +1,92 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Which requests are the same request: turns a `URLRequest` into the key under which its response is stored.
+///
+/// The standard policy keys `GET` (and `HEAD`, which may be answered from `GET`) by the canonical URL
+/// (RFC 3986 §6.2.2–6.2.3), the query kept exactly. Recipes refine it:
+///
+/// ```swift
+/// // The seeds' signed API: URL + `sign` header + body, POST included.
+/// let signed = KeyPolicy.standard.includingHeaders("sign").includingBody(ofMethods: "POST")
+/// // Links that differ only in tracking.
+/// let links = KeyPolicy.standard.droppingQueryItems("utm_source", "utm_medium").sortingQueryItems()
+/// ```
+///
+/// Whatever the recipe, two different `Authorization` values never share a key, and a request whose body is a stream
+/// has no key: it is not cached. A policy is a value; it can be used from any thread.
+public struct KeyPolicy: Sendable {
+    /// How a request's body takes part in its key.
+    public enum BodyForm: Sendable {
+        /// A digest of the bytes.
+        case bytes
+        /// A digest of the JSON value: members in any order and any white space make the same key (GraphQL). A body
+        /// that is not JSON counts by its bytes.
+        case json
+    }
+
+    /// Method + canonical URL.
+    public static let standard = KeyPolicy()
+
+    var headerNames: [String] = []
+    var bodyForms: [String: BodyForm] = [:]
+    var droppedQueryItems: (@Sendable (String) -> Bool)?
+    var sortsQueryItems = false
+    var custom: (@Sendable (URLRequest) -> String?)?
+
+    /// Adds the values of request header fields to the key, such as a `sign` header (seed: HBLURLCache). Absent and
+    /// empty fields are told apart. Names are case-insensitive and their order does not matter.
+    public func includingHeaders(_ names: String...) -> KeyPolicy {
+        var policy = self
+        policy.headerNames = Set(headerNames + names.map { $0.lowercased() }).sorted()
+        return policy
+    }
+
+    /// Makes requests with these methods cacheable, keyed by URL and body. This is the only way to cache `POST`, so
+    /// that no policy can hand one body the answer to another.
+    ///
+    /// The origin must mean it: use it for queries sent as `POST` (GraphQL, signed APIs), not for requests that
+    /// change something.
+    public func includingBody(ofMethods methods: String..., as form: BodyForm = .bytes) -> KeyPolicy {
+        var policy = self
+        for method in methods {
+            policy.bodyForms[method.uppercased()] = form
+        }
+        return policy
+    }
+
+    /// Leaves query items with these names (compared as they are written in the URL) out of the key: tracking
+    /// parameters, cache busters, signatures of signed URLs. The request itself is sent unchanged.
+    public func droppingQueryItems(_ names: String...) -> KeyPolicy {
+        let names = Set(names)
+        return droppingQueryItems { names.contains($0) }
+    }
+
+    /// Leaves the query items out of the key whose name (as written in the URL) satisfies the predicate.
+    public func droppingQueryItems(where predicate: @escaping @Sendable (_ name: String) -> Bool) -> KeyPolicy {
+        var policy = self
+        let earlier = droppedQueryItems
+        policy.droppedQueryItems = { name in predicate(name) || earlier?(name) == true }
+        return policy
+    }
+
+    /// Makes the order of query items irrelevant. Items of the same name keep their order among themselves.
+    public func sortingQueryItems() -> KeyPolicy {
+        var policy = self
+        policy.sortsQueryItems = true
+        return policy
+    }
+
+    /// A key of the app's own making; nil for a request that must not be cached. The closure is called on any thread,
+    /// and its text stays in memory: only digests of it reach the disk. `Authorization` is added to it.
+    ///
+    /// The closure decides about methods too: a key for a `POST` makes it cacheable, so let the body take part.
+    public static func custom(_ key: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {
+        var policy = KeyPolicy()
+        policy.custom = key
+        return policy
+    }
+}

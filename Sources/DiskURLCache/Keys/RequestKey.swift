@@ -1,0 +1,122 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The primary cache key of a request (RFC 9111 §2), as a `KeyPolicy` makes it. Equal requests make equal keys.
+struct RequestKey: Sendable, Hashable {
+    /// All that tells requests apart. It may hold credentials, so it stays in memory.
+    let text: String
+    /// The canonical URL without what a recipe adds or drops: names the resource for invalidation (RFC 9111 §4.4).
+    let uri: String
+    let host: String
+
+    static func == (left: RequestKey, right: RequestKey) -> Bool {
+        left.text == right.text
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(text)
+    }
+
+    /// The key as the disk knows it. Costs a SHA-256, so memory hits go without.
+    var diskKey: DiskKey {
+        DiskKey(
+            digest: SHA256Digest.digest(of: text),
+            check: Self.hash64(text, seed: 0x6b65_7920_6368_6563),
+            uriHash: Self.uriHash(uri),
+            hostHash: Self.hostHash(host))
+    }
+
+    static func uriHash(_ canonicalURI: String) -> UInt32 {
+        UInt32(truncatingIfNeeded: hash64(canonicalURI, seed: 1))
+    }
+
+    static func hostHash(_ host: String) -> UInt32 {
+        UInt32(truncatingIfNeeded: hash64(host, seed: 2))
+    }
+
+    /// A 64-bit hash that stays the same across processes and versions, as what is on disk must: FNV-1a with a final
+    /// mix. Not for hostile input; SHA-256 carries the names.
+    private static func hash64(_ text: String, seed: UInt64) -> UInt64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ seed
+        for byte in text.utf8 {
+            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
+        }
+        hash ^= hash >> 32
+        hash = hash &* 0xd6e8_feb8_6659_fd93
+        return hash ^ hash >> 32
+    }
+}
+
+extension KeyPolicy {
+    /// The key of a request; nil when it cannot be cached: no HTTP URL, a method without a recipe, a streamed body.
+    func key(for request: URLRequest) -> RequestKey? {
+        guard let url = request.url, let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return nil }
+        // With a stream set, `httpBody` is nil: what will be sent cannot be known, so nothing may be shared.
+        guard request.httpBodyStream == nil else { return nil }
+        let method = request.httpMethod ?? "GET"
+        let uri = parts.url
+        guard var text = custom.map({ $0(request) }) ?? recipeText(request, method: method, parts: parts, uri: uri)
+        else { return nil }
+        if let credentials = request.value(forHTTPHeaderField: "Authorization") {
+            text += "\nauthorization:\(credentials)"
+        }
+        return RequestKey(text: text, uri: uri, host: parts.host)
+    }
+
+    private func recipeText(
+        _ request: URLRequest, method: String, parts: URLCanonicalizer.Parts, uri: String
+    ) -> String? {
+        let body = request.httpBody
+        let bodyForm = bodyForms[method]
+        // HEAD is answered from GET, so it has GET's key. A body that no recipe keys would be shared wrongly.
+        guard bodyForm != nil || ((method == "GET" || method == "HEAD") && (body ?? Data()).isEmpty) else { return nil }
+
+        var parts = parts
+        let isPlain = droppedQueryItems == nil && !sortsQueryItems
+        if !isPlain {
+            parts.query = parts.query.flatMap(keyedQuery)
+        }
+        var text = "\(method == "HEAD" ? "GET" : method) \(isPlain ? uri : parts.url)"
+        for name in headerNames {
+            // The length keeps a value from imitating the next part of the key.
+            let value = request.value(forHTTPHeaderField: name)
+            text += "\n\(name):\(value.map { "\($0.utf8.count):\($0)" } ?? "absent")"
+        }
+        if let bodyForm {
+            text += "\nbody:\(Self.bodyDigest(body ?? Data(), form: bodyForm).hex)"
+        }
+        return text
+    }
+
+    private func keyedQuery(_ query: String) -> String? {
+        var items = query.split(separator: "&", omittingEmptySubsequences: false).map { item in
+            (name: String(item.prefix { $0 != "=" }), text: item)
+        }
+        if let droppedQueryItems {
+            items.removeAll { droppedQueryItems($0.name) }
+        }
+        if sortsQueryItems {
+            // Stable: the position breaks ties between items of one name.
+            let sorted = items.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
+            items = sorted.map(\.element)
+        }
+        return items.isEmpty ? nil : items.map(\.text).joined(separator: "&")
+    }
+
+    private static func bodyDigest(_ body: Data, form: BodyForm) -> KeyDigest {
+        switch form {
+        case .bytes:
+            return body.withUnsafeBytes { SHA256Digest.digest(of: $0) }
+        case .json:
+            guard let value = try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed),
+                let canonical = try? JSONSerialization.data(
+                    withJSONObject: value, options: [.sortedKeys, .fragmentsAllowed, .withoutEscapingSlashes])
+            else { return bodyDigest(body, form: .bytes) }
+            // A marker keeps the canonical form of one body apart from the plain bytes of another.
+            return (Data("json:".utf8) + canonical).withUnsafeBytes { SHA256Digest.digest(of: $0) }
+        }
+    }
+}

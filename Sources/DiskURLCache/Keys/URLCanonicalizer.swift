@@ -1,0 +1,147 @@
+/// The normal form of an `http` or `https` URL (RFC 3986 §6.2.2 and §6.2.3).
+///
+/// Lower-case scheme and host, default port and fragment dropped, percent-encoding normalised (upper-case digits,
+/// unreserved characters decoded), dot segments removed, an empty path written as `/`. The query is kept byte for
+/// byte: its order and spelling may mean something to the server.
+enum URLCanonicalizer {
+    /// The parts that a key and its hashes are made of.
+    struct Parts {
+        /// `scheme://authority` in normal form, user information included.
+        var origin: String
+        var host: String
+        var path: String
+        /// Without the question mark; nil when the URL has none.
+        var query: String?
+
+        var url: String {
+            query.map { "\(origin)\(path)?\($0)" } ?? origin + path
+        }
+    }
+
+    /// Nil unless the text is an absolute `http` or `https` URL with a host.
+    static func parts(of text: String) -> Parts? {
+        var text = text
+        return text.withUTF8 { parts(of: $0) }
+    }
+
+    private static func parts(of bytes: UnsafeBufferPointer<UInt8>) -> Parts? {
+        guard let colon = bytes.firstIndex(of: .colon), colon == 4 || colon == 5 else { return nil }
+        let scheme = asciiLowercased(bytes[..<colon])
+        guard scheme == "http" || scheme == "https" else { return nil }
+        guard bytes.count > colon + 3, bytes[colon + 1] == .slash, bytes[colon + 2] == .slash else { return nil }
+
+        let rest = bytes[(colon + 3)...]
+        let end = rest.firstIndex(of: .hash) ?? bytes.endIndex
+        let authorityEnd = bytes[..<end][(colon + 3)...].firstIndex { $0 == .slash || $0 == .question } ?? end
+        let queryStart = bytes[authorityEnd..<end].firstIndex(of: .question)
+
+        let authority = bytes[(colon + 3)..<authorityEnd]
+        let hostStart = authority.lastIndex(of: .at).map { $0 + 1 } ?? authority.startIndex
+        let userInfo = authority[..<hostStart]
+        var hostEnd = authority.endIndex
+        var port = authority[hostEnd...]
+        // An IPv6 literal has colons of its own; the port's colon comes after the bracket.
+        if let portColon = authority[hostStart...].lastIndex(of: .colon),
+            !authority[portColon...].contains(.closingBracket)
+        {
+            hostEnd = portColon
+            port = authority[(portColon + 1)...]
+        }
+        let host = asciiLowercased(normalizedPercentEncoding(authority[hostStart..<hostEnd])[...])
+        guard !host.isEmpty else { return nil }
+
+        var origin = "\(scheme)://"
+        origin += String(decoding: userInfo, as: UTF8.self)
+        origin += host
+        let portText = String(decoding: port, as: UTF8.self)
+        if !portText.isEmpty, portText != (scheme == "http" ? "80" : "443") {
+            origin += ":\(portText)"
+        }
+        let path = normalizedPercentEncoding(bytes[authorityEnd..<(queryStart ?? end)])
+        return Parts(
+            origin: origin, host: host,
+            path: path.isEmpty ? "/" : String(decoding: removingDotSegments(path), as: UTF8.self),
+            query: queryStart.map { String(decoding: bytes[($0 + 1)..<end], as: UTF8.self) })
+    }
+
+    private static func asciiLowercased(_ bytes: some Collection<UInt8>) -> String {
+        String(decoding: bytes.map { $0 >= 65 && $0 <= 90 ? $0 | 0x20 : $0 }, as: UTF8.self)
+    }
+
+    /// RFC 3986 §6.2.2.1 and §6.2.2.2. A percent sign that starts no valid triplet is left as it is.
+    private static func normalizedPercentEncoding(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index != bytes.endIndex {
+            let byte = bytes[index]
+            let first = bytes.index(after: index)
+            guard byte == .percent, first != bytes.endIndex, bytes.index(after: first) != bytes.endIndex,
+                let high = hexValue(bytes[first]), let low = hexValue(bytes[bytes.index(after: first)])
+            else {
+                result.append(byte)
+                index = first
+                continue
+            }
+            let decoded = high << 4 | low
+            if isUnreserved(decoded) {
+                result.append(decoded)
+            } else {
+                result += [.percent, hexDigit(high), hexDigit(low)]
+            }
+            index = bytes.index(first, offsetBy: 2)
+        }
+        return result
+    }
+
+    /// RFC 3986 §5.2.4 for a path that starts with a slash.
+    private static func removingDotSegments(_ path: [UInt8]) -> [UInt8] {
+        guard path.contains(.dot) else { return path }
+        var output: [ArraySlice<UInt8>] = []
+        let segments = path.dropFirst().split(separator: .slash, omittingEmptySubsequences: false)
+        for (position, segment) in segments.enumerated() {
+            let isLast = position == segments.count - 1
+            switch segment {
+            case [.dot]:
+                if isLast { output.append([]) }
+            case [.dot, .dot]:
+                _ = output.popLast()
+                if isLast { output.append([]) }
+            default:
+                output.append(segment)
+            }
+        }
+        return [.slash] + output.joined(separator: [.slash])
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...90, 97...122, .dot, UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+        default: false
+        }
+    }
+
+    private static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 48...57: byte - 48
+        case 65...70: byte - 55
+        case 97...102: byte - 87
+        default: nil
+        }
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? 48 + value : 55 + value
+    }
+}
+
+extension UInt8 {
+    fileprivate static let percent = UInt8(ascii: "%")
+    fileprivate static let colon = UInt8(ascii: ":")
+    fileprivate static let slash = UInt8(ascii: "/")
+    fileprivate static let question = UInt8(ascii: "?")
+    fileprivate static let hash = UInt8(ascii: "#")
+    fileprivate static let at = UInt8(ascii: "@")
+    fileprivate static let dot = UInt8(ascii: ".")
+    fileprivate static let closingBracket = UInt8(ascii: "]")
+}

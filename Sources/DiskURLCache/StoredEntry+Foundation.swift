@@ -1,0 +1,98 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// The bridge between Foundation's response objects and the values that the layers keep.
+
+extension EntryMetadata.Response {
+    /// `fields` of an `HTTPURLResponse` come from a dictionary: each name once, repeated fields joined by Foundation.
+    init(_ response: URLResponse, method: String, vary: VaryKey, requestTime: Date, responseTime: Date) {
+        if let response = response as? HTTPURLResponse {
+            self = .http(
+                StoredResponse(
+                    method: method, status: response.statusCode, fields: HeaderFields(response),
+                    requestTime: requestTime, responseTime: responseTime, vary: vary))
+        } else {
+            self = .other(
+                mimeType: response.mimeType, expectedContentLength: response.expectedContentLength,
+                textEncodingName: response.textEncodingName)
+        }
+    }
+
+    func urlResponse(url: URL) -> URLResponse {
+        switch self {
+        case .http(let response): response.urlResponse(url: url)
+        case .other(let mimeType, let length, let encoding):
+            URLResponse(
+                url: url, mimeType: mimeType, expectedContentLength: Int(clamping: length), textEncodingName: encoding)
+        }
+    }
+}
+
+extension StoredResponse {
+    func urlResponse(url: URL) -> URLResponse {
+        .http(url: url, status: status, fields: fields)
+    }
+}
+
+extension URLResponse {
+    /// An `HTTPURLResponse` with these fields.
+    static func http(url: URL, status: Int, fields: HeaderFields) -> URLResponse {
+        var dictionary: [String: String] = [:]
+        dictionary.reserveCapacity(fields.fields.count)
+        for field in fields.fields {
+            // A dictionary can hold a repeated field only in its combined form (RFC 9110 §5.3).
+            dictionary[field.name] = dictionary[field.name].map { $0 + ", " + field.value } ?? field.value
+        }
+        // The initialiser is failable by declaration only; a plain response would still beat a crash.
+        return HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: dictionary)
+            ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+    }
+}
+
+extension HeaderFields {
+    init(_ response: HTTPURLResponse) {
+        self.init(dictionary: response.allHeaderFields)
+    }
+
+    init(_ request: URLRequest) {
+        self.init(dictionary: request.allHTTPHeaderFields ?? [:])
+    }
+
+    private init(dictionary: [AnyHashable: Any]) {
+        var fields: [Field] = []
+        fields.reserveCapacity(dictionary.count)
+        for (name, value) in dictionary {
+            guard let name = name.base as? String else { continue }
+            fields.append(Field(name: name, value: value as? String ?? "\(value)"))
+        }
+        self.init(fields)
+    }
+}
+
+extension CachedURLResponse {
+    convenience init(entry: StoredEntry, requestedURL: URL) {
+        let metadata = entry.metadata
+        let url = metadata.url.flatMap { URL(string: $0) } ?? requestedURL
+        self.init(
+            response: metadata.response.urlResponse(url: url), data: entry.body,
+            userInfo: metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue),
+            storagePolicy: metadata.isMemoryOnly ? .allowedInMemoryOnly : .allowed)
+    }
+
+    /// `userInfo` as far as it can be written, and the keys that cannot.
+    var persistentUserInfo: (values: [String: PropertyValue], lost: [String]) {
+        var values: [String: PropertyValue] = [:]
+        var lost: [String] = []
+        for (key, value) in userInfo ?? [:] {
+            if let name = key.base as? String, let value = PropertyValue(value) {
+                values[name] = value
+            } else {
+                lost.append("\(key)")
+            }
+        }
+        return (values, lost.sorted())
+    }
+}
