@@ -35,7 +35,8 @@ struct Reuse: Sendable, Hashable {
     /// `freshness_lifetime` in seconds (RFC 9111 §4.2.1).
     var lifetime: Int
     var presentation: Presentation
-    /// Set where `stale-while-revalidate` allowed the reuse: what to ask the origin in the background, once.
+    /// Set where `stale-while-revalidate` allowed the reuse: what to ask the origin in the background, once. To be sent
+    /// with `RequestFacts.unconditional`; without fields where there is no validator.
     var backgroundRevalidation: Revalidation?
 
     /// RFC 9211 §2.5: seconds of freshness left, negative when stale.
@@ -74,40 +75,12 @@ enum FetchReason: String, Sendable, Hashable {
     case mismatchedAnswer = "mismatched-answer"
 }
 
-/// A request to the origin that may save what is stored (RFC 9111 §4.3.1), or complete it (RFC 9111 §3.4).
-struct Revalidation: Sendable, Hashable {
-    enum Purpose: Sendable, Hashable {
-        case validate
-        /// The stored part ends here; the rest is asked for.
-        case complete(from: Int)
-    }
-
-    /// The candidate that was selected; nil when none matched `Vary` and validators of other variants are offered.
-    var index: Int?
-    /// To be set on the request, in place of its own fields of the same names.
-    var fields: HeaderFields
-    var reason: FetchReason
-    var purpose = Purpose.validate
-}
-
 extension CacheDecision {
     /// - Parameter candidates: all that is stored for the key of the request, the most recent first. For HEAD: what is
     ///   stored for GET.
     static func decide(
         for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
     ) -> CacheDecision {
-        .fetch(.notStored, fields: HeaderFields())
-    }
-}
-
-extension Int {
-    func subtractingSaturated(_ other: Int) -> Int {
-        let (difference, overflow) = subtractingReportingOverflow(other)
-        return overflow ? (other > 0 ? .min : .max) : difference
-    }
-
-    func addingSaturated(_ other: Int) -> Int {
-        let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? (other > 0 ? .max : .min) : sum
+        RequestDecider(request: request, candidates: candidates, policy: policy, options: options, now: now).decision()
     }
 }

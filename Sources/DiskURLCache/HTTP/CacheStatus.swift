@@ -1,10 +1,11 @@
-import Foundation
-
 /// The `Cache-Status` field (RFC 9211): how one request was handled, in one list member.
 struct CacheStatus: Sendable, Hashable {
+    static let fieldName = "Cache-Status"
+
     /// The name of the cache, the member's identifier.
     var cacheName: String
-    /// True when the answer came from the store without the origin being asked.
+    /// True when the answer came from the store without the origin being asked. Then nothing is said about forwarding,
+    /// whatever the other properties hold (RFC 9211 §2.2).
     var hit = false
     var forward: ForwardReason?
     /// The status that the origin sent, where it differs from the one delivered.
@@ -14,6 +15,10 @@ struct CacheStatus: Sendable, Hashable {
     /// Seconds of freshness left; negative when stale.
     var timeToLive: Int?
     var detail: String?
+
+    init(cacheName: String) {
+        self.cacheName = cacheName
+    }
 
     enum ForwardReason: String, Sendable, Hashable {
         case bypass
@@ -27,9 +32,54 @@ struct CacheStatus: Sendable, Hashable {
     }
 
     /// The member as it goes into the field.
-    var fieldValue: String { cacheName }
+    var fieldValue: String {
+        var parts = [Self.tokenOrString(cacheName)]
+        if hit {
+            parts.append("hit")
+        } else {
+            if let forward { parts.append("fwd=\(forward.rawValue)") }
+            if let forwardStatus { parts.append("fwd-status=\(forwardStatus)") }
+        }
+        if let timeToLive { parts.append("ttl=\(min(max(timeToLive, -Self.integerBound), Self.integerBound))") }
+        if !hit, stored { parts.append("stored") }
+        if !hit, collapsed { parts.append("collapsed") }
+        if let detail { parts.append("detail=\(Self.tokenOrString(detail))") }
+        return parts.joined(separator: "; ")
+    }
+
+    /// Adds this cache's member behind those of the caches on the way (RFC 9211 §2: nearest to the user last).
+    func append(to fields: inout HeaderFields) {
+        fields.set(Self.fieldName, [fields[Self.fieldName], fieldValue].compactMap { $0 }.joined(separator: ", "))
+    }
+
+    /// RFC 8941 §3.3.1: fifteen digits.
+    private static let integerBound = 999_999_999_999_999
+
+    /// A structured-field token where the text is one, else a string; what a string cannot hold is left out.
+    private static func tokenOrString(_ text: String) -> String {
+        if let first = text.utf8.first, first | 0x20 >= 97, first | 0x20 <= 122, FieldSyntax.isToken(text) {
+            return text
+        }
+        var result = "\""
+        for scalar in text.unicodeScalars where (0x20...0x7E).contains(scalar.value) {
+            if scalar == "\"" || scalar == "\\" { result.append("\\") }
+            result.unicodeScalars.append(scalar)
+        }
+        return result + "\""
+    }
 }
 
 extension FetchReason {
-    var forward: CacheStatus.ForwardReason { .miss }
+    /// RFC 9211 §2.2.
+    var forward: CacheStatus.ForwardReason {
+        switch self {
+        case .notStored: .uriMiss
+        case .variantNotStored: .varyMiss
+        case .stale, .mustRevalidate, .mismatchedAnswer: .stale
+        case .requestDirective, .requestNoStore, .reloadPolicy, .revalidatePolicy, .precondition: .request
+        case .methodNotCached: .method
+        case .unsupportedRange: .bypass
+        case .rangeNotHeld: .partial
+        }
+    }
 }

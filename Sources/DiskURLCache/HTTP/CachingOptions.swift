@@ -18,9 +18,9 @@ struct CachingOptions: Sendable, Hashable {
     var usesHeuristicFreshness = true
     /// "A typical setting of this fraction might be 10%" (RFC 9111 §4.2.2).
     var heuristicFraction = 0.1
-    /// A week: what has not changed for years would otherwise be reused for months without a question. RFC 2616 had
-    /// a warning begin at 24 hours; browsers go without a bound.
-    var heuristicLimit = 7 * 86_400
+    /// A day: what has not changed for years would otherwise be reused for months without a question, and one question a
+    /// day costs little. RFC 2616 wanted a warning from there on.
+    var heuristicLimit = 86_400
 
     /// Seconds for responses that do not send `stale-while-revalidate` (RFC 5861 §3); nil: not without it.
     var defaultStaleWhileRevalidate: Int?
@@ -28,9 +28,18 @@ struct CachingOptions: Sendable, Hashable {
     var defaultStaleIfError: Int?
 
     /// No network is to be used: what is stored is served, however stale (RFC 9111 §4.2.4 "disconnected").
+    /// `must-revalidate` and `no-cache` hold even so (RFC 9111 §5.2.2.2); `ReusePolicy.elseLoad` goes further.
     var isOffline = false
 
+    /// Methods besides GET and HEAD whose responses are stored, each under its own key: POST where the key holds the
+    /// body. They are never revalidated, since a condition would mean something else to them (RFC 9110 §13.1.2).
+    var furtherMethods: Set<String> = []
+
     init() {}
+
+    func isCacheable(_ method: String) -> Bool {
+        method == "GET" || method == "HEAD" || furtherMethods.contains(method)
+    }
 }
 
 /// What the request's `cachePolicy` asks for; `Loading/` maps `URLRequest.CachePolicy` to it.

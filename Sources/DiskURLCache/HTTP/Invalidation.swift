@@ -5,6 +5,36 @@ enum Invalidation {
     /// The URIs whose every stored response is to go: the target, and `Location` and `Content-Location` where they have
     /// the target's origin. Empty for safe methods and for error responses.
     static func urls(method: String, target: URL, status: Int, fields: HeaderFields) -> [URL] {
-        []
+        guard !isSafe(method), (200...399).contains(status) else { return [] }
+        var urls = [target]
+        for name in ["Location", "Content-Location"] {
+            for value in fields.values(of: name) {
+                guard let url = URL(string: value, relativeTo: target)?.absoluteURL, hasSameOrigin(url, target),
+                    !urls.contains(url)
+                else { continue }
+                urls.append(url)
+            }
+        }
+        return urls
+    }
+
+    /// Methods registered as safe. One that is not known here may change anything, so it counts as unsafe.
+    static func isSafe(_ method: String) -> Bool {
+        switch method {
+        case "GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY": true
+        default: false
+        }
+    }
+
+    /// RFC 9110 §4.3.1. Without this check one site could empty the cache of another.
+    static func hasSameOrigin(_ left: URL, _ right: URL) -> Bool {
+        guard let scheme = left.scheme?.lowercased(), scheme == right.scheme?.lowercased(),
+            let host = left.host?.lowercased(), host == right.host?.lowercased()
+        else { return false }
+        return port(of: left, scheme) == port(of: right, scheme)
+    }
+
+    private static func port(of url: URL, _ scheme: String) -> Int? {
+        url.port ?? (scheme == "https" ? 443 : scheme == "http" ? 80 : nil)
     }
 }

@@ -22,7 +22,85 @@ struct ResponseHead: Sendable, Hashable {
 
 extension Presentation {
     /// What is delivered in front of the body.
-    func head(of stored: StoredResponse, age: Int) -> ResponseHead {
-        ResponseHead(status: stored.status, fields: stored.fields)
+    ///
+    /// - Parameter age: `current_age`, for what is reused without asking (RFC 9111 §4); nil after a validation, whose
+    ///   own `Age` stands.
+    func head(of stored: StoredResponse, age: Int?) -> ResponseHead {
+        var fields = stored.fields
+        if let age { fields.set("Age", String(max(0, age))) }
+        switch self {
+        case .whole, .headersOnly:
+            return ResponseHead(status: stored.status, fields: fields)
+        case .notModified:
+            return ResponseHead(status: 304, fields: Self.fields(ofNotModified: fields))
+        case .range(let bytes, let first, let total):
+            fields.set("Content-Range", "bytes \(first)-\(first.addingSaturated(bytes.count - 1))/\(total)")
+            fields.set("Content-Length", String(bytes.count))
+            return ResponseHead(status: 206, fields: fields)
+        case .rangeNotSatisfiable(let total):
+            var short = HeaderFields(fields.fields.filter { Self.namesOfEveryHead.contains($0.name.lowercased()) })
+            short.set("Content-Range", "bytes */\(total)")
+            short.set("Content-Length", "0")
+            return ResponseHead(status: 416, fields: short)
+        }
+    }
+
+    /// What is delivered of the stored body.
+    func body(of stored: Data) -> Data {
+        switch self {
+        case .whole: return stored
+        case .headersOnly, .notModified, .rangeNotSatisfiable: return Data()
+        case .range(let bytes, _, _):
+            // The body may have been replaced since the range was decided on.
+            let bytes = bytes.clamped(to: 0..<stored.count)
+            return stored.dropFirst(bytes.lowerBound).prefix(bytes.count)
+        }
+    }
+
+    /// RFC 9110 §15.4.5: what a 304 must carry; `Last-Modified` only where there is no `ETag` to say as much.
+    private static func fields(ofNotModified fields: HeaderFields) -> HeaderFields {
+        let hasTag = fields["ETag"] != nil
+        return HeaderFields(
+            fields.fields.filter {
+                let name = $0.name.lowercased()
+                return namesOfEveryHead.contains(name) || (name == "last-modified" && !hasTag)
+            })
+    }
+
+    private static let namesOfEveryHead: Set<String> = [
+        "age", "cache-control", "content-location", "date", "etag", "expires", "vary",
+    ]
+}
+
+extension Presentation {
+    /// How a stored whole response answers a request, or why it cannot.
+    enum Fit: Sendable, Hashable {
+        case presentation(Presentation)
+        case unanswerable(FetchReason)
+    }
+
+    /// Conditions first, then the range (RFC 9110 §13.2.2). Both apply to a stored 200 only (§13.2.1).
+    static func fit(of candidate: Candidate, to request: RequestFacts) -> Fit {
+        let stored = candidate.response
+        let whole = Presentation.Fit.presentation(request.method == "HEAD" ? .headersOnly : .whole)
+        guard stored.status == 200, request.method == "GET" || request.method == "HEAD" else { return whole }
+        if Preconditions.isNotModified(stored, for: request) { return .presentation(.notModified) }
+        guard request.method == "GET", let range = request.fields["Range"],
+            Preconditions.rangeApplies(to: stored, for: request)
+        else { return whole }
+        switch RangeRequest(range) {
+        case .malformed:
+            return whole
+        case .other:
+            return .unanswerable(.unsupportedRange)
+        case .single(let range):
+            // Ranges count the bytes as they were encoded (RFC 9110 §14.1); the platform has decoded what is stored.
+            guard stored.fields["Content-Encoding"] == nil else { return .unanswerable(.rangeNotHeld) }
+            let total = max(0, candidate.bodyLength)
+            guard let bytes = range.resolved(total: total) else {
+                return .presentation(.rangeNotSatisfiable(total: total))
+            }
+            return .presentation(.range(bytes, first: bytes.lowerBound, total: total))
+        }
     }
 }

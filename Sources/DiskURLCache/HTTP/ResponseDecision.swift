@@ -15,6 +15,7 @@ struct Exchange: Sendable {
     var requestTime: Date
     /// When the head arrived.
     var responseTime: Date
+    var policy = ReusePolicy.useProtocol
 }
 
 /// What to do with the head of an answer (RFC 9111 §3, §4.3.3, §4.3.4).
@@ -62,20 +63,85 @@ enum StorageRefusal: String, Sendable, Hashable {
     case varyAsterisk = "vary-asterisk"
     case partialContent = "partial-content"
     case notModified = "not-modified"
-    /// `If-Match` and the like: the answer is not one for the URL alone.
-    case precondition
+    /// A field that could not be written down and read again as it is.
     case malformed
 }
 
 extension ResponseDecision {
     static func decide(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
-        .deliver(.refuse(.notReusable), changes: [])
+        if StatusCode.isServerTrouble(exchange.status),
+            let reuse = ErrorFallback.reuse(
+                for: exchange.request, candidates: exchange.candidates, policy: exchange.policy, options: options,
+                now: exchange.responseTime)
+        {
+            return .useStaleOnError(reuse)
+        }
+        if let revalidation = exchange.revalidation {
+            switch revalidation.purpose {
+            case .validate where exchange.status == 304:
+                if let decision = Freshening.decision(for: exchange, revalidation: revalidation) { return decision }
+                // A 304 that is about nothing stored answers the client, if it asked a condition of its own.
+                if !isAnswerToClient(exchange) { return .repeatRequest(.mismatchedAnswer) }
+            case .complete(let start):
+                if let decision = completion(of: exchange, revalidation: revalidation, from: start) { return decision }
+            case .validate:
+                break
+            }
+        }
+        return deliver(exchange, options: options)
     }
 
-    /// What may be served after a network failure: within the bound of `stale-if-error`, or offline.
+    /// What may be served after a network failure: within the bound of `stale-if-error`.
     static func afterFailure(
         of request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
     ) -> Reuse? {
-        nil
+        ErrorFallback.reuse(for: request, candidates: candidates, policy: policy, options: options, now: now)
+    }
+
+    /// Nil for an answer that can be delivered as any other.
+    private static func completion(
+        of exchange: Exchange, revalidation: Revalidation, from start: Int
+    ) -> ResponseDecision? {
+        guard exchange.status == 206 || exchange.status == 416 else { return nil }
+        guard let index = revalidation.index, exchange.candidates.indices.contains(index),
+            let whole = PartialContent.combined(exchange, with: exchange.candidates[index], from: start)
+        else { return .repeatRequest(.mismatchedAnswer) }
+        let directives = ResponseDirectives(whole.fields)
+        let verdict: StorageVerdict =
+            if directives.noStore && !directives.mustUnderstand {
+                .refuse(.responseNoStore)
+            } else if RequestDirectives(exchange.request.fields).noStore {
+                .refuse(.requestNoStore)
+            } else if whole.vary.matchesNothing {
+                .refuse(.varyAsterisk)
+            } else {
+                .store(whole, replacing: [index])
+            }
+        return .combine(index: index, whole, .whole, verdict)
+    }
+
+    private static func isAnswerToClient(_ exchange: Exchange) -> Bool {
+        guard let condition = exchange.request.fields["If-None-Match"].map(EntityTagCondition.init) else {
+            return false
+        }
+        return exchange.fields["ETag"].flatMap(EntityTag.init).map(condition.matches) ?? false
+    }
+
+    private static func deliver(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
+        let verdict = Storability.verdict(for: exchange, options: options)
+        if case .store = verdict { return .deliver(verdict, changes: []) }
+        if exchange.request.method == "HEAD" { return .deliver(verdict, changes: HeadUpdate.changes(by: exchange)) }
+        return .deliver(verdict, changes: removals(by: exchange))
+    }
+
+    /// What is stored and was not said to be valid goes when the origin has sent something else in its place, although
+    /// that cannot be stored. An error says nothing about the resource, and a part nothing about the rest.
+    private static func removals(by exchange: Exchange) -> [StoreChange] {
+        guard exchange.request.method == "GET", !RequestDirectives(exchange.request.fields).noStore,
+            StatusCode.isReplacement(exchange.status)
+        else { return [] }
+        return exchange.candidates.indices
+            .filter { exchange.candidates[$0].response.vary.matches(exchange.request.fields) }
+            .map { .remove(index: $0) }
     }
 }

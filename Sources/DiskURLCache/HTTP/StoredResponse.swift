@@ -19,4 +19,12 @@ struct RequestFacts: Sendable, Hashable {
     /// In upper case.
     var method: String
     var fields: HeaderFields
+
+    /// The request without the fields that ask for less than the whole response: how a refresh in the background, or a
+    /// repetition after an answer that fitted nothing, is to be sent.
+    var unconditional: RequestFacts {
+        var result = self
+        for name in ["If-None-Match", "If-Modified-Since", "If-Range", "Range"] { result.fields.remove(name) }
+        return result
+    }
 }

@@ -18,12 +18,42 @@ struct VaryKey: Sendable, Hashable {
 }
 
 extension VaryKey {
+    /// The key of a response to a request.
     init(response: HeaderFields, request: HeaderFields) {
         self = .none
+        guard let vary = response["Vary"] else { return }
+        var names = Set<String>()
+        for member in FieldSyntax.members(of: vary) {
+            // What is not a field name cannot be compared, so it must not match either.
+            guard member != "*", FieldSyntax.isToken(member) else {
+                matchesNothing = true
+                fields = []
+                return
+            }
+            names.insert(member.lowercased())
+        }
+        fields = names.sorted().map { Field(name: $0, value: Self.digest(of: $0, in: request)) }
     }
 
     /// Whether a request with these fields may be answered by the response this key was made for.
     func matches(_ request: HeaderFields) -> Bool {
-        !matchesNothing
+        !matchesNothing && fields.allSatisfy { $0.value == Self.digest(of: $0.name, in: request) }
+    }
+
+    private static func digest(of name: String, in request: HeaderFields) -> KeyDigest? {
+        request[name].map { SHA256Digest.digest(of: "\(name):\(normalized($0, of: name))") }
+    }
+
+    /// A form that is equal for values of the same meaning: whitespace around list members never matters, and in the
+    /// fields by which a client negotiates neither case nor order does. A weight stays with its member, so that
+    /// "en, de;q=0.5" and "de, en;q=0.5" remain different.
+    static func normalized(_ value: String, of name: String) -> String {
+        let members = FieldSyntax.members(of: value)
+        switch name {
+        case "accept-language", "accept-encoding", "accept-charset":
+            return members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }.sorted().joined(separator: ",")
+        default:
+            return members.joined(separator: ",")
+        }
     }
 }

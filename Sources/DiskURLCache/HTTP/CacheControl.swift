@@ -1,0 +1,161 @@
+/// The directives of a `Cache-Control` field (RFC 9111 §5.2), parsed once.
+struct CacheControl: Sendable, Hashable {
+    enum Argument: Sendable, Hashable {
+        case none
+        case value(String)
+        /// There is something behind the name that the grammar does not allow. The directive still counts: what
+        /// restricts is obeyed, and what allows is taken as invalid.
+        case malformed
+    }
+
+    struct Directive: Sendable, Hashable {
+        /// In lower case.
+        var name: String
+        var argument: Argument
+    }
+
+    /// Seconds given by one directive, over all its occurrences.
+    enum Seconds: Sendable, Hashable {
+        case absent
+        case invalid
+        case value(Int)
+    }
+
+    private(set) var directives: [Directive] = []
+
+    /// - Parameter value: the combined value of the field; nil when there is none.
+    init(_ value: String?) {
+        guard let value, !value.isEmpty else { return }
+        directives = FieldSyntax.members(of: value).compactMap(Self.directive)
+    }
+
+    private static func directive(_ member: Substring) -> Directive? {
+        let bytes = member.utf8
+        let end = bytes.firstIndex { !FieldSyntax.isTokenByte($0) } ?? bytes.endIndex
+        guard end > bytes.startIndex else { return nil }
+        let name = member[..<end].lowercased()
+        guard end < bytes.endIndex else { return Directive(name: name, argument: .none) }
+        guard bytes[end] == UInt8(ascii: "=") else { return Directive(name: name, argument: .malformed) }
+        let rest = member[bytes.index(after: end)...]
+        if FieldSyntax.isToken(rest) { return Directive(name: name, argument: .value(String(rest))) }
+        // "a recipient ought to accept both forms" (RFC 9111 §5.2): token and quoted string.
+        return Directive(name: name, argument: FieldSyntax.unquoting(rest).map(Argument.value) ?? .malformed)
+    }
+
+    func contains(_ name: String) -> Bool {
+        directives.contains { $0.name == name }
+    }
+
+    /// The least of several values. RFC 9111 §4.2.1 lets a cache take the first or see the response as stale; the least
+    /// is never fresher than either.
+    func seconds(_ name: String) -> Seconds {
+        var result = Seconds.absent
+        for directive in directives where directive.name == name {
+            guard case .value(let argument) = directive.argument,
+                let seconds = FieldSyntax.deltaSeconds(argument)
+            else { return .invalid }
+            if case .value(let other) = result {
+                result = .value(min(seconds, other))
+            } else {
+                result = .value(seconds)
+            }
+        }
+        return result
+    }
+
+    /// The value where it is valid: for directives that allow something.
+    func allowance(_ name: String) -> Int? {
+        if case .value(let seconds) = seconds(name) { seconds } else { nil }
+    }
+
+    /// The field names that the qualified forms of `name` list, in lower case; nil where the unqualified form occurs.
+    /// Empty where the directive does not occur.
+    func fieldNames(_ name: String) -> [String]? {
+        var names: [String] = []
+        for directive in directives where directive.name == name {
+            guard case .value(let argument) = directive.argument else { return nil }
+            let listed = FieldSyntax.members(of: argument)
+            guard !listed.isEmpty, listed.allSatisfy(FieldSyntax.isToken) else { return nil }
+            names += listed.map { $0.lowercased() }
+        }
+        return names
+    }
+}
+
+/// What a response says about its storage and reuse, to a private cache: `s-maxage`, `proxy-revalidate` and `private` are
+/// for shared ones (RFC 9111 §5.2.2).
+struct ResponseDirectives: Sendable, Hashable {
+    var noStore: Bool
+    var mustUnderstand: Bool
+    /// `no-cache` without field names: never reused without validation.
+    var noCache: Bool
+    /// The fields that `no-cache="…"` withholds from reuse, in lower case.
+    var noCacheFields: [String]
+    var mustRevalidate: Bool
+    var isPublic: Bool
+    var isImmutable: Bool
+    var maxAge: CacheControl.Seconds
+    var staleWhileRevalidate: Int?
+    var staleIfError: Int?
+
+    init(_ fields: HeaderFields) {
+        let control = CacheControl(fields["Cache-Control"])
+        noStore = control.contains("no-store")
+        mustUnderstand = control.contains("must-understand")
+        let names = control.fieldNames("no-cache")
+        noCache = names == nil
+        noCacheFields = names ?? []
+        mustRevalidate = control.contains("must-revalidate")
+        isPublic = control.contains("public")
+        isImmutable = control.contains("immutable")
+        maxAge = control.seconds("max-age")
+        staleWhileRevalidate = control.allowance("stale-while-revalidate")
+        staleIfError = control.allowance("stale-if-error")
+        // RFC 9111 §5.4: `Pragma` in a response was never specified; the old meaning is the cautious reading where
+        // nothing newer is said.
+        if control.directives.isEmpty, let pragma = fields["Pragma"] {
+            noCache = CacheControl(pragma).contains("no-cache")
+        }
+    }
+}
+
+/// What a request says about reuse (RFC 9111 §5.2.1).
+struct RequestDirectives: Sendable, Hashable {
+    enum MaxStale: Sendable, Hashable {
+        case any
+        case seconds(Int)
+    }
+
+    var noStore: Bool
+    var noCache: Bool
+    var onlyIfCached: Bool
+    /// An invalid `max-age` counts as 0.
+    var maxAge: Int?
+    var minFresh: Int?
+    var maxStale: MaxStale?
+    /// RFC 5861 §4 lets a request carry it too.
+    var staleIfError: Int?
+
+    init(_ fields: HeaderFields) {
+        let control = CacheControl(fields["Cache-Control"])
+        noStore = control.contains("no-store")
+        noCache = control.contains("no-cache")
+        onlyIfCached = control.contains("only-if-cached")
+        switch control.seconds("max-age") {
+        case .absent: maxAge = nil
+        case .invalid: maxAge = 0
+        case .value(let seconds): maxAge = seconds
+        }
+        minFresh = control.allowance("min-fresh")
+        if let seconds = control.allowance("max-stale") {
+            maxStale = .seconds(seconds)
+        } else if control.directives.contains(.init(name: "max-stale", argument: .none)) {
+            maxStale = .any
+        }
+        staleIfError = control.allowance("stale-if-error")
+        // RFC 9111 §5.4: `Pragma: no-cache` counts where the request has no Cache-Control.
+        if control.directives.isEmpty, let pragma = fields["Pragma"] {
+            noCache = CacheControl(pragma).contains("no-cache")
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+
+/// The value of an `ETag` (RFC 9110 §8.8.3).
+struct EntityTag: Sendable, Hashable {
+    /// As it is sent: `"abc"`, `W/"abc"`, or the bare text of a server that forgot the quotes.
+    var text: String
+    var isWeak: Bool
+
+    /// What both comparisons compare: the tag without its weakness.
+    private var opaque: Substring {
+        text.hasPrefix("W/") ? text.dropFirst(2) : Substring(text)
+    }
+
+    /// The value of a response's `ETag` field; nil where it is nothing that could be sent back.
+    init?(_ value: String) {
+        let trimmed = FieldSyntax.trimming(Substring(value))
+        var rest = trimmed
+        guard let tag = Self.next(in: &rest), rest.isEmpty else { return nil }
+        self = tag
+    }
+
+    private init(text: Substring, isWeak: Bool) {
+        self.text = String(text)
+        self.isWeak = isWeak
+    }
+
+    /// Weak comparison (RFC 9110 §8.8.3.2): for `If-None-Match`.
+    func weaklyMatches(_ other: EntityTag) -> Bool {
+        opaque == other.opaque
+    }
+
+    /// Strong comparison: for `If-Range`, and wherever bytes are combined.
+    func stronglyMatches(_ other: EntityTag) -> Bool {
+        !isWeak && !other.isWeak && text == other.text
+    }
+
+    /// Takes one tag from the front of `text`.
+    ///
+    /// A tag without quotes counts as weak: it is sent back as it came, since sloppy servers compare texts, but is never
+    /// trusted for bytes.
+    fileprivate static func next(in text: inout Substring) -> EntityTag? {
+        let bytes = text.utf8
+        let isWeak = text.hasPrefix("W/\"")
+        if isWeak || text.hasPrefix("\"") {
+            // A backslash escapes nothing inside an entity tag.
+            let open = bytes.index(bytes.startIndex, offsetBy: isWeak ? 3 : 1)
+            guard let close = bytes[open...].firstIndex(of: UInt8(ascii: "\"")) else { return nil }
+            let end = bytes.index(after: close)
+            guard bytes[open..<close].allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return nil }
+            defer { text = text[end...] }
+            return EntityTag(text: text[..<end], isWeak: isWeak)
+        }
+        let end = bytes.firstIndex(of: UInt8(ascii: ",")) ?? bytes.endIndex
+        let tag = FieldSyntax.trimming(text[..<end])
+        guard !tag.isEmpty, tag.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") }) else {
+            return nil
+        }
+        text = text[end...]
+        return EntityTag(text: tag, isWeak: true)
+    }
+}
+
+/// The value of an `If-None-Match` (RFC 9110 §13.1.2).
+enum EntityTagCondition: Sendable, Hashable {
+    case any
+    case tags([EntityTag])
+
+    /// - Parameter value: the combined value of the field. What cannot be read matches nothing.
+    init(_ value: String) {
+        var rest = FieldSyntax.trimming(Substring(value))
+        if rest == "*" {
+            self = .any
+            return
+        }
+        var tags: [EntityTag] = []
+        while !rest.isEmpty {
+            let first = rest.utf8[rest.startIndex]
+            if first == UInt8(ascii: ",") || FieldSyntax.isWhitespace(first) {
+                rest = Substring(rest.utf8.dropFirst())
+            } else if let tag = EntityTag.next(in: &rest) {
+                tags.append(tag)
+            } else {
+                break
+            }
+        }
+        self = .tags(tags)
+    }
+
+    func matches(_ tag: EntityTag?) -> Bool {
+        switch self {
+        case .any: true
+        case .tags(let tags): tag.map { tag in tags.contains { $0.weaklyMatches(tag) } } ?? false
+        }
+    }
+
+    var tags: [EntityTag] {
+        if case .tags(let tags) = self { tags } else { [] }
+    }
+}
+
+extension StoredResponse {
+    var entityTag: EntityTag? { fields["ETag"].flatMap(EntityTag.init) }
+
+    /// `Last-Modified` where it is a date: what is not cannot be compared by the origin either.
+    var lastModified: Date? {
+        fields["Last-Modified"].flatMap { HTTPDate.parse($0, reference: responseTime) }
+    }
+}

@@ -1,0 +1,110 @@
+/// The syntax that field values share (RFC 9110 §5.6): tokens, quoted strings and comma-separated lists.
+enum FieldSyntax {
+    /// The members of a comma-separated list, without surrounding whitespace and without the empty ones.
+    ///
+    /// A comma inside a quoted string does not separate. A quote that is never closed counts as an ordinary character:
+    /// a directive behind it is better seen than lost.
+    static func members(of value: String) -> [Substring] {
+        var members: [Substring] = []
+        let bytes = value.utf8
+        var start = bytes.startIndex
+        var index = start
+        while index < bytes.endIndex {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: "\""), let end = endOfQuotedString(in: bytes, from: index) {
+                index = end
+                continue
+            }
+            if byte == UInt8(ascii: ",") {
+                append(value[start..<index], to: &members)
+                start = bytes.index(after: index)
+            }
+            index = bytes.index(after: index)
+        }
+        append(value[start...], to: &members)
+        return members
+    }
+
+    private static func append(_ member: Substring, to members: inout [Substring]) {
+        let trimmed = trimming(member)
+        if !trimmed.isEmpty { members.append(trimmed) }
+    }
+
+    /// The index behind the closing quote of the quoted string that begins at `start`; nil where none closes it.
+    static func endOfQuotedString(in bytes: String.UTF8View, from start: String.Index) -> String.Index? {
+        var index = bytes.index(after: start)
+        while index < bytes.endIndex {
+            switch bytes[index] {
+            case UInt8(ascii: "\""):
+                return bytes.index(after: index)
+            case UInt8(ascii: "\\"):
+                index = bytes.index(after: index)
+                if index < bytes.endIndex { index = bytes.index(after: index) }
+            default:
+                index = bytes.index(after: index)
+            }
+        }
+        return nil
+    }
+
+    /// Without optional whitespace (RFC 9110 §5.6.3) at both ends.
+    static func trimming(_ value: Substring) -> Substring {
+        var bytes = value.utf8
+        while let first = bytes.first, isWhitespace(first) { bytes.removeFirst() }
+        while let last = bytes.last, isWhitespace(last) { bytes.removeLast() }
+        return Substring(bytes)
+    }
+
+    /// What stands between the quotes of a whole quoted string; nil where `value` is not one.
+    static func unquoting(_ value: Substring) -> String? {
+        let bytes = Array(value.utf8)
+        guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return nil }
+        var result: [UInt8] = []
+        var index = 1
+        while index < bytes.count - 1 {
+            if bytes[index] == UInt8(ascii: "\"") { return nil }
+            if bytes[index] == UInt8(ascii: "\\") {
+                index += 1
+                guard index < bytes.count - 1 else { return nil }
+            }
+            result.append(bytes[index])
+            index += 1
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    static func isToken(_ value: some StringProtocol) -> Bool {
+        !value.isEmpty && value.utf8.allSatisfy(isTokenByte)
+    }
+
+    static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        // The punctuation of RFC 9110 §5.6.2: ! # $ % & ' * + - . ^ _ ` | ~
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E:
+            true
+        default:
+            false
+        }
+    }
+
+    static func isWhitespace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09
+    }
+
+    /// RFC 9111 §1.2.2: what is greater counts as 2^31.
+    static let greatestDeltaSeconds = 1 << 31
+
+    /// `delta-seconds`: digits only; nil for anything else.
+    static func deltaSeconds(_ value: some StringProtocol) -> Int? {
+        guard !value.isEmpty else { return nil }
+        var seconds = 0
+        for byte in value.utf8 {
+            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
+            seconds = min(seconds * 10 + Int(byte - UInt8(ascii: "0")), greatestDeltaSeconds)
+        }
+        return seconds
+    }
+}

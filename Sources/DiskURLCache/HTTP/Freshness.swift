@@ -1,0 +1,79 @@
+import Foundation
+
+/// How long a response is fresh, and how old it is (RFC 9111 §4.2).
+struct Freshness: Sendable, Hashable {
+    /// Where the lifetime comes from.
+    enum Source: String, Sendable, Hashable {
+        /// `max-age` or `Expires`.
+        case explicit
+        case heuristic
+        /// `CachingOptions.lifetime`.
+        case option
+        /// Nothing says how long: the lifetime is 0.
+        case none
+    }
+
+    /// `current_age` in seconds.
+    var age: Int
+    /// `freshness_lifetime` in seconds.
+    var lifetime: Int
+    var source: Source
+
+    /// `response_is_fresh`
+    var isFresh: Bool { lifetime > age }
+
+    /// Seconds since the response became stale; 0 at the moment it does.
+    var staleness: Int { age.subtractingSaturated(lifetime) }
+
+    init(of response: StoredResponse, directives: ResponseDirectives, options: CachingOptions, now: Date) {
+        age = Age.current(of: response, now: now)
+        (lifetime, source) = Self.lifetime(of: response, directives: directives, options: options)
+    }
+
+    /// `freshness_lifetime` (RFC 9111 §4.2.1).
+    static func lifetime(
+        of response: StoredResponse, directives: ResponseDirectives, options: CachingOptions
+    ) -> (Int, Source) {
+        // Options never lengthen the life of an error that happens to carry no lifetime.
+        let isOrdinary = StatusCode.isHeuristicallyCacheable(response.status)
+        if isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
+        if let seconds = explicitLifetime(of: response, directives: directives) { return (seconds, .explicit) }
+        if isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
+        if let seconds = heuristicLifetime(of: response, directives: directives, options: options) {
+            return (seconds, .heuristic)
+        }
+        return (0, .none)
+    }
+
+    /// `max-age`, else `Expires` minus `Date`. What is invalid counts as stale (RFC 9111 §4.2.1, §5.3).
+    private static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Int? {
+        switch directives.maxAge {
+        case .value(let seconds): return seconds
+        case .invalid: return 0
+        case .absent: break
+        }
+        guard let expires = response.fields["Expires"] else { return nil }
+        guard let expiry = HTTPDate.parse(expires, reference: response.responseTime) else { return 0 }
+        return max(0, expiry.timeIntervalSince(date(of: response)).wholeSeconds)
+    }
+
+    /// RFC 9111 §4.2.2: a part of the time since the last modification; nil where no heuristic may be used.
+    private static func heuristicLifetime(
+        of response: StoredResponse, directives: ResponseDirectives, options: CachingOptions
+    ) -> Int? {
+        guard options.usesHeuristicFreshness,
+            StatusCode.isHeuristicallyCacheable(response.status) || directives.isPublic,
+            let lastModified = response.fields["Last-Modified"],
+            let modified = HTTPDate.parse(lastModified, reference: response.responseTime)
+        else { return nil }
+        let unchangedFor = max(0, date(of: response).timeIntervalSince(modified))
+        let fraction = min(max(options.heuristicFraction, 0), 1)
+        return min((unchangedFor * fraction).wholeSeconds, max(0, options.heuristicLimit))
+    }
+
+    /// RFC 9110 §6.6.1: a response without a valid `Date` is taken as made when it arrived.
+    static func date(of response: StoredResponse) -> Date {
+        response.fields["Date"].flatMap { HTTPDate.parse($0, reference: response.responseTime) }
+            ?? response.responseTime
+    }
+}

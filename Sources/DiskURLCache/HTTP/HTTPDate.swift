@@ -1,0 +1,141 @@
+import Foundation
+
+/// The three date forms of RFC 9110 §5.6.7, read by hand: `DateFormatter` takes too much and depends on the locale.
+///
+/// Names of days and months and the zone are taken in any case. Whether the day of the week fits the date is not checked:
+/// no form needs it to tell the time.
+enum HTTPDate {
+    /// - Parameter reference: about now; RFC 850 dates have two digits of the year, and are not more than 50 years ahead.
+    static func parse(_ value: String, reference: Date) -> Date? {
+        var scanner = DateScanner(FieldSyntax.trimming(Substring(value)))
+        guard let seconds = scanner.scan(reference: reference) else { return nil }
+        return Date(timeIntervalSince1970: TimeInterval(seconds))
+    }
+
+    /// Days from 1970-01-01 to a day of the proleptic Gregorian calendar; nil where there is no such day.
+    static func days(year: Int, month: Int, day: Int) -> Int? {
+        guard (0...9999).contains(year), (1...12).contains(month), day >= 1 else { return nil }
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        guard day <= lengths[month - 1] else { return nil }
+        // Years are counted from March, so that the leap day is the last day of its year.
+        let shifted = month > 2 ? year : year - 1
+        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        // 719,468 days lie between 0000-03-01 and 1970-01-01.
+        return era * 146_097 + dayOfEra - 719_468
+    }
+}
+
+/// Reads one date from left to right; each step either takes exactly what the form has there, or fails.
+private struct DateScanner {
+    private static let shortDays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+    private static let longDays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+    private static let months = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ]
+
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ text: Substring) {
+        // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; what is far longer is no date.
+        bytes = Array(text.utf8.prefix(64))
+    }
+
+    mutating func scan(reference: Date) -> Int? {
+        let name = word()
+        guard let seconds = scanForm(dayName: name, reference: reference), position == bytes.count else { return nil }
+        return seconds
+    }
+
+    private mutating func scanForm(dayName: String, reference: Date) -> Int? {
+        if Self.longDays.contains(dayName) { return rfc850(reference: reference) }
+        guard Self.shortDays.contains(dayName) else { return nil }
+        return take(",") ? imfFixdate() : asctime()
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`
+    private mutating func imfFixdate() -> Int? {
+        guard take(" "), let day = digits(2), take(" "), let month = month(), take(" "), let year = digits(4),
+            take(" "), let time = timeOfDay(), zone()
+        else { return nil }
+        return seconds(year, month, day, time)
+    }
+
+    /// `Sunday, 06-Nov-94 08:49:37 GMT`
+    private mutating func rfc850(reference: Date) -> Int? {
+        guard take(","), take(" "), let day = digits(2), take("-"), let month = month(), take("-"),
+            let shortYear = digits(2), take(" "), let time = timeOfDay(), zone()
+        else { return nil }
+        let today = reference.timeIntervalSince1970.wholeSeconds
+        // RFC 9110 §5.6.7: what seems more than 50 years ahead is the latest year in the past with these two digits.
+        let thisYear = 1970 + today / 31_556_952
+        var year = thisYear - thisYear % 100 + shortYear
+        if year > thisYear + 50 { year -= 100 }
+        if year < thisYear - 49 { year += 100 }
+        return seconds(year, month, day, time)
+    }
+
+    /// `Sun Nov  6 08:49:37 1994`
+    private mutating func asctime() -> Int? {
+        guard take(" "), let month = month(), take(" "), let day = take(" ") ? digits(1) : digits(2), take(" "),
+            let time = timeOfDay(), take(" "), let year = digits(4)
+        else { return nil }
+        return seconds(year, month, day, time)
+    }
+
+    private func seconds(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Int? {
+        HTTPDate.days(year: year, month: month, day: day).map { $0 * 86_400 + time }
+    }
+
+    /// `08:49:37`, as seconds. A leap second (60) is allowed by the grammar.
+    private mutating func timeOfDay() -> Int? {
+        guard let hour = digits(2), hour < 24, take(":"), let minute = digits(2), minute < 60, take(":"),
+            let second = digits(2), second <= 60
+        else { return nil }
+        return hour * 3600 + minute * 60 + second
+    }
+
+    private mutating func zone() -> Bool {
+        take(" ") && word() == "gmt"
+    }
+
+    private mutating func month() -> Int? {
+        Self.months.firstIndex(of: word()).map { $0 + 1 }
+    }
+
+    private mutating func digits(_ count: Int) -> Int? {
+        guard position + count <= bytes.count else { return nil }
+        var value = 0
+        for byte in bytes[position..<position + count] {
+            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
+            value = value * 10 + Int(byte - UInt8(ascii: "0"))
+        }
+        position += count
+        return value
+    }
+
+    /// Letters up to the next other byte, in lower case.
+    private mutating func word() -> String {
+        let start = position
+        while position < bytes.count, (bytes[position] | 0x20) &- 97 < 26 { position += 1 }
+        return String(decoding: bytes[start..<position].map { $0 | 0x20 }, as: UTF8.self)
+    }
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard position < bytes.count, bytes[position] == UInt8(ascii: character) else { return false }
+        position += 1
+        return true
+    }
+}
+
+extension TimeInterval {
+    /// Rounded down; bounded far beyond any date of four digits, since times from a disk may be anything.
+    var wholeSeconds: Int {
+        let bound = 1e12
+        return isNaN ? 0 : Int(Swift.min(Swift.max(rounded(.down), -bound), bound))
+    }
+}

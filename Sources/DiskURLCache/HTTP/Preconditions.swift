@@ -1,0 +1,43 @@
+import Foundation
+
+/// The client's own conditions, judged by a stored 200 (RFC 9111 §4.3.2).
+enum Preconditions {
+    /// These can only be judged by the origin.
+    static func areForOrigin(in request: RequestFacts) -> Bool {
+        request.fields["If-Match"] != nil || request.fields["If-Unmodified-Since"] != nil
+    }
+
+    static func areConditional(_ request: RequestFacts) -> Bool {
+        request.fields["If-None-Match"] != nil || request.fields["If-Modified-Since"] != nil
+    }
+
+    /// Whether the client has what is stored already. `If-None-Match` takes precedence over `If-Modified-Since`.
+    static func isNotModified(_ stored: StoredResponse, for request: RequestFacts) -> Bool {
+        if let value = request.fields["If-None-Match"] {
+            return EntityTagCondition(value).matches(stored.entityTag)
+        }
+        guard let value = request.fields["If-Modified-Since"],
+            let since = HTTPDate.parse(value, reference: stored.responseTime)
+        else { return false }
+        // Without `Last-Modified`: not newer than when it was made, or arrived.
+        return (stored.lastModified ?? Freshness.date(of: stored)) <= since
+    }
+
+    /// `If-Range` (RFC 9110 §13.1.5): the range counts only where the stored response is the one that the client has a
+    /// part of.
+    static func rangeApplies(to stored: StoredResponse, for request: RequestFacts) -> Bool {
+        guard let value = request.fields["If-Range"] else { return true }
+        if let date = HTTPDate.parse(value, reference: stored.responseTime) {
+            return stored.lastModified == date && isStrong(lastModifiedOf: stored)
+        }
+        guard let wanted = EntityTag(value), let tag = stored.entityTag else { return false }
+        return tag.stronglyMatches(wanted)
+    }
+
+    /// RFC 9110 §8.8.2.2: a date is a strong validator where the response was made well after it, so that a second
+    /// change within the same second cannot hide.
+    private static func isStrong(lastModifiedOf stored: StoredResponse) -> Bool {
+        guard let modified = stored.lastModified else { return false }
+        return Freshness.date(of: stored).timeIntervalSince(modified) >= 60
+    }
+}

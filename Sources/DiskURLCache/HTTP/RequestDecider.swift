@@ -1,0 +1,122 @@
+import Foundation
+
+/// Decides about one request (RFC 9111 §4), from what is stored and what the client wants.
+struct RequestDecider {
+    let request: RequestFacts
+    let candidates: [Candidate]
+    let policy: ReusePolicy
+    let options: CachingOptions
+    let now: Date
+    private let directives: RequestDirectives
+
+    init(request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date) {
+        self.request = request
+        self.candidates = candidates
+        self.policy = policy
+        self.options = options
+        self.now = now
+        directives = RequestDirectives(request.fields)
+    }
+
+    func decision() -> CacheDecision {
+        guard options.isCacheable(request.method) else { return network(.methodNotCached) }
+        if policy == .reloadIgnoring { return network(.reloadPolicy) }
+        if directives.noStore, !takesAnyAge { return network(.requestNoStore) }
+        if Preconditions.areForOrigin(in: request) { return network(.precondition) }
+        let matching = candidates.indices.filter { candidates[$0].response.vary.matches(request.fields) }
+        if let index = matching.first(where: { candidates[$0].response.status != 206 }) { return whole(index) }
+        if request.method == "GET", let index = matching.first { return part(index) }
+        if candidates.isEmpty || !matching.isEmpty { return network(.notStored) }
+        return validation(of: nil, because: .variantNotStored)
+    }
+
+    /// The policies of "whatever its age".
+    private var takesAnyAge: Bool { policy == .elseLoad || policy == .dontLoad }
+
+    private func whole(_ index: Int) -> CacheDecision {
+        let candidate = candidates[index]
+        switch Presentation.fit(of: candidate, to: request) {
+        case .unanswerable(let reason):
+            return network(reason)
+        case .presentation(let presentation):
+            let verdict = ReuseVerdict(of: candidate.response, by: self, directives: directives)
+            switch verdict.outcome {
+            case .reuse(let basis):
+                return .useStored(reuse(index, basis, verdict.freshness, presentation))
+            case .ask(let reason):
+                return validation(of: index, because: reason)
+            }
+        }
+    }
+
+    /// What a stored 206 can do: answer a range that it holds, or be completed to a whole.
+    private func part(_ index: Int) -> CacheDecision {
+        let candidate = candidates[index]
+        guard let held = PartialContent.held(by: candidate), !Preconditions.areConditional(request),
+            request.fields["If-Range"] == nil
+        else { return network(.rangeNotHeld) }
+        let verdict = ReuseVerdict(of: candidate.response, by: self, directives: directives)
+        switch request.fields["Range"].map(RangeRequest.init) {
+        case .single(let range):
+            guard let wanted = range.resolved(total: held.total), held.range.lowerBound <= wanted.lowerBound,
+                wanted.upperBound <= held.range.upperBound
+            else { return network(.rangeNotHeld) }
+            guard case .reuse(let basis) = verdict.outcome else { return network(.stale) }
+            let start = held.range.lowerBound
+            let bytes = wanted.lowerBound - start..<wanted.upperBound - start
+            return .useStored(
+                reuse(
+                    index, basis, verdict.freshness, .range(bytes, first: wanted.lowerBound, total: held.total)))
+        case .other:
+            return network(.unsupportedRange)
+        case .malformed, nil:
+            guard mayUseNetwork, policy != .revalidate, !directives.noCache,
+                let completion = PartialContent.completion(
+                    of: candidate, index: index, isFresh: verdict.freshness.isFresh)
+            else { return network(.rangeNotHeld) }
+            return .revalidate(completion)
+        }
+    }
+
+    private func reuse(
+        _ index: Int, _ basis: Reuse.Basis, _ freshness: Freshness, _ presentation: Presentation
+    ) -> Reuse {
+        var background: Revalidation?
+        if basis == .stale(.staleWhileRevalidate) {
+            background =
+                Revalidation.conditional(
+                    for: request.unconditional, candidates: candidates, selected: index, reason: .stale)
+                ?? Revalidation(index: index, fields: HeaderFields(), reason: .stale)
+        }
+        return Reuse(
+            index: index, basis: basis, age: freshness.age, lifetime: freshness.lifetime, presentation: presentation,
+            backgroundRevalidation: background)
+    }
+
+    private func validation(of index: Int?, because reason: FetchReason) -> CacheDecision {
+        guard mayUseNetwork,
+            var revalidation = Revalidation.conditional(
+                for: request, candidates: candidates, selected: index, reason: reason)
+        else { return network(reason) }
+        for field in endToEndFields.fields { revalidation.fields.append(field.name, field.value) }
+        return .revalidate(revalidation)
+    }
+
+    private func network(_ reason: FetchReason) -> CacheDecision {
+        mayUseNetwork ? .fetch(reason, fields: endToEndFields) : .unsatisfiable(reason)
+    }
+
+    private var mayUseNetwork: Bool {
+        !options.isOffline && policy != .dontLoad && !directives.onlyIfCached
+    }
+
+    /// What tells the caches on the way of a reload, as browsers do it; the client's own `Cache-Control` is left alone.
+    private var endToEndFields: HeaderFields {
+        guard request.fields["Cache-Control"] == nil else { return HeaderFields() }
+        switch policy {
+        case .reloadIgnoring: return ["Cache-Control": "no-cache", "Pragma": "no-cache"]
+        case .revalidate: return ["Cache-Control": "max-age=0"]
+        case .useProtocol, .elseLoad, .dontLoad: return HeaderFields()
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+
+/// May the selected response be reused without asking the origin (RFC 9111 §4, last list; §4.2.4; §5.2.1)?
+struct ReuseVerdict {
+    enum Outcome: Sendable, Hashable {
+        case reuse(Reuse.Basis)
+        case ask(FetchReason)
+    }
+
+    let freshness: Freshness
+    let outcome: Outcome
+
+    init(of response: StoredResponse, by decider: RequestDecider, directives: RequestDirectives) {
+        let said = ResponseDirectives(response.fields)
+        let options = decider.options
+        freshness = Freshness(of: response, directives: said, options: options, now: decider.now)
+        outcome = Self.outcome(
+            freshness, said: said, asked: directives, policy: decider.policy, options: options)
+    }
+
+    private static func outcome(
+        _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, policy: ReusePolicy,
+        options: CachingOptions
+    ) -> Outcome {
+        if policy == .elseLoad || policy == .dontLoad {
+            return .reuse(freshness.isFresh ? .fresh : .stale(.cachePolicy))
+        }
+        // A lifetime set for every response by the owner of the cache also overrules what the response forbids.
+        let isOverruled = options.lifetime.isAlways && freshness.source == .option
+        if said.noCache && !isOverruled { return .ask(.mustRevalidate) }
+        if !freshness.isFresh && said.mustRevalidate && !isOverruled { return .ask(.stale) }
+
+        if let reason = clientsObjection(freshness, said: said, asked: asked, policy: policy) {
+            return options.isOffline ? .reuse(freshness.isFresh ? .fresh : .stale(.offline)) : .ask(reason)
+        }
+        if freshness.isFresh { return .reuse(.fresh) }
+        if let allowance = allowance(freshness, said: said, asked: asked, options: options) {
+            return .reuse(.stale(allowance))
+        }
+        return .ask(.stale)
+    }
+
+    /// Why the client does not want it as it is, fresh or not.
+    private static func clientsObjection(
+        _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, policy: ReusePolicy
+    ) -> FetchReason? {
+        // RFC 8246 §2: a fresh immutable response is not revalidated by an ordinary reload.
+        if policy == .revalidate, !(said.isImmutable && freshness.isFresh) { return .revalidatePolicy }
+        if asked.noCache { return .requestDirective }
+        // `max-age=0` asks for validation even within the second of arrival.
+        if let maxAge = asked.maxAge, freshness.age > maxAge || maxAge == 0 { return .requestDirective }
+        if let minFresh = asked.minFresh, freshness.lifetime.subtractingSaturated(freshness.age) < minFresh {
+            return freshness.isFresh ? .requestDirective : .stale
+        }
+        return nil
+    }
+
+    /// Who allows it although it is stale (RFC 9111 §4.2.4, RFC 5861 §3).
+    private static func allowance(
+        _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions
+    ) -> StaleAllowance? {
+        switch asked.maxStale {
+        case .any: return .maxStale
+        case .seconds(let seconds) where freshness.staleness <= seconds: return .maxStale
+        case .seconds, nil: break
+        }
+        if options.isOffline { return .offline }
+        if let window = said.staleWhileRevalidate ?? options.defaultStaleWhileRevalidate,
+            freshness.staleness <= window
+        {
+            return .staleWhileRevalidate
+        }
+        return nil
+    }
+}
+
+extension CachingOptions.Lifetime {
+    fileprivate var isAlways: Bool {
+        if case .always = self { true } else { false }
+    }
+}

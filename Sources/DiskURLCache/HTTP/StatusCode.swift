@@ -1,0 +1,35 @@
+/// What caching asks about a status code.
+enum StatusCode {
+    /// RFC 9110 §15.1; 206 is among them there, and stored by rules of its own here.
+    static func isHeuristicallyCacheable(_ status: Int) -> Bool {
+        switch status {
+        case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
+        default: false
+        }
+    }
+
+    /// Codes whose meaning for caching this cache knows, for `must-understand` (RFC 9111 §5.2.2.3): those of RFC 9110 but
+    /// for 206 and 304, which are no whole responses.
+    static func isUnderstood(_ status: Int) -> Bool {
+        switch status {
+        case 200...205, 300...303, 305, 307, 308, 400...417, 421, 422, 426, 500...505: true
+        default: false
+        }
+    }
+
+    /// The errors that stale content may stand in for (RFC 5861 §4).
+    static func isServerTrouble(_ status: Int) -> Bool {
+        switch status {
+        case 500, 502, 503, 504: true
+        default: false
+        }
+    }
+
+    /// Answers that say what is at the URL now, so that what is stored for it is out of date.
+    static func isReplacement(_ status: Int) -> Bool {
+        switch status {
+        case 200, 203, 204, 301, 308, 404, 410: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/// Which header fields of a response are stored (RFC 9111 §3.1).
+enum StorableFields {
+    /// Fields that belong to one connection, to a proxy, or to one user's session.
+    ///
+    /// `Set-Cookie` is here for safety: a session that was set once must not be set again by every reuse.
+    private static let excluded: Set<String> = [
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+        "proxy-connection", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
+
+    /// Without the fields above, those that `Connection` names, and those that `no-cache="…"` withholds from reuse: they
+    /// come again with each validation.
+    static func filtered(_ fields: HeaderFields) -> HeaderFields {
+        var dropped = excluded
+        if let connection = fields["Connection"] {
+            dropped.formUnion(FieldSyntax.members(of: connection).map { $0.lowercased() })
+        }
+        dropped.formUnion(CacheControl(fields["Cache-Control"]).fieldNames("no-cache") ?? [])
+        // What decides about reuse stays, whoever names it.
+        dropped.subtract(["cache-control", "vary", "date", "age", "expires"])
+        return HeaderFields(fields.fields.filter { !dropped.contains($0.name.lowercased()) })
+    }
+
+    /// Whether every field can be written down and read again as the same field (RFC 9110 §5.1, §5.5).
+    static func areWellFormed(_ fields: HeaderFields) -> Bool {
+        fields.fields.allSatisfy { field in
+            FieldSyntax.isToken(field.name) && field.value.utf8.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }
+        }
+    }
+
+    /// The stored fields after a 304, or after the rest of a partial response (RFC 9111 §3.2): each field that comes
+    /// replaces all stored fields of its name.
+    ///
+    /// Left as they are: fields that describe the stored bytes, which the new response did not bring.
+    static func updated(_ stored: HeaderFields, with new: HeaderFields) -> HeaderFields {
+        let update = filtered(new).fields.filter { !describesBody.contains($0.name.lowercased()) }
+        let replaced = Set(update.map { $0.name.lowercased() })
+        var result = HeaderFields(
+            stored.fields.filter {
+                let name = $0.name.lowercased()
+                // The old `Age` has nothing to do with the time of the new response.
+                return !replaced.contains(name) && name != "age"
+            })
+        for field in update { result.append(field.name, field.value) }
+        // A 304 may begin to withhold fields that are stored already.
+        return filtered(result)
+    }
+
+    private static let describesBody: Set<String> = ["content-encoding", "content-length", "content-range"]
+}
