@@ -1,5 +1,9 @@
 import Foundation
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 extension DiskURLCache {
     /// How a cache is set up: a value that is copied, so that changing it later changes nothing (seed: AUCCache).
     ///
@@ -59,8 +63,9 @@ extension DiskURLCache {
         public var usesHeuristicFreshness = true
         /// The share of the time since `Last-Modified` that counts as fresh; the RFC suggests a tenth.
         public var heuristicFraction = 0.1
-        /// No heuristic lifetime is longer. Seconds; a day by default.
-        public var heuristicLimit: TimeInterval = 24 * 3600
+        /// No heuristic lifetime is longer. Seconds; a week by default: what has
+        /// not changed for years would otherwise be reused for months without a question.
+        public var heuristicLimit: TimeInterval = 7 * 24 * 3600
         /// `stale-while-revalidate` (RFC 5861 §3) for responses that do not state it. Seconds.
         public var staleWhileRevalidate: TimeInterval?
         /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds.

@@ -13,6 +13,7 @@ final class MemoryCache<Value: Sendable>: Sendable {
         var value: Value
         var cost: Int
         var lastUse: UInt64
+        var lastReport: UInt64
     }
 
     /// Guarded by the lock around it.
@@ -67,13 +68,27 @@ final class MemoryCache<Value: Sendable>: Sendable {
         }
     }
 
-    func value(for key: String) -> Value? {
-        shard(of: key).withLock { shard in
-            guard let slot = shard.slots[key] else { return nil }
-            shard.nodes[slot]!.lastUse = DispatchTime.now().uptimeNanoseconds
+    struct Hit {
+        var value: Value
+        /// True at most once a minute for each key: time to tell the layer below that the value is in use.
+        var isDueForReport: Bool
+    }
+
+    func value(for key: String) -> Hit? {
+        let now = DispatchTime.now().uptimeNanoseconds
+        return shard(of: key).withLock { shard in
+            guard let slot = shard.slots[key], var node = shard.nodes[slot] else { return nil }
+            let isDue = now &- node.lastReport > 60_000_000_000
+            node.lastUse = now
+            if isDue { node.lastReport = now }
+            shard.nodes[slot] = node
             shard.order.touch(slot)
-            return shard.nodes[slot]!.value
+            return Hit(value: node.value, isDueForReport: isDue)
         }
+    }
+
+    func contains(_ key: String) -> Bool {
+        shard(of: key).withLock { $0.slots[key] != nil }
     }
 
     /// A value that alone exceeds the limit is not kept, and an older value of its key goes.
@@ -108,29 +123,24 @@ final class MemoryCache<Value: Sendable>: Sendable {
     }
 
     func removeAll() {
-        removeAll { _, _ in true }
+        updateAll { _ in nil }
     }
 
-    /// Removes what satisfies the predicate, which is called under a shard's lock.
-    func removeAll(where shouldRemove: (String, Value) -> Bool) {
+    /// Changes every value under its shard's lock; returning nil removes it.
+    func updateAll(_ change: (Value) -> (value: Value, cost: Int)?) {
         for lock in shards {
             lock.withLock { shard in
                 shard.reads.removeAll()
                 for (key, slot) in shard.slots {
-                    if let node = shard.nodes[slot], shouldRemove(key, node.value) {
+                    guard let node = shard.nodes[slot] else { continue }
+                    if let (value, cost) = change(node.value) {
+                        totals.withLock { $0.cost += cost - node.cost }
+                        shard.nodes[slot]?.value = value
+                        shard.nodes[slot]?.cost = cost
+                    } else {
                         discard(key, in: &shard)
                     }
                 }
-            }
-        }
-    }
-
-    /// Every value, shard by shard.
-    func forEach(_ body: (String, Value) -> Void) {
-        for lock in shards {
-            let nodes = lock.withLock { $0.nodes }
-            for case let node? in nodes {
-                body(node.key, node.value)
             }
         }
     }
@@ -177,8 +187,8 @@ final class MemoryCache<Value: Sendable>: Sendable {
         guard fits else { return }
         let slot = shard.free.popLast() ?? shard.nodes.count
         if slot == shard.nodes.count { shard.nodes.append(nil) }
-        shard.nodes[slot] = Node(
-            key: key, value: value, cost: cost, lastUse: DispatchTime.now().uptimeNanoseconds)
+        let now = DispatchTime.now().uptimeNanoseconds
+        shard.nodes[slot] = Node(key: key, value: value, cost: cost, lastUse: now, lastReport: now)
         shard.slots[key] = slot
         shard.order.insert(slot)
     }

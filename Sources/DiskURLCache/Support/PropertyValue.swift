@@ -18,7 +18,9 @@ indirect enum PropertyValue: Sendable, Hashable {
         case let value as Data: self = .data(value)
         case let value as Date: self = .date(value)
         case let value as NSNumber:
-            guard let number = PropertyValue(number: value, isByte: type(of: value as Any) == Int8.self) else { return nil }
+            guard let number = PropertyValue(number: value, isByte: type(of: value as Any) == Int8.self) else {
+                return nil
+            }
             self = number
         case let values as [Any]:
             let converted = values.compactMap { PropertyValue($0) }

@@ -1,0 +1,87 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The one way to a protocol's client: in order, on the queue where Foundation expects it, and never after the end.
+///
+/// Calling the client of a task that was stopped ends the process on Linux, so every call is checked against the
+/// state on the very queue that stops. A suspended task's calls wait until it is resumed.
+///
+/// `@unchecked Sendable`: the state is confined to `queue`.
+final class ClientPort: @unchecked Sendable {
+    enum Call {
+        case receive(URLResponse)
+        case load(Data)
+        case finish
+        case fail(Swift.Error)
+    }
+
+    private enum State {
+        case open
+        case paused([Call])
+        case closed
+    }
+
+    private weak var urlProtocol: URLProtocol?
+    private let queue: DispatchQueue?
+    private var state = State.open
+    // For completion handlers each `didLoad` replaces the data before it: the driver then sends one.
+    init(_ urlProtocol: URLProtocol, queue: DispatchQueue?) {
+        self.urlProtocol = urlProtocol
+        self.queue = queue
+    }
+
+    /// From any thread but `queue`.
+    func send(_ calls: [Call]) {
+        guard !calls.isEmpty else { return }
+        guard let queue else { return perform(calls) }
+        queue.async { self.perform(calls) }
+    }
+
+    /// On `queue`.
+    func perform(_ calls: [Call]) {
+        for call in calls {
+            switch state {
+            case .closed: return
+            case .paused(let waiting): state = .paused(waiting + [call])
+            case .open: deliver(call)
+            }
+        }
+    }
+
+    /// On `queue`: the task was suspended.
+    func pause() {
+        if case .open = state { state = .paused([]) }
+    }
+
+    /// On `queue`: the task goes on.
+    func resume() {
+        guard case .paused(let waiting) = state else { return }
+        state = .open
+        perform(waiting)
+    }
+
+    /// On `queue`: no call comes after this one.
+    func close() {
+        state = .closed
+        urlProtocol = nil
+    }
+
+    private func deliver(_ call: Call) {
+        guard let urlProtocol, let client = urlProtocol.client else { return }
+        switch call {
+        case .receive(let response):
+            client.urlProtocol(urlProtocol, didReceive: response, cacheStoragePolicy: .notAllowed)
+        case .load(let data):
+            client.urlProtocol(urlProtocol, didLoad: data)
+        case .finish:
+            state = .closed
+            client.urlProtocolDidFinishLoading(urlProtocol)
+        case .fail(let error):
+            state = .closed
+            client.urlProtocol(urlProtocol, didFailWithError: error)
+        }
+    }
+}

@@ -1,0 +1,356 @@
+import Dispatch
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Carries out what a `LoadMachine` decides for one task, or for a refresh in the background, and reports back to it.
+///
+/// Events come from Foundation's protocol queue, from the inner session's delegate queue and from the lookup queue, one
+/// at a time but for cancellation; the machine is behind a lock, and actions are performed outside it. An action that
+/// asks something (look up, read, fetch, confirm) is the last of its list, so its answer cannot overtake the rest.
+///
+/// `@unchecked Sendable`: the task is used for its delegate and identity only, which may be read anywhere.
+final class LoadDriver: FetchReceiver, @unchecked Sendable {
+    /// Guarded by the lock around it.
+    private struct State {
+        var machine: LoadMachine
+        var variants: [StoredVariant] = []
+        /// Bodies read so far, so that a 304 does not read twice.
+        var loaded: [Int: StoredEntry] = [:]
+        var networkResponse: HTTPURLResponse?
+        var fetch: FetchToken?
+        /// Identity under which this load leads others.
+        var leading: String?
+        var report: LoadMachine.Report?
+        var notStored: DiskURLCache.NotStoredReason?
+        var deliveredBytes = 0
+    }
+
+    /// Disk reads of loads: apart from the queue all sessions share, so that a large body holds up nobody else.
+    static let lookupQueue = DispatchQueue(
+        label: "DiskURLCache.lookup", qos: .userInitiated, attributes: .concurrent)
+
+    private let cache: DiskURLCache
+    private let task: URLSessionTask?
+    private let link: SessionLink
+    /// Nil for a refresh in the background.
+    private let port: ClientPort?
+    private let delegate: (any URLSessionTaskDelegate)?
+    private let isDelegateTask: Bool
+    private let state: Mutex<State>
+    private let startTime: Date
+    private let initialURL: String?
+    private var refreshKey: String?
+
+    init(
+        cache: DiskURLCache, request: URLRequest, task: URLSessionTask?, link: SessionLink, port: ClientPort?
+    ) {
+        self.cache = cache
+        self.task = task
+        self.link = link
+        self.port = port
+        startTime = cache.configuration.clock.now()
+        initialURL = request.url?.withoutCredentials
+        #if canImport(FoundationNetworking)
+            delegate = task?.delegate
+        #else
+            if #available(iOS 15, macOS 12, tvOS 15, watchOS 8, *) { delegate = task?.delegate } else { delegate = nil }
+        #endif
+        isDelegateTask = delegate != nil && task.map { link.deliversChunks(of: $0) } == true
+        let settings = LoadMachine.Settings(
+            keyPolicy: cache.configuration.keyPolicy, options: cache.cachingOptions, streams: isDelegateTask,
+            confirmsStorage: cache.configuration.admission != nil || isDelegateTask,
+            confirmsRedirects: delegate != nil, largestStorableBody: cache.largestStorableBody)
+        state = Mutex(State(machine: LoadMachine(request: request, settings: settings)))
+    }
+
+    // MARK: From the protocol, on Foundation's queue
+
+    func start(with result: LookupResult?) {
+        let actions = state.withLock { $0.machine.handle(.started(now: now)) }
+        if let result, case .lookUp? = actions.first {
+            found(result.variants, onClientQueue: true)
+        } else {
+            perform(actions, onClientQueue: true)
+        }
+    }
+
+    func cancel() {
+        port?.close()
+        handle(.cancelled, onClientQueue: true)
+        finishLeading(.abandoned)
+    }
+
+    func pause() { port?.pause() }
+
+    func resume() { port?.resume() }
+
+    /// Starts a refresh of what is stored: the store is brought up to date, and nobody is told.
+    private func refresh(_ variants: [StoredVariant], _ revalidation: Revalidation, key: String) {
+        refreshKey = key
+        let actions = state.withLock { state in
+            state.variants = variants
+            return state.machine.handle(.refreshing(variants.compactMap(\.candidate), revalidation, now: now))
+        }
+        perform(actions, onClientQueue: false)
+    }
+
+    // MARK: From the network
+
+    func fetchReceived(_ response: HTTPURLResponse) {
+        state.withLock { $0.networkResponse = response }
+        handle(.head(status: response.statusCode, fields: HeaderFields(response), now: now))
+    }
+
+    func fetchReceived(_ data: Data) {
+        handle(.data(data))
+    }
+
+    func fetchEnded(_ error: Swift.Error?) {
+        handle(.ended(error, now: now))
+    }
+
+    // MARK: Actions
+
+    private var now: Date { cache.configuration.clock.now() }
+
+    private func handle(_ event: LoadMachine.Event, onClientQueue: Bool = false) {
+        perform(state.withLock { $0.machine.handle(event) }, onClientQueue: onClientQueue)
+    }
+
+    private func perform(_ actions: [LoadMachine.Action], onClientQueue: Bool) {
+        var calls: [ClientPort.Call] = []
+        for action in actions {
+            switch action {
+            case .lookUp(let key):
+                finishLeading(.ended)
+                lookUp(key)
+            case .readBody(let index): read(index, onClientQueue: onClientQueue)
+            case .fetch(let request, let collapsible): fetch(request, collapsible: collapsible)
+            case .cancelFetch:
+                state.withLock { state in
+                    defer { state.fetch = nil }
+                    return state.fetch
+                }?.cancel()
+            case .deliverNetworkHead:
+                if let response = state.withLock({ $0.networkResponse }) {
+                    calls.append(.receive(withCacheStatus(response)))
+                }
+            case .deliverStoredHead(let head, let url):
+                calls.append(.receive(.http(url: url, status: head.status, fields: withCacheStatus(head.fields))))
+            case .deliverData(let data):
+                state.withLock { $0.deliveredBytes += data.count }
+                calls.append(.load(data))
+            case .finish:
+                calls.append(.finish)
+                end(.ended)
+            case .fail(let error):
+                calls.append(.fail(error))
+                end(.failed(error))
+            case .confirmStorage(let response, let data): confirmStorage(response, data)
+            case .store(let response, let data, let edited, let replaced):
+                store(response, data, edited: edited, replacing: replaced)
+            case .change(let change): apply(change)
+            case .confirmRedirect(let head, let next): confirmRedirect(head, next)
+            case .refreshInBackground(let revalidation): refreshInBackground(revalidation)
+            case .report(let report): state.withLock { $0.report = report }
+            }
+        }
+        if onClientQueue { port?.perform(calls) } else { port?.send(calls) }
+    }
+
+    private func lookUp(_ key: RequestKey) {
+        Self.lookupQueue.async { [self] in
+            found(cache.store.variants(for: key), onClientQueue: false)
+        }
+    }
+
+    private func found(_ variants: [StoredVariant], onClientQueue: Bool) {
+        let actions = state.withLock { state in
+            // Only HTTP responses can answer a load; what else was stored by hand is for `cachedResponse(for:)`.
+            state.variants = variants.filter { $0.metadata.http != nil }
+            state.loaded = [:]
+            return state.machine.handle(.found(state.variants.compactMap(\.candidate), now: now))
+        }
+        perform(actions, onClientQueue: onClientQueue)
+    }
+
+    private func read(_ index: Int, onClientQueue: Bool) {
+        let variant = state.withLock { $0.variants[index] }
+        let deliver: @Sendable (Bool) -> Void = { [self] onClientQueue in
+            let entry = variant.load()
+            let actions = state.withLock { state in
+                state.loaded[index] = entry
+                return state.machine.handle(.body(entry?.body, now: now))
+            }
+            perform(actions, onClientQueue: onClientQueue)
+        }
+        if variant.layer == .memory || !onClientQueue {
+            deliver(onClientQueue)
+        } else {
+            Self.lookupQueue.async { deliver(false) }
+        }
+    }
+
+    private func fetch(_ request: URLRequest, collapsible: Bool) {
+        if collapsible {
+            let identity = state.withLock { $0.machine.identity(session: link.session) }
+            let isLeader = cache.loads.join(identity) { [weak self] outcome in
+                guard let self else { return }
+                switch outcome {
+                case .failed(let error): fetchEnded(error)
+                case .ended: handle(.leaderFinished(mayWaitAgain: false, now: now))
+                case .abandoned: handle(.leaderFinished(mayWaitAgain: true, now: now))
+                }
+            }
+            guard isLeader else { return }
+            state.withLock { $0.leading = identity }
+        }
+        let token = NetworkSessions.shared.fetch(request, outer: link.session, receiver: self)
+        let isLate = state.withLock { state in
+            state.fetch = token
+            return state.machine.hasEnded
+        }
+        if isLate { token.cancel() }
+    }
+
+    private func finishLeading(_ outcome: LoadTable.Outcome) {
+        let identity = state.withLock { state in
+            defer { state.leading = nil }
+            return state.leading
+        }
+        if let identity { cache.loads.finish(identity, outcome) }
+    }
+
+    private func end(_ outcome: LoadTable.Outcome) {
+        finishLeading(outcome)
+        if let refreshKey { cache.loads.endRefresh(refreshKey) }
+        guard port != nil else { return }
+        let (report, variants, method, bytes, notStored) = state.withLock {
+            ($0.report, $0.variants, $0.machine.method, $0.deliveredBytes, $0.notStored)
+        }
+        guard let report else { return }
+        cache.hub.record(
+            report, variants: variants, url: initialURL, method: method, bytes: bytes, notStored: notStored,
+            duration: now.timeIntervalSince(startTime), cacheName: cache.configuration.cacheStatusName)
+    }
+
+    // MARK: Storing
+
+    private func store(
+        _ response: StoredResponse, _ data: Data, edited: LoadMachine.EditedResponse?, replacing replaced: [Int]
+    ) {
+        let (key, url, variants) = state.withLock { ($0.machine.key, $0.machine.request.url, $0.variants) }
+        guard let key else { return }
+        var metadata = cache.metadata(for: response, url: url, at: now)
+        if let edited {
+            metadata.isMemoryOnly = edited.isMemoryOnly
+            metadata.userInfo = edited.userInfo
+        }
+        let reason = cache.insert(StoredEntry(metadata: metadata, body: data), for: key)
+        state.withLock { $0.notStored = reason }
+        for index in replaced where variants[index].metadata.varyKey != response.vary {
+            cache.store.remove(key, sequence: variants[index].metadata.sequence)
+        }
+    }
+
+    private func apply(_ change: StoreChange) {
+        let (key, variants, loaded) = state.withLock { ($0.machine.key, $0.variants, $0.loaded) }
+        guard let key else { return }
+        switch change {
+        case .update(let index, let response), .addVariant(let index, let response):
+            guard let entry = loaded[index] ?? variants[index].load() else { return }
+            var metadata = entry.metadata
+            metadata.response = .http(response)
+            metadata.storedAt = now
+            metadata.sequence = cache.sequence.next(at: now)
+            _ = cache.insert(StoredEntry(metadata: metadata, body: entry.body), for: key)
+        case .remove(let index):
+            cache.store.remove(key, sequence: variants[index].metadata.sequence)
+        }
+    }
+
+    /// Asks the delegate, then the admission closure. Both may change what is stored, or refuse it.
+    private func confirmStorage(_ response: StoredResponse, _ data: Data) {
+        let request = state.withLock { $0.machine.request }
+        guard let url = request.url,
+            let proposed = URLResponse.http(url: url, status: response.status, fields: response.fields)
+                as? HTTPURLResponse
+        else { return handle(.storageConfirmed(nil)) }
+        let cached = CachedURLResponse(response: proposed, data: data, userInfo: nil, storagePolicy: .allowed)
+        let finish: @Sendable (CachedURLResponse?) -> Void = { [self] confirmed in
+            let edited = confirmed.flatMap { cache.admit($0, for: request, proposed: cached) }
+            if edited == nil { state.withLock { $0.notStored = .refused } }
+            handle(.storageConfirmed(edited))
+        }
+        guard isDelegateTask, let session = link.session, let dataTask = task as? URLSessionDataTask,
+            let delegate = delegate as? any URLSessionDataDelegate
+        else { return finish(cached) }
+        session.delegateQueue.addOperation {
+            #if canImport(Darwin)
+                guard
+                    delegate.urlSession?(
+                        session, dataTask: dataTask, willCacheResponse: cached, completionHandler: finish) != nil
+                else { return finish(cached) }
+            #else
+                delegate.urlSession(
+                    session, dataTask: dataTask, willCacheResponse: cached, completionHandler: finish)
+            #endif
+        }
+    }
+
+    private func confirmRedirect(_ head: ResponseHead, _ next: URLRequest) {
+        guard let session = link.session, let task, let delegate, let url = state.withLock({ $0.machine.request.url }),
+            let response = URLResponse.http(url: url, status: head.status, fields: head.fields) as? HTTPURLResponse
+        else { return handle(.redirectConfirmed(next, now: now)) }
+        let finish: @Sendable (URLRequest?) -> Void = { [self] request in
+            handle(.redirectConfirmed(request, now: now))
+        }
+        session.delegateQueue.addOperation {
+            #if canImport(Darwin)
+                guard
+                    delegate.urlSession?(
+                        session, task: task, willPerformHTTPRedirection: response, newRequest: next,
+                        completionHandler: finish) != nil
+                else { return finish(next) }
+            #else
+                delegate.urlSession(
+                    session, task: task, willPerformHTTPRedirection: response, newRequest: next,
+                    completionHandler: finish)
+            #endif
+        }
+    }
+
+    private func refreshInBackground(_ revalidation: Revalidation) {
+        let (key, request, variants) = state.withLock { ($0.machine.key, $0.machine.request, $0.variants) }
+        guard let key, cache.loads.beginRefresh(key.text) else { return }
+        let driver = LoadDriver(cache: cache, request: request, task: nil, link: link, port: nil)
+        driver.refresh(variants, revalidation, key: key.text)
+    }
+
+    // MARK: Cache-Status
+
+    private func withCacheStatus(_ fields: HeaderFields) -> HeaderFields {
+        guard let name = cache.configuration.cacheStatusName, let report = state.withLock({ $0.report }) else {
+            return fields
+        }
+        var fields = fields
+        // RFC 9211 §2: each cache appends its member; the one closest to the user comes last.
+        let member = report.cacheStatus(name: name).fieldValue
+        fields.set("Cache-Status", fields["Cache-Status"].map { "\($0), \(member)" } ?? member)
+        return fields
+    }
+
+    private func withCacheStatus(_ response: HTTPURLResponse) -> URLResponse {
+        guard cache.configuration.cacheStatusName != nil, let url = response.url else { return response }
+        return .http(url: url, status: response.statusCode, fields: withCacheStatus(HeaderFields(response)))
+    }
+}
+
+extension StoredVariant {
+    var candidate: Candidate? {
+        metadata.http.map { Candidate(response: $0, bodyLength: bodyLength) }
+    }
+}

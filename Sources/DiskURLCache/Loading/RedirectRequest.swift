@@ -1,0 +1,62 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The request that follows a redirect (RFC 9110 §15.4).
+enum RedirectRequest {
+    /// More hops than this are an error, as in Foundation.
+    static let limit = 20
+
+    /// Nil when the response is no redirect that can be followed.
+    static func following(_ request: URLRequest, status: Int, fields: HeaderFields) -> URLRequest? {
+        guard [301, 302, 303, 307, 308].contains(status), let base = request.url,
+            let location = fields["Location"], let target = URL(string: location, relativeTo: base)?.absoluteURL,
+            let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https",
+            target.host?.isEmpty == false
+        else { return nil }
+
+        var next = request
+        next.url = target.inheritingFragment(of: base)
+        let method = request.httpMethod ?? "GET"
+        if (status == 303 && method != "HEAD") || ((status == 301 || status == 302) && method == "POST") {
+            next.httpMethod = "GET"
+            next.httpBody = nil
+            next.setValue(nil, forHTTPHeaderField: "Content-Type")
+            next.setValue(nil, forHTTPHeaderField: "Content-Length")
+        }
+        if !base.hasSameOrigin(as: target) {
+            // Credentials were meant for the first origin. Cookies for the next one are added by the session.
+            next.setValue(nil, forHTTPHeaderField: "Authorization")
+            next.setValue(nil, forHTTPHeaderField: "Cookie")
+        }
+        return next
+    }
+}
+
+extension URL {
+    /// RFC 9110 §10.2.2: a redirect without a fragment keeps that of the request.
+    fileprivate func inheritingFragment(of other: URL) -> URL {
+        guard fragment == nil, let fragment = other.fragment,
+            var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        else { return self }
+        components.fragment = fragment
+        return components.url ?? self
+    }
+
+    func hasSameOrigin(as other: URL) -> Bool {
+        func port(_ url: URL) -> Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
+        return scheme?.lowercased() == other.scheme?.lowercased() && host?.lowercased() == other.host?.lowercased()
+            && port(self) == port(other)
+    }
+
+    /// The URL's text as it may be written down: user name and password are left out.
+    var withoutCredentials: String? {
+        guard user != nil || password != nil else { return absoluteString }
+        guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }
+        components.user = nil
+        components.password = nil
+        return components.string
+    }
+}

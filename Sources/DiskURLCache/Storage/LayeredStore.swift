@@ -1,0 +1,239 @@
+import Foundation
+
+/// Memory over disk: the one place where an entry is looked up, stored and removed.
+///
+/// Each change goes to both layers under a lock of its key, so that memory and disk see changes of one key in the same
+/// order. Lookups take no such lock.
+final class LayeredStore: Sendable {
+    /// The stored variants of one key that memory holds.
+    struct MemoryRecord: Sendable {
+        /// Most recent first.
+        var entries: [StoredEntry]
+        /// False when the disk may hold further variants: the first store of a key was a variant by `Vary`.
+        var isComplete: Bool
+        /// Names the resource, see `DiskKey.uriHash`.
+        var uriHash: UInt32
+        var hostHash: UInt32
+        /// Kept so that a memory hit can be told to the disk's LRU without computing a digest.
+        var diskKey: DiskKey?
+
+        var cost: Int { entries.reduce(0) { $0 + $1.memoryCost } }
+    }
+
+    let memory: MemoryCache<MemoryRecord>
+    /// Nil when the disk layer is off.
+    let disk: DiskStore?
+    private let maximumMemoryShare: Double
+
+    // One stripe would do; sixteen keep stores of different keys apart.
+    private let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex(()) }
+
+    init(memoryCapacity: Int, memoryCountLimit: Int, maximumMemoryShare: Double, disk: DiskStore?) {
+        memory = MemoryCache(costLimit: memoryCapacity, countLimit: memoryCountLimit)
+        self.maximumMemoryShare = maximumMemoryShare
+        self.disk = disk
+    }
+
+    // MARK: Lookup
+
+    /// All stored variants of a key where memory knows them all, the most recent first; nil where the disk must be
+    /// asked.
+    func variantsInMemory(for key: RequestKey) -> [StoredVariant]? {
+        guard let found = memory.value(for: key.text) else { return disk == nil ? [] : nil }
+        return variants(of: found)
+    }
+
+    private func variants(of found: MemoryCache<MemoryRecord>.Hit) -> [StoredVariant]? {
+        guard found.value.isComplete || disk == nil else { return nil }
+        if found.isDueForReport, let diskKey = found.value.diskKey { disk?.touch(diskKey) }
+        return found.value.entries.map { StoredVariant($0, from: .memory) }
+    }
+
+    /// All stored variants of a key, the most recent first.
+    func variants(for key: RequestKey) -> [StoredVariant] {
+        let inMemory = memory.value(for: key.text)
+        if let inMemory, let variants = variants(of: inMemory) { return variants }
+        guard let disk else { return [] }
+        let diskKey = key.diskKey
+        let promotion = Promotion(of: key.text, into: memory)
+        let candidates = disk.candidates(for: diskKey)
+        // A lone variant is kept in memory once its body is read, unless the key changes before.
+        if candidates.count == 1, inMemory == nil {
+            let candidate = candidates[0]
+            return [
+                StoredVariant(disk: candidate) { [largestMemoryEntry] in
+                    guard let entry = candidate.load() else { return nil }
+                    let record = MemoryRecord(
+                        entries: [entry], isComplete: true, uriHash: diskKey.uriHash, hostHash: diskKey.hostHash,
+                        diskKey: diskKey)
+                    if record.cost <= largestMemoryEntry { promotion.keep(record) }
+                    return entry
+                }
+            ]
+        }
+        let known = inMemory?.value.entries ?? []
+        var variants = known.map { StoredVariant($0, from: .memory) }
+        for candidate in candidates where !known.contains(where: { $0.metadata.varyKey == candidate.metadata.varyKey })
+        {
+            variants.append(StoredVariant(disk: candidate) { candidate.load() })
+        }
+        return variants.sorted { $0.metadata.sequence > $1.metadata.sequence }
+    }
+
+    func contains(_ key: RequestKey) -> Bool {
+        memory.contains(key.text) || disk?.contains(key.diskKey) == true
+    }
+
+    // MARK: Changes
+
+    /// Stores an entry in place of the one with the same variant. Returns when every later lookup will see it.
+    func store(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool = true) {
+        changing(key) {
+            let diskKey = disk == nil ? nil : key.diskKey
+            memory.update(key.text) { current in
+                var record =
+                    current
+                    ?? MemoryRecord(
+                        entries: [], isComplete: false, uriHash: RequestKey.uriHash(key.uri),
+                        hostHash: RequestKey.hostHash(key.host), diskKey: diskKey)
+                record.entries.removeAll { $0.metadata.varyKey == entry.metadata.varyKey }
+                // An entry without `Vary` answers every request: nothing older can win over it.
+                record.isComplete = record.isComplete || entry.metadata.varyKey == .none
+                if entry.memoryCost <= largestMemoryEntry {
+                    record.entries.insert(entry, at: 0)
+                } else {
+                    record.isComplete = false
+                }
+                return record.entries.isEmpty ? nil : (record, record.cost)
+            }
+            guard let disk, let diskKey else { return }
+            if onDisk, !entry.metadata.isMemoryOnly {
+                disk.store(entry, for: diskKey)
+            } else {
+                disk.remove(diskKey)
+            }
+        }
+    }
+
+    func remove(_ key: RequestKey) {
+        changing(key) {
+            memory.removeValue(for: key.text)
+            disk?.remove(key.diskKey)
+        }
+    }
+
+    /// Removes one variant.
+    func remove(_ key: RequestKey, sequence: UInt64) {
+        changing(key) {
+            memory.update(key.text) { current in
+                guard var record = current else { return nil }
+                record.entries.removeAll { $0.metadata.sequence == sequence }
+                return record.entries.isEmpty ? nil : (record, record.cost)
+            }
+            disk?.remove(key.diskKey, sequence: sequence)
+        }
+    }
+
+    /// Removes what matches from both layers; `inMemory` tells the same of an entry in memory.
+    func remove(matching criteria: DiskCriteria, inMemory: (MemoryRecord, EntryMetadata) -> Bool) {
+        changingAll {
+            removeFromMemory(where: inMemory)
+            disk?.remove(matching: criteria)
+        }
+    }
+
+    func removeAll() {
+        changingAll {
+            memory.removeAll()
+            disk?.removeAll()
+        }
+    }
+
+    func removeMemory() {
+        memory.removeAll()
+    }
+
+    func removeDisk() {
+        changingAll {
+            disk?.removeAll()
+        }
+    }
+
+    // MARK: Bounds
+
+    var largestMemoryEntry: Int {
+        Int(Double(memory.costLimit) * maximumMemoryShare)
+    }
+
+    private func removeFromMemory(where shouldRemove: (MemoryRecord, EntryMetadata) -> Bool) {
+        memory.updateAll { record in
+            var kept = record
+            kept.entries.removeAll { shouldRemove(record, $0.metadata) }
+            return kept.entries.isEmpty ? nil : (kept, kept.cost)
+        }
+    }
+
+    private func changing(_ key: RequestKey, _ body: () -> Void) {
+        stripes[Int(key.text.hashValue.magnitude % UInt(stripes.count))].withLock { _ in body() }
+    }
+
+    /// Takes the stripes in their order, so that two such changes cannot wait for each other.
+    private func changingAll(_ body: () -> Void) {
+        func take(_ index: Int) {
+            guard index < stripes.count else { return body() }
+            stripes[index].withLock { _ in take(index + 1) }
+        }
+        take(0)
+    }
+}
+
+/// A read of the disk that may end in memory, if the key does not change meanwhile; given up when let go.
+private final class Promotion: Sendable {
+    private let key: String
+    private let memory: MemoryCache<LayeredStore.MemoryRecord>
+    private let ticket: UInt64
+
+    init(of key: String, into memory: MemoryCache<LayeredStore.MemoryRecord>) {
+        self.key = key
+        self.memory = memory
+        ticket = memory.beginRead(key)
+    }
+
+    deinit {
+        memory.endRead(key, ticket: ticket, promoting: nil)
+    }
+
+    func keep(_ record: LayeredStore.MemoryRecord) {
+        memory.endRead(key, ticket: ticket, promoting: (record, record.cost))
+    }
+}
+
+/// One stored variant, its body perhaps still on disk.
+struct StoredVariant: Sendable {
+    let metadata: EntryMetadata
+    let bodyLength: Int
+    let layer: DiskURLCache.Layer
+    /// The whole entry; nil when it turned out missing or damaged. May read the disk on the caller's thread.
+    let load: @Sendable () -> StoredEntry?
+
+    /// A variant whose body is at hand.
+    init(_ entry: StoredEntry, from layer: DiskURLCache.Layer) {
+        metadata = entry.metadata
+        bodyLength = entry.body.count
+        self.layer = layer
+        load = { entry }
+    }
+
+    init(disk candidate: DiskCandidate, load: @escaping @Sendable () -> StoredEntry?) {
+        metadata = candidate.metadata
+        bodyLength = candidate.bodyLength
+        layer = .disk
+        self.load = load
+    }
+
+    /// Whether `URLCache`'s own methods may hand this variant out for a request: it was selected by the same fields,
+    /// and is no part that would pass for a whole.
+    func answers(_ request: RequestFacts) -> Bool {
+        metadata.varyKey.matches(request.fields) && metadata.http?.status != 206
+    }
+}
