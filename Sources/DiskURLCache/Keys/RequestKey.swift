@@ -111,10 +111,7 @@ extension KeyPolicy {
         case .bytes:
             return body.withUnsafeBytes { SHA256Digest.digest(of: $0) }
         case .json:
-            guard let value = try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed),
-                let canonical = try? JSONSerialization.data(
-                    withJSONObject: value, options: [.sortedKeys, .fragmentsAllowed, .withoutEscapingSlashes])
-            else { return bodyDigest(body, form: .bytes) }
+            guard let canonical = CanonicalJSON.text(of: body) else { return bodyDigest(body, form: .bytes) }
             // A marker keeps the canonical form of one body apart from the plain bytes of another.
             return (Data("json:".utf8) + canonical).withUnsafeBytes { SHA256Digest.digest(of: $0) }
         }

@@ -48,7 +48,11 @@ enum URLCanonicalizer {
             port = authority[(portColon + 1)...]
         }
         let host = asciiLowercased(normalizedPercentEncoding(authority[hostStart..<hostEnd])[...])
-        guard !host.isEmpty else { return nil }
+        // A colon or bracket outside of an IPv6 literal, or a port that is no number: nothing that could be asked for.
+        let name = host.hasPrefix("[") && host.hasSuffix("]") ? "ipv6" : host
+        guard !host.isEmpty, !name.utf8.contains(where: { [.colon, .openingBracket, .closingBracket].contains($0) }),
+            port.allSatisfy({ $0 >= 48 && $0 <= 57 })
+        else { return nil }
 
         var origin = "\(scheme)://"
         origin += String(decoding: userInfo, as: UTF8.self)
@@ -143,5 +147,6 @@ extension UInt8 {
     fileprivate static let hash = UInt8(ascii: "#")
     fileprivate static let at = UInt8(ascii: "@")
     fileprivate static let dot = UInt8(ascii: ".")
+    fileprivate static let openingBracket = UInt8(ascii: "[")
     fileprivate static let closingBracket = UInt8(ascii: "]")
 }

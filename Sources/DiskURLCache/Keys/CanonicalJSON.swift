@@ -1,0 +1,112 @@
+/// A JSON text in a form that does not depend on white space or on the order of members.
+///
+/// Everything else stays as it was written: numbers keep their spelling (`1` and `1.0`, or two numbers that one
+/// `Double` cannot tell apart, may differ to the server), strings their escapes, repeated members their order. Two
+/// bodies are made the same only when they are the same JSON.
+enum CanonicalJSON {
+    // Deeper texts count by their bytes: recursion on hostile input must end.
+    private static let maximumDepth = 128
+
+    /// Nil for what is not one whole JSON value.
+    static func text(of bytes: some Collection<UInt8>) -> [UInt8]? {
+        var scanner = Scanner(bytes: Array(bytes))
+        guard let value = scanner.value(depth: 0) else { return nil }
+        scanner.skipSpace()
+        return scanner.isAtEnd ? value : nil
+    }
+
+    private struct Scanner {
+        let bytes: [UInt8]
+        var position = 0
+
+        var isAtEnd: Bool { position == bytes.count }
+        var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+        mutating func skipSpace() {
+            while let byte = next, [0x20, 0x09, 0x0a, 0x0d].contains(byte) { position += 1 }
+        }
+
+        mutating func take(_ character: Character) -> Bool {
+            guard next == character.asciiValue else { return false }
+            position += 1
+            return true
+        }
+
+        mutating func value(depth: Int) -> [UInt8]? {
+            guard depth <= CanonicalJSON.maximumDepth else { return nil }
+            skipSpace()
+            switch next {
+            case UInt8(ascii: "{"): return object(depth: depth)
+            case UInt8(ascii: "["): return array(depth: depth)
+            case UInt8(ascii: "\""): return string()
+            default: return scalar()
+            }
+        }
+
+        private mutating func object(depth: Int) -> [UInt8]? {
+            guard take("{") else { return nil }
+            var members: [(name: [UInt8], value: [UInt8])] = []
+            skipSpace()
+            if take("}") { return Array("{}".utf8) }
+            repeat {
+                skipSpace()
+                guard let name = string() else { return nil }
+                skipSpace()
+                guard take(":"), let value = value(depth: depth + 1) else { return nil }
+                members.append((name, value))
+                skipSpace()
+            } while take(",")
+            guard take("}") else { return nil }
+            // Members of one name keep their order: which of them counts is the server's choice.
+            let sorted = members.enumerated().sorted { left, right in
+                left.element.name == right.element.name
+                    ? left.offset < right.offset : left.element.name.lexicographicallyPrecedes(right.element.name)
+            }
+            return Array("{".utf8)
+                + sorted.map { $0.element.name + Array(":".utf8) + $0.element.value }.joined(separator: [0x2c])
+                + Array("}".utf8)
+        }
+
+        private mutating func array(depth: Int) -> [UInt8]? {
+            guard take("[") else { return nil }
+            var values: [[UInt8]] = []
+            skipSpace()
+            if take("]") { return Array("[]".utf8) }
+            repeat {
+                guard let value = value(depth: depth + 1) else { return nil }
+                values.append(value)
+                skipSpace()
+            } while take(",")
+            guard take("]") else { return nil }
+            return Array("[".utf8) + values.joined(separator: [0x2c]) + Array("]".utf8)
+        }
+
+        private mutating func string() -> [UInt8]? {
+            let start = position
+            guard take("\"") else { return nil }
+            while let byte = next {
+                position += 1
+                switch byte {
+                case UInt8(ascii: "\""): return Array(bytes[start..<position])
+                case UInt8(ascii: "\\"):
+                    guard next != nil else { return nil }
+                    position += 1
+                case 0..<0x20: return nil
+                default: break
+                }
+            }
+            return nil
+        }
+
+        /// A number or a literal, as it is spelt.
+        private mutating func scalar() -> [UInt8]? {
+            let start = position
+            while let byte = next,
+                (byte | 0x20) &- 97 < 26 || (byte >= 48 && byte <= 57) || [0x2b, 0x2d, 0x2e].contains(byte)
+            {
+                position += 1
+            }
+            return start == position ? nil : Array(bytes[start..<position])
+        }
+    }
+}

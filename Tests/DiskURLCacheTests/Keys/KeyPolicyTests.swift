@@ -1,0 +1,165 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite struct KeyPolicyTests {
+    private func request(
+        _ url: String, method: String = "GET", headers: [String: String] = [:], body: String? = nil
+    ) -> URLRequest {
+        var request = URLRequest(url: URL(string: url)!)
+        request.httpMethod = method
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        request.httpBody = body.map { Data($0.utf8) }
+        return request
+    }
+
+    // MARK: Standard
+
+    @Test func theQueryTellsRequestsApart() {
+        let policy = KeyPolicy.standard
+        let one = policy.key(for: request("http://h/a?page=1"))
+        #expect(one != policy.key(for: request("http://h/a?page=2")))
+        #expect(one != policy.key(for: request("http://h/a")))
+        #expect(policy.key(for: request("http://h/a?b=1&a=2")) != policy.key(for: request("http://h/a?a=2&b=1")))
+        #expect(one == policy.key(for: request("HTTP://H:80/x/../a?page=1#frag")))
+    }
+
+    @Test func schemeAndPortTellRequestsApart() {
+        let policy = KeyPolicy.standard
+        #expect(policy.key(for: request("http://h/a")) != policy.key(for: request("https://h/a")))
+        #expect(policy.key(for: request("http://h:8080/a")) != policy.key(for: request("http://h/a")))
+    }
+
+    @Test func headHasTheKeyOfGet() {
+        let policy = KeyPolicy.standard
+        #expect(policy.key(for: request("http://h/a", method: "HEAD")) == policy.key(for: request("http://h/a")))
+    }
+
+    @Test(arguments: ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"])
+    func otherMethodsHaveNoKey(method: String) {
+        #expect(KeyPolicy.standard.key(for: request("http://h/a", method: method)) == nil)
+    }
+
+    @Test func aGetWithABodyHasNoKey() {
+        #expect(KeyPolicy.standard.key(for: request("http://h/a", body: "x")) == nil)
+    }
+
+    @Test func twoCredentialsNeverShareAKey() {
+        let policies: [KeyPolicy] = [
+            .standard, .standard.includingHeaders("sign"), .standard.sortingQueryItems(), .custom { _ in "one" },
+        ]
+        for policy in policies {
+            let keys = [nil, "Bearer a", "Bearer b", ""].map { value in
+                policy.key(for: request("http://h/a", headers: value.map { ["Authorization": $0] } ?? [:]))?.text
+            }
+            #expect(Set(keys).count == 4)
+            #expect(!keys.contains(nil))
+        }
+    }
+
+    @Test func aStreamedBodyHasNoKey() {
+        var streamed = request("http://h/a", method: "POST")
+        streamed.httpBodyStream = InputStream(data: Data("x".utf8))
+        #expect(KeyPolicy.standard.includingBody(ofMethods: "POST").key(for: streamed) == nil)
+        #expect(KeyPolicy.custom { _ in "fixed" }.key(for: streamed) == nil)
+    }
+
+    // MARK: Recipes
+
+    @Test func aSignedPostIsOneEntry() {
+        let policy = KeyPolicy.standard.includingHeaders("Sign").includingBody(ofMethods: "post")
+        func key(_ sign: String?, _ body: String) -> RequestKey? {
+            policy.key(
+                for: request("http://h/api", method: "POST", headers: sign.map { ["sign": $0] } ?? [:], body: body))
+        }
+        #expect(key("s", "a=1") == key("s", "a=1"))
+        #expect(key("s", "a=1") != key("t", "a=1"))
+        #expect(key("s", "a=1") != key("s", "a=2"))
+        #expect(key(nil, "a=1") != key("", "a=1"))
+        #expect(key("s", "a=1") != policy.key(for: request("http://h/api", headers: ["sign": "s"])))
+    }
+
+    @Test func aHeaderValueCannotImitateAnother() {
+        let policy = KeyPolicy.standard.includingHeaders("a", "b")
+        let honest = policy.key(for: request("http://h/", headers: ["a": "1", "b": "2"]))
+        let forged = policy.key(for: request("http://h/", headers: ["a": "1\nb:1:2"]))
+        #expect(honest != forged)
+    }
+
+    @Test func droppedQueryItems() {
+        let policy = KeyPolicy.standard.droppingQueryItems("utm_source").droppingQueryItems { $0.hasPrefix("_") }
+        let plain = policy.key(for: request("http://h/a?id=1"))
+        #expect(plain == policy.key(for: request("http://h/a?utm_source=x&id=1&_t=99")))
+        #expect(plain != policy.key(for: request("http://h/a?id=2&utm_source=x")))
+        #expect(policy.key(for: request("http://h/a?utm_source=x")) == policy.key(for: request("http://h/a")))
+        #expect(KeyPolicy.standard.key(for: request("http://h/a?id=1")) == plain)
+    }
+
+    @Test func sortedQueryItems() {
+        let policy = KeyPolicy.standard.sortingQueryItems()
+        #expect(policy.key(for: request("http://h/?b=1&a=2")) == policy.key(for: request("http://h/?a=2&b=1")))
+        #expect(policy.key(for: request("http://h/?a=1&a=2")) != policy.key(for: request("http://h/?a=2&a=1")))
+    }
+
+    @Test func canonicalJSONBodies() {
+        let policy = KeyPolicy.standard.includingBody(ofMethods: "POST", as: .json)
+        func key(_ body: String) -> RequestKey? {
+            policy.key(for: request("http://h/graphql", method: "POST", body: body))
+        }
+        #expect(
+            key(#"{"query":"{a}","variables":{"x":1,"y":[1,2]}}"#)
+                == key(" {\"variables\": {\"y\":[1, 2],\n\"x\":1}, \"query\":\"{a}\"} "))
+        #expect(key(#"{"a":1}"#) != key(#"{"a":1.0}"#))
+        #expect(key(#"{"a":0.12345678901234567890}"#) != key(#"{"a":0.12345678901234567891}"#))
+        #expect(key(#"{"a":[1,2]}"#) != key(#"{"a":[2,1]}"#))
+        #expect(key(#"{"a":1,"a":2}"#) != key(#"{"a":2,"a":1}"#))
+        #expect(key(#"{"a":1}"#) != key(#"{"a":"1"}"#))
+        #expect(key("not json") != key("not  json"))
+        #expect(key(#"{"a":"x y"}"#) != key(#"{"a":"xy"}"#))
+    }
+
+    @Test func hostileJSONCountsByItsBytes() {
+        for text in [
+            String(repeating: "[", count: 100_000), "{\"a\":", "\"\\", "[1,]", "{\"a\"}", "1 2", "", "{\"a\":1}}",
+        ] {
+            #expect(CanonicalJSON.text(of: Array(text.utf8)) == nil)
+        }
+    }
+
+    @Test func aClosureDecides() {
+        let policy = KeyPolicy.custom { request in
+            request.url?.path == "/private" ? nil : "device-1 \(request.url?.path ?? "")"
+        }
+        #expect(policy.key(for: request("http://h/private")) == nil)
+        #expect(
+            policy.key(for: request("http://h/a?x=1", method: "POST", body: "b"))
+                == policy.key(for: request("http://h/a")))
+    }
+
+    // MARK: Digests
+
+    @Test func diskKeysHoldDigestsOfAllThatMatters() throws {
+        let policy = KeyPolicy.standard.droppingQueryItems("t")
+        let first = try #require(policy.key(for: request("http://h/a?t=1"))).diskKey
+        let second = try #require(policy.key(for: request("http://h/a?t=2"))).diskKey
+        #expect(first == second)
+        #expect(first.uriHash != second.uriHash, "the URI is that of the request, whatever the recipe drops")
+        let other = try #require(policy.key(for: request("http://g/a?t=1"))).diskKey
+        #expect(first != other)
+        #expect(first.check != other.check)
+        #expect(first.hostHash != other.hostHash)
+        #expect(first.hostHash == second.hostHash)
+    }
+
+    /// Names on disk must stay the same from version to version.
+    @Test func digestIsStable() throws {
+        let key = try #require(KeyPolicy.standard.key(for: request("http://example.com/a?b=1"))).diskKey
+        #expect(key.digest == SHA256Digest.digest(of: "GET http://example.com/a?b=1"))
+        #expect(key.check == 0xbb46_c3c1_8768_85a0)
+    }
+}

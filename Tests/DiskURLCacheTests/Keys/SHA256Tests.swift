@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+@Suite struct SHA256Tests {
+    // FIPS 180-4 and NIST CAVP (SHA256ShortMsg, SHA256LongMsg) vectors.
+    static let vectors: [(message: String, digest: String)] = [
+        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+        ),
+        (
+            "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
+            "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"
+        ),
+        (
+            String(repeating: "a", count: 1_000_000),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
+        ),
+    ]
+
+    @Test(arguments: vectors) func digestsOfKnownMessages(vector: (message: String, digest: String)) {
+        #expect(SHA256Digest.digest(of: vector.message).hex == vector.digest)
+        var message = vector.message
+        let plain = message.withUTF8 { SHA256Digest.plainDigest(of: UnsafeRawBufferPointer($0)) }
+        #expect(plain.hex == vector.digest)
+    }
+
+    /// Every length around the block boundary, against the one digest of all digests that another implementation
+    /// (Python's hashlib) gives.
+    @Test func lengthsAroundTheBlockBoundary() {
+        let all = (0...130).map { SHA256Digest.digest(of: String(repeating: "x", count: $0)).hex }.joined()
+        #expect(
+            SHA256Digest.digest(of: all).hex == "87aca1c44bc7ba8897768170211f0a02063de70801131ff86c7edb9ce32c6a50")
+    }
+
+    @Test func hexRoundTrip() throws {
+        let digest = SHA256Digest.digest(of: "abc")
+        #expect(KeyDigest(hex: digest.hex.utf8) == digest)
+        #expect(KeyDigest(hex: digest.hex.uppercased().utf8) == nil)
+        #expect(KeyDigest(hex: digest.hex.dropLast().utf8) == nil)
+        #expect(KeyDigest(hex: (digest.hex + "0").utf8) == nil)
+        #expect(KeyDigest(hex: "".utf8) == nil)
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+@Suite struct MemoryCacheTests {
+    private func cache(bytes: Int = 1_000, count: Int = .max) -> MemoryCache<Int> {
+        MemoryCache(costLimit: bytes, countLimit: count)
+    }
+
+    @Test func forgetsWhatWasUsedLeastRecently() {
+        let cache = cache(bytes: 30)
+        for value in 1...3 { cache.insert(value, for: "\(value)", cost: 10) }
+        #expect(cache.value(for: "1")?.value == 1)
+        cache.insert(4, for: "4", cost: 10)
+        #expect(cache.value(for: "2") == nil)
+        for value in [1, 3, 4] { #expect(cache.value(for: "\(value)")?.value == value) }
+        #expect(cache.totalCost == 30)
+    }
+
+    @Test func boundsTheCount() {
+        let cache = cache(count: 2)
+        for value in 1...5 { cache.insert(value, for: "\(value)", cost: 1) }
+        #expect(cache.count == 2)
+        #expect(cache.value(for: "5")?.value == 5)
+        #expect(cache.value(for: "4")?.value == 4)
+    }
+
+    @Test func replacingCountsTheDifference() {
+        let cache = cache()
+        cache.insert(1, for: "a", cost: 100)
+        cache.insert(2, for: "a", cost: 40)
+        #expect(cache.totalCost == 40)
+        #expect(cache.count == 1)
+        #expect(cache.value(for: "a")?.value == 2)
+    }
+
+    @Test func whatIsTooLargeIsNotKeptAndTheOldValueGoes() {
+        let cache = cache(bytes: 50)
+        cache.insert(1, for: "a", cost: 10)
+        cache.insert(2, for: "a", cost: 51)
+        #expect(cache.value(for: "a") == nil)
+        #expect(cache.totalCost == 0)
+    }
+
+    @Test func aLimitOfZeroKeepsNothing() {
+        let cache = cache(bytes: 0)
+        cache.insert(1, for: "a", cost: 1)
+        #expect(cache.value(for: "a") == nil)
+        let negative = MemoryCache<Int>(costLimit: -5, countLimit: -1)
+        negative.insert(1, for: "a", cost: 0)
+        #expect(negative.count == 0)
+    }
+
+    @Test func loweringTheLimitTrims() {
+        let cache = cache()
+        for value in 0..<10 { cache.insert(value, for: "\(value)", cost: 100) }
+        cache.costLimit = 250
+        #expect(cache.totalCost == 200)
+        #expect(cache.value(for: "9")?.value == 9)
+        #expect(cache.value(for: "0") == nil)
+    }
+
+    @Test func removesWhatMatches() {
+        let cache = cache()
+        for value in 0..<10 { cache.insert(value, for: "\(value)", cost: 10) }
+        cache.updateAll { $0.isMultiple(of: 2) ? nil : ($0, 10) }
+        #expect(cache.count == 5)
+        #expect(cache.totalCost == 50)
+        cache.removeAll()
+        #expect(cache.count == 0)
+        #expect(cache.totalCost == 0)
+    }
+
+    @Test func aReadIsKeptOnlyIfTheKeyDidNotChange() {
+        let cache = cache()
+        let quiet = cache.beginRead("a")
+        cache.endRead("a", ticket: quiet, promoting: (1, 1))
+        #expect(cache.value(for: "a")?.value == 1)
+
+        let overtaken = cache.beginRead("b")
+        cache.insert(2, for: "b", cost: 1)
+        cache.removeValue(for: "b")
+        cache.endRead("b", ticket: overtaken, promoting: (1, 1))
+        #expect(cache.value(for: "b") == nil)
+
+        let cleared = cache.beginRead("c")
+        cache.removeAll()
+        cache.endRead("c", ticket: cleared, promoting: (1, 1))
+        #expect(cache.value(for: "c") == nil)
+    }
+
+    /// Against a plain model: what is there is what was stored last, and the totals are exact.
+    @Test func agreesWithAModel() {
+        let cache = cache(bytes: .max)
+        var model: [String: (Int, Int)] = [:]
+        var random = SystemRandomNumberGenerator()
+        for step in 0..<20_000 {
+            let key = "\(Int.random(in: 0..<200, using: &random))"
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0:
+                cache.removeValue(for: key)
+                model[key] = nil
+            case 1: #expect(cache.value(for: key)?.value == model[key]?.0)
+            default:
+                let cost = Int.random(in: 0..<1_000, using: &random)
+                cache.insert(step, for: key, cost: cost)
+                model[key] = (step, cost)
+            }
+        }
+        #expect(cache.count == model.count)
+        #expect(cache.totalCost == model.values.reduce(0) { $0 + $1.1 })
+    }
+
+    @Test func manyThreadsKeepTheBoundsAndTheTotals() async {
+        let cache = cache(bytes: 10_000)
+        await withTaskGroup(of: Void.self) { group in
+            for thread in 0..<8 {
+                group.addTask {
+                    for step in 0..<5_000 {
+                        let key = "\((step * 7 + thread) % 300)"
+                        switch step % 5 {
+                        case 0: cache.removeValue(for: key)
+                        case 1: cache.endRead(key, ticket: cache.beginRead(key), promoting: (step, 50))
+                        case 2: if let hit = cache.value(for: key) { #expect(hit.value >= 0) }
+                        default: cache.insert(step, for: key, cost: 100)
+                        }
+                    }
+                }
+            }
+        }
+        #expect(cache.totalCost <= 10_000)
+        var total = 0
+        var count = 0
+        cache.updateAll { value in
+            count += 1
+            return (value, 1)
+        }
+        total = cache.totalCost
+        #expect(total == count)
+        #expect(cache.count == count)
+        cache.removeAll()
+        #expect(cache.totalCost == 0)
+        #expect(cache.count == 0)
+    }
+}
