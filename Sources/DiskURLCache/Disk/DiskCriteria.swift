@@ -14,3 +14,47 @@ struct DiskCriteria: Sendable, Hashable {
     /// Prefix of the response's URL; an entry whose URL is kept off the disk never matches.
     var urlPrefix: String?
 }
+
+extension DiskCriteria {
+    enum Judgement {
+        case matches
+        /// Only the record itself can tell.
+        case mayMatch
+        case doesNotMatch
+    }
+
+    /// What can be said by the index alone.
+    func judge(_ row: IndexRow) -> Judgement {
+        if let accessedBefore, row.accessedAt >= accessedBefore.recordSeconds { return .doesNotMatch }
+        if row.isPartial { return .mayMatch }
+        if let uriHash, row.uriHash != uriHash { return .doesNotMatch }
+        if let hostHash, row.hostHash != hostHash { return .doesNotMatch }
+        if let tag, !row.tagFilter.mayContain(tag) { return .doesNotMatch }
+        // Rows know whole seconds: within the second of the boundary the record decides.
+        if let storedAfter, row.storedAt < storedAfter.recordSeconds { return .doesNotMatch }
+        if let storedBefore, row.storedAt > storedBefore.recordSeconds { return .doesNotMatch }
+        let isNearBoundary = [storedAfter, storedBefore].contains {
+            $0.map { $0.recordSeconds == row.storedAt } ?? false
+        }
+        return tag != nil || urlPrefix != nil || isNearBoundary ? .mayMatch : .matches
+    }
+
+    /// Whether the conditions on the metadata hold; times of use and hashes are not among them.
+    func matches(_ metadata: EntryMetadata) -> Bool {
+        if let tag, !metadata.tags.contains(tag) { return false }
+        if let storedAfter, metadata.storedAt < storedAfter { return false }
+        if let storedBefore, metadata.storedAt >= storedBefore { return false }
+        if let urlPrefix {
+            guard let url = metadata.url, url.hasPrefix(urlPrefix) else { return false }
+        }
+        return true
+    }
+
+    /// Whether an entry that is not written yet matches; it was used just now.
+    func matches(_ key: DiskKey, _ metadata: EntryMetadata) -> Bool {
+        if let uriHash, key.uriHash != uriHash { return false }
+        if let hostHash, key.hostHash != hostHash { return false }
+        if let accessedBefore, metadata.storedAt >= accessedBefore { return false }
+        return matches(metadata)
+    }
+}

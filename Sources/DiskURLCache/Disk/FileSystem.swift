@@ -33,8 +33,10 @@ struct FileStatus: Sendable, Hashable {
     var allocated: Int
     var links: Int
     var identity: FileIdentity
-    /// Seconds since 1970.
+    /// Nanoseconds since 1970.
     var modified: Int
+
+    var modifiedSeconds: UInt32 { UInt32(clamping: modified / 1_000_000_000) }
 }
 
 /// Two paths lead to the same file exactly when these are equal.

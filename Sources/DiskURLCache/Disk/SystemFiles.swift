@@ -164,9 +164,12 @@ extension FileStatus {
         identity = FileIdentity(
             device: UInt64(truncatingIfNeeded: value.st_dev), inode: UInt64(truncatingIfNeeded: value.st_ino))
         #if canImport(Darwin)
-            modified = value.st_mtimespec.tv_sec
+            let time = value.st_mtimespec
         #else
-            modified = Int(value.st_mtim.tv_sec)
+            let time = value.st_mtim
         #endif
+        // A time beyond 2262, or before 1678, comes from a damaged file system.
+        let (seconds, overflow) = Int(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+        modified = overflow ? 0 : seconds &+ Int(time.tv_nsec)
     }
 }

@@ -4,4 +4,102 @@ import Testing
 @testable import DiskURLCache
 
 @Suite("Disk store") struct DiskStoreTests {
+    @Test func storedEntryIsVisibleAtOnceAndAfterReopening() throws {
+        let fixture = try DiskFixture()
+        let key = DiskKey.test("a")
+        let entry = StoredEntry.test(
+            testBody(1), sequence: 7, tags: ["one", "two"],
+            userInfo: ["a": .array([.integer(1), .dictionary(["x": .boolean(true)])]), "d": .data(Data([1, 2]))])
+        do {
+            let store = fixture.open()
+            store.store(entry, for: key)
+            #expect(store.candidates(for: key).first?.metadata == entry.metadata)
+            store.flush()
+            let read = try #require(store.candidates(for: key).first?.load())
+            #expect(read.metadata == entry.metadata)
+            #expect(read.body == entry.body)
+            #expect(read.body.startIndex == 0)
+            store.close()
+        }
+        let store = fixture.open()
+        let read = try #require(store.candidates(for: key).first?.load())
+        #expect(read.metadata == entry.metadata)
+        #expect(read.body == entry.body)
+        #expect(store.candidates(for: .test("b")).isEmpty)
+        store.flush()
+        #expect(store.candidates(for: .test("b")).isEmpty)
+        #expect(store.usage == fixture.allocatedByRecords())
+        #expect(store.entryCount == 1)
+    }
+
+    @Test(arguments: [0, 1, 100, 5000, 300_000, 3_000_000])
+    func bodiesOfEverySizeSurvive(length: Int) throws {
+        let fixture = try DiskFixture()
+        let key = DiskKey.test("a")
+        let store = fixture.open()
+        store.store(.test(testBody(length, length: length)), for: key)
+        store.flush()
+        let candidate = try #require(store.candidates(for: key).first)
+        #expect(candidate.bodyLength == length)
+        #expect(candidate.load()?.body == testBody(length, length: length))
+    }
+
+    @Test func storingAgainReplacesTheSameVariantOnly() throws {
+        let fixture = try DiskFixture()
+        let key = DiskKey.test("a")
+        let store = fixture.open()
+        for round in 1...30 {
+            for (place, language) in ["de", "en", nil].enumerated() {
+                store.store(
+                    .test(testBody(round * 10 + place), sequence: UInt64(round * 10 + place), language: language),
+                    for: key)
+            }
+            if round % 3 == 0 { store.flush() }
+            let found = store.candidates(for: key)
+            #expect(found.map(\.metadata.sequence) == [2, 1, 0].map { UInt64(round * 10 + $0) })
+            #expect(found.compactMap { $0.load()?.body } == [2, 1, 0].map { testBody(round * 10 + $0) })
+        }
+        store.flush()
+        #expect(fixture.recordNames().count == 3)
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    @Test func removedEntriesAreGone() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.remove(.test("0"))
+        store.flush()
+        store.remove(.test("1"))
+        #expect(!store.contains(.test("0")))
+        #expect(!store.contains(.test("1")))
+        #expect(store.contains(.test("2")))
+        #expect(fixture.recordNames().count == 18)
+        store.removeAll()
+        #expect(store.candidates(for: .test("2")).isEmpty)
+        #expect(fixture.recordNames().isEmpty)
+        #expect(store.usage == 0)
+        store.store(.test(testBody(3)), for: .test("3"))
+        store.flush()
+        #expect(store.body(.test("3")) == testBody(3))
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: fixture.directory).allSatisfy { !$0.hasPrefix("trash") }
+        )
+    }
+
+    @Test func leastRecentlyUsedGoFirst() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open(capacity: 512 << 10)
+        for number in 0..<200 {
+            store.store(.test(testBody(number, length: 3000)), for: .test("\(number)"))
+            if number % 20 == 0 { store.flush() }
+            _ = store.candidates(for: .test("0"))
+        }
+        store.flush()
+        #expect(fixture.allocated() <= 512 << 10)
+        #expect(store.contains(.test("0")))
+        #expect(!store.contains(.test("1")))
+        #expect(store.contains(.test("199")))
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
 }

@@ -1,0 +1,72 @@
+import Foundation
+
+/// Reads what `ByteWriter` wrote, trusting no length: nil at the first that does not fit what is left.
+struct ByteReader {
+    private let bytes: UnsafeRawBufferPointer
+    private(set) var position = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    var remaining: Int { bytes.count - position }
+
+    @inline(__always)
+    mutating func number<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
+        guard remaining >= MemoryLayout<Number>.size else { return nil }
+        defer { position += MemoryLayout<Number>.size }
+        return Number(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: type))
+    }
+
+    mutating func double() -> Double? {
+        number(UInt64.self).map(Double.init(bitPattern:))
+    }
+
+    /// A time as Foundation counts it; nil for one that is no number or lies beyond all calendars.
+    mutating func date() -> Date? {
+        guard let seconds = double(), abs(seconds) < 1e15 else { return nil }
+        return Date(timeIntervalSinceReferenceDate: seconds)
+    }
+
+    mutating func boolean() -> Bool? {
+        switch number(UInt8.self) {
+        case 0: false
+        case 1: true
+        default: nil
+        }
+    }
+
+    mutating func raw(_ count: Int) -> UnsafeRawBufferPointer? {
+        guard count >= 0, remaining >= count else { return nil }
+        defer { position += count }
+        return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
+    }
+
+    /// The contents of a string as they lie there.
+    @inline(__always)
+    mutating func stringBytes() -> UnsafeRawBufferPointer? {
+        guard let count = number(UInt32.self) else { return nil }
+        return raw(Int(count))
+    }
+
+    mutating func string() -> String? {
+        stringBytes().map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    mutating func optionalString() -> String?? {
+        guard let isThere = boolean() else { return nil }
+        guard isThere else { return .some(nil) }
+        return string().map(Optional.some)
+    }
+
+    mutating func digest() -> KeyDigest? {
+        guard remaining >= 32 else { return nil }
+        var words = SIMD4<UInt64>()
+        for word in 0..<4 {
+            words[word] = UInt64(
+                bigEndian: bytes.loadUnaligned(fromByteOffset: position + word * 8, as: UInt64.self))
+        }
+        position += 32
+        return KeyDigest(words: words)
+    }
+}

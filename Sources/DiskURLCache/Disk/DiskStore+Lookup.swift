@@ -1,0 +1,198 @@
+import Foundation
+
+extension DiskStore {
+    /// All live variants of a key, the most recent first. Staged entries are among them; a lone small record is read whole
+    /// at once, its body verified. Counts as a use of the key.
+    func candidates(for key: DiskKey) -> [DiskCandidate] {
+        let now = clock.now()
+        let plan = plan(for: key, now: now)
+        var found = plan.staged.map { DiskCandidate($0.entry) }
+        if plan.slots != 0 {
+            for record in read(plan, key) {
+                if plan.staged.contains(where: { $0.varyHash == record.header.varyHash }) { continue }
+                if isTooOld(record.metadata.storedAt, now) { continue }
+                found.append(DiskCandidate(record, in: self, for: key))
+            }
+        }
+        if found.count > 1 { found.sort { $0.metadata.sequence > $1.metadata.sequence } }
+        return found
+    }
+
+    /// Whether a lookup would find something.
+    func contains(_ key: DiskKey) -> Bool {
+        let plan = plan(for: key, now: clock.now(), isUse: false)
+        if !plan.staged.isEmpty { return true }
+        if plan.slots == 0 { return false }
+        return !read(plan, key).isEmpty
+    }
+
+    /// Counts as a use of the key, for hits that memory answered.
+    func touch(_ key: DiskKey) {
+        let now = clock.now().recordSeconds
+        let isFirst = state.withLock { state in
+            let before = state.touchedCount
+            state.touchedCount += state.index.touch(key.digest, now: now)
+            return before == 0 && state.touchedCount > 0
+        }
+        if isFirst { maintenance.schedule(after: configuration.accessTimeDelay) }
+    }
+
+    // MARK: Planning
+
+    /// Where to look for a key's records, decided under the lock; the reading follows without it.
+    struct LookupPlan {
+        var staged: [StagedWrites.Write] = []
+        /// One bit for each slot to be looked at.
+        var slots: UInt8 = 0
+        var isAuthoritative = false
+        /// The largest record that would be read.
+        var limit = 0
+        fileprivate var isFirstTouch = false
+        fileprivate var needsCheck = false
+    }
+
+    private func plan(for key: DiskKey, now: Date, isUse: Bool = true) -> LookupPlan {
+        let monotonic = MonotonicTime.seconds
+        var plan = makePlan(for: key, now: now, monotonic, isUse)
+        if plan.needsCheck {
+            checkOutside()
+            plan = makePlan(for: key, now: now, monotonic, isUse)
+        }
+        if plan.isFirstTouch { maintenance.schedule(after: configuration.accessTimeDelay) }
+        return plan
+    }
+
+    private func makePlan(for key: DiskKey, now: Date, _ monotonic: Double, _ isUse: Bool) -> LookupPlan {
+        state.withLock { state in
+            var plan = LookupPlan()
+            if monotonic >= state.nextCheck {
+                // At most once a second: what other processes do is seen a little later, and costs nothing.
+                state.nextCheck = monotonic + 1
+                plan.needsCheck = true
+                return plan
+            }
+            if !state.staged.isEmpty { plan.staged = state.staged[key] }
+            if state.isBlocked { return plan }
+            plan.limit = configuration.isReadOnly ? Self.readOnlyLimit : state.capacity
+            plan.isAuthoritative = state.isAuthoritative
+            var expired: UInt8 = 0
+            state.index.forEachRow(of: key.digest) { row in
+                let bit = UInt8(1) << row.slot
+                if isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
+            }
+            if isUse, plan.slots != 0 {
+                let before = state.touchedCount
+                state.touchedCount += state.index.touch(key.digest, now: now.recordSeconds)
+                plan.isFirstTouch = before == 0 && state.touchedCount > 0
+            }
+            if !state.isAuthoritative { plan.slots = 0xFF & ~expired }
+            return plan
+        }
+    }
+
+    private static let readOnlyLimit = 2 << 30
+
+    private func isUnused(_ row: IndexRow, _ now: Date) -> Bool {
+        guard let age = configuration.maximumAccessAge else { return false }
+        return now.timeIntervalSince1970 - Double(row.accessedAt) > age
+    }
+
+    func isTooOld(_ storedAt: Date, _ now: Date) -> Bool {
+        guard let age = configuration.maximumStorageAge else { return false }
+        return now.timeIntervalSince(storedAt) > age
+    }
+
+    // MARK: Reading
+
+    /// The records that the plan finds, one for each variant.
+    private func read(_ plan: LookupPlan, _ key: DiskKey) -> [LoadedRecord] {
+        var records: [LoadedRecord] = []
+        var slots = plan.slots
+        let isLone = plan.isAuthoritative && slots.nonzeroBitCount == 1 && plan.staged.isEmpty
+        // Not knowing the slots, most keys have one record only: the first that is found is read as if it were alone.
+        var extent: RecordReader.Extent = isLone || !plan.isAuthoritative ? .lookup : .head
+        var isProbingAll = !plan.isAuthoritative
+        var slot: UInt8 = 0
+        while slots != 0 {
+            slot = UInt8(slots.trailingZeroBitCount)
+            slots &= slots - 1
+            switch reader.read(key.digest, slot: slot, extent, limit: plan.limit) {
+            case .record(let record):
+                extent = .head
+                if record.header.keyCheck == key.check { records.append(record) }
+            case .missing:
+                if !isProbingAll {
+                    // It was replaced meanwhile, by us or by another process: somewhere among the other slots.
+                    isProbingAll = true
+                    slots = 0xFF
+                    records = []
+                    extent = .lookup
+                    suspect(key.digest)
+                }
+            case .damaged: suspect(key.digest, verifyingBodies: true)
+            case .unreadable, .foreign: break
+            }
+        }
+        return records.count < 2 ? records : oneForEachVariant(records, key)
+    }
+
+    /// Of two records of one variant, which a crash may leave, the more recent counts.
+    private func oneForEachVariant(_ records: [LoadedRecord], _ key: DiskKey) -> [LoadedRecord] {
+        var best: [LoadedRecord] = []
+        for record in records.sorted(by: { $0.header.sequence > $1.header.sequence }) {
+            if best.contains(where: { $0.header.varyHash == record.header.varyHash }) {
+                suspect(key.digest)
+            } else {
+                best.append(record)
+            }
+        }
+        return best
+    }
+
+    /// Reads a candidate's record whole.
+    func load(_ key: DiskKey, slot: UInt8, sequence: UInt64) -> StoredEntry? {
+        let limit = state.withLock { configuration.isReadOnly ? Self.readOnlyLimit : $0.capacity }
+        switch reader.read(key.digest, slot: slot, .whole, limit: limit) {
+        case .record(let record):
+            guard record.header.keyCheck == key.check, record.header.sequence == sequence, let body = record.body
+            else { return nil }
+            return StoredEntry(metadata: record.metadata, body: body)
+        case .damaged:
+            suspect(key.digest, verifyingBodies: true)
+            return nil
+        case .missing, .unreadable, .foreign: return nil
+        }
+    }
+
+    // MARK: What others did
+
+    /// Notes that a key's files and rows do not agree; the maintenance queue looks into it.
+    func suspect(_ digest: KeyDigest, verifyingBodies: Bool = false) {
+        if configuration.isReadOnly { return }
+        state.withLock { state in
+            // A bound on what damage can cost: the rest is found again when it is looked up again.
+            guard state.suspects.count < 4096 else { return }
+            state.suspects[digest] = verifyingBodies || state.suspects[digest] == true
+        }
+        maintenance.schedule(after: configuration.maintenanceDelay)
+    }
+
+    /// Looks whether the directory still is what it was, and whether guests left rows to be read.
+    private func checkOutside() {
+        let (known, isAuthoritative) = state.withLock { ($0.recordsIdentity, $0.isAuthoritative) }
+        let records = try? files.status(at: paths.records)
+        let isFolder = records?.kind == .directory
+        let isChanged = known != nil && records?.identity != known
+        let hasNews = isAuthoritative && !GuestFile(files: files, paths: paths).isEmpty
+        state.withLock { state in
+            // A link or a file in the folder's place: nothing behind it is ours. Maintenance takes the block off again,
+            // where there is maintenance.
+            let isForeign = records != nil && !isFolder
+            if isForeign || configuration.isReadOnly { state.isBlocked = isForeign }
+            if isChanged || hasNews { state.isAuthoritative = false }
+        }
+        if (isChanged || hasNews || (records != nil && !isFolder)) && !configuration.isReadOnly {
+            maintenance.schedule(after: 0)
+        }
+    }
+}

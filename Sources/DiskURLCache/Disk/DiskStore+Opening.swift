@@ -1,0 +1,284 @@
+import Foundation
+
+/// Opening: the directory, who maintains it, the index, and the listing that makes the index agree with the files.
+extension DiskStore {
+    /// Why the directory cannot be used; nil while it can. Waits for the first look at it.
+    var openingError: DiskStoreError? {
+        if configuration.isReadOnly { return nil }
+        return maintenance.perform {
+            withIO { io in
+                if !io.wasOpened && isOwnProcess { _ = prepareDirectory(&io, mayMake: true) }
+                return io.openingError
+            }
+        }
+    }
+
+    // MARK: The directory
+
+    /// Makes sure that the directory and its folder of records are there and are directories of ours; a look at two names
+    /// when they are. False when they cannot be used, or are gone and `mayMake` is false.
+    func prepareDirectory(_ io: inout IOState, mayMake: Bool) -> Bool {
+        let (knownDirectory, knownRecords) = state.withLock { ($0.directoryIdentity, $0.recordsIdentity) }
+        do throws(DiskStoreError) {
+            guard let directory = try directoryStatus(mayMake: mayMake, &io),
+                let (records, isNew) = try folderStatus(mayMake: mayMake)
+            else {
+                forgetDirectory(&io)
+                return false
+            }
+            if directory != knownDirectory || records != knownRecords {
+                // Another process cleared the cache if only the folder was replaced: what was staged before goes with it.
+                let wasCleared = directory == knownDirectory && knownRecords != nil && !isNew
+                if knownDirectory != nil { forgetDirectory(&io, dropsStaged: wasCleared) }
+                state.withLock { state in
+                    state.directoryIdentity = directory
+                    state.recordsIdentity = records
+                    state.isBlocked = io.mustClear
+                }
+            } else if !io.mustClear {
+                state.withLock { $0.isBlocked = false }
+            }
+            io.openingError = nil
+            io.wasOpened = true
+            return true
+        } catch {
+            if io.openingError != error { io.events.append(.unavailable(error)) }
+            io.openingError = error
+            io.wasOpened = true
+            forgetDirectory(&io)
+            if case .symbolicLink = error { state.withLock { $0.isBlocked = true } }
+            return false
+        }
+    }
+
+    /// The identity of the directory; a link to a directory is followed here, since the user gave the path.
+    private func directoryStatus(mayMake: Bool, _ io: inout IOState) throws(DiskStoreError) -> FileIdentity? {
+        let path = paths.directory
+        guard path.hasPrefix("/"), !path.utf8.contains(0) else {
+            throw .cannotMakeDirectory(path: path, errno: EINVAL)
+        }
+        for attempt in 0..<2 {
+            do throws(Errno) {
+                let status = try files.status(at: path + "/.")
+                guard status.kind == .directory else { throw Errno(ENOTDIR) }
+                return status.identity
+            } catch {
+                switch error.code {
+                case ENOENT where attempt == 0:
+                    guard mayMake else { return nil }
+                    if io.wasOpened && io.openingError == nil { io.events.append(.remadeDirectory) }
+                    try makeDirectories(path)
+                case ENOTDIR: throw .notADirectory(path: path)
+                case ENOENT: throw .cannotMakeDirectory(path: path, errno: error.code)
+                default: throw .notReadable(path: path, errno: error.code)
+                }
+            }
+        }
+        return nil
+    }
+
+    private func makeDirectories(_ path: String) throws(DiskStoreError) {
+        var partial = ""
+        for component in path.split(separator: "/") {
+            partial += "/" + component
+            do throws(Errno) {
+                try files.makeDirectory(partial)
+            } catch {
+                // What is there already need not be ours to make; whether it is a directory shows in the end.
+                let isThere = (try? files.status(at: partial + "/.")) != nil
+                if !isThere {
+                    if error.code == EEXIST || error.code == ENOTDIR { throw .notADirectory(path: partial) }
+                    throw .cannotMakeDirectory(path: partial, errno: error.code)
+                }
+            }
+        }
+    }
+
+    private func folderStatus(
+        mayMake: Bool
+    ) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
+        let path = paths.records
+        for attempt in 0..<2 {
+            do throws(Errno) {
+                let status = try files.status(at: path)
+                switch status.kind {
+                case .directory: return (status.identity, isNew: attempt > 0)
+                case .symbolicLink: throw Errno(ELOOP)
+                case .regular, .other: throw Errno(ENOTDIR)
+                }
+            } catch {
+                switch error.code {
+                case ENOENT where attempt == 0:
+                    guard mayMake else { return nil }
+                    do throws(Errno) {
+                        try files.makeDirectory(path)
+                    } catch {
+                        if error.code != EEXIST { throw .notWritable(path: path, errno: error.code) }
+                    }
+                case ELOOP: throw .symbolicLink(path: path)
+                case ENOTDIR: throw .notADirectory(path: path)
+                default: throw .notReadable(path: path, errno: error.code)
+                }
+            }
+        }
+        return nil
+    }
+
+    /// The directory that was open is gone, or is another one now: nothing that is known of it holds any more.
+    private func forgetDirectory(_ io: inout IOState, dropsStaged: Bool = false) {
+        state.withLock { state in
+            io.discarded.append(state.index)
+            state.index = DiskIndex()
+            state.touchedCount = 0
+            state.isAuthoritative = false
+            state.directoryIdentity = nil
+            state.recordsIdentity = nil
+            if dropsStaged { state.staged.removeAll() }
+        }
+        if dropsStaged { signalRoom() }
+        if case .maintainer(let lock) = io.role { lock.release(files) }
+        io.role = .undecided
+        io.nextElection = 0
+        io.isReconciled = false
+        io.pending = []
+        io.freed = [:]
+        io.storage = IndexStorage(files, paths)
+    }
+
+    // MARK: Who maintains
+
+    /// Tries to become the maintainer, at most once a second unless `now` is asked for.
+    func elect(_ io: inout IOState, now: Bool) {
+        if io.isMaintainer || io.isRoleGivenUp { return }
+        let time = MonotonicTime.seconds
+        guard now || time >= io.nextElection, let identity = state.withLock({ $0.directoryIdentity }) else { return }
+        io.nextElection = time + 1
+        switch MaintainerLock.acquire(files, paths, identity: identity) {
+        case .acquired(let lock):
+            io.role = .maintainer(lock)
+            // What this cache knew as a guest may be less than what the index file and the files say.
+            io.isReconciled = false
+            io.events.append(.becameMaintainer)
+        case .taken, .failed: io.role = .guest
+        }
+    }
+
+    // MARK: The index
+
+    /// Loads the index and makes it agree with the files. On the maintenance queue; lookups go on meanwhile.
+    func loadAndReconcile() {
+        let loading = withIO { io -> IndexStorage.Loading in
+            let loading = io.storage.load()
+            state.withLock { state in
+                io.discarded.append(state.index)
+                state.index = DiskIndex()
+                if case .loaded(let index) = loading { state.index = index }
+                state.touchedCount = 0
+                state.isAuthoritative = false
+            }
+            return loading
+        }
+        reconcile()
+        withIO { io in
+            guard io.isMaintainer else { return }
+            switch loading {
+            case .loaded: break
+            // A directory that holds nothing yet has lost nothing.
+            case .missing: if state.withLock({ $0.index.count }) > 0 { io.events.append(.rebuiltIndex(.missing)) }
+            case .rejected: io.events.append(.rebuiltIndex(.rejected))
+            }
+        }
+    }
+
+    /// Lists the records: rows without a file go, files without a row come in. Guests do this whenever they must know.
+    func reconcile() {
+        var unknown: [RecordName] = []
+        var listed: [RecordName] = []
+        var failure: Errno?
+        func takeListed() {
+            state.withLock { state in
+                for name in listed where !state.index.setSeen(name.digest, name.slot) { unknown.append(name) }
+            }
+            listed.removeAll(keepingCapacity: true)
+        }
+        do throws(Errno) {
+            try files.list(paths.records) { name in
+                guard let name = RecordName(name) else { return }
+                listed.append(name)
+                if listed.count == 256 { takeListed() }
+            }
+        } catch {
+            failure = error
+        }
+        takeListed()
+        withIO { io in
+            state.withLock { state in
+                let unseen = state.index.takeUnseen()
+                // A listing that failed proves nothing about what it did not show.
+                guard failure == nil else { return }
+                for row in unseen {
+                    state.index.remove(row.digest, row.slot)
+                    io.pending.append(JournalRow(kind: .remove, row: row))
+                }
+            }
+        }
+        addUnknown(unknown)
+        withIO { io in
+            guard failure == nil else { return }
+            io.isReconciled = true
+            updateOverhead(&io)
+        }
+    }
+
+    /// Up to here each file is read, which also finds what a crash left unfinished. Many unknown files mean that the index
+    /// is lost; then name and size must do, and a header is read when it is needed.
+    private static let readingLimit = 512
+
+    private func addUnknown(_ names: [RecordName]) {
+        if names.count <= Self.readingLimit {
+            for digest in Set(names.map(\.digest)) {
+                withIO { examine(digest, &$0) }
+            }
+            return
+        }
+        let removals = withIO { $0.removalCount }
+        var found: [(row: IndexRow, modified: Int)] = []
+        found.reserveCapacity(names.count)
+        for name in names {
+            guard let status = recordStatus(name) else { continue }
+            let row = IndexRow(
+                digest: name.digest, slot: name.slot, allocated: status.allocated,
+                accessedAt: status.modifiedSeconds)
+            found.append((row, status.modified))
+        }
+        found.sort { $0.modified < $1.modified }
+        var start = 0
+        while start < found.count {
+            let end = min(start + 256, found.count)
+            withIO { io in
+                for (row, _) in found[start..<end] {
+                    if let known = state.withLock({ $0.index.row(row.digest, row.slot) }), !known.isPartial { continue }
+                    // A removal that came between took the file: look again.
+                    if io.removalCount != removals,
+                        recordStatus(RecordName(digest: row.digest, slot: row.slot)) == nil
+                    {
+                        continue
+                    }
+                    state.withLock { $0.index.insert(row) }
+                }
+            }
+            start = end
+        }
+        withIO { io in io.storage.invalidate() }
+    }
+
+    /// The status of a record's file; nil when there is none, or what has the name is not a file of ours.
+    func recordStatus(_ name: RecordName) -> FileStatus? {
+        paths.withRecord(name.digest, name.slot) { path in
+            guard let status = try? files.status(at: path), status.kind == .regular, status.links == 1 else {
+                return nil
+            }
+            return status
+        }
+    }
+}

@@ -1,0 +1,92 @@
+/// The index as bytes of a binary property list; see `IndexFileLayout` and `OnDiskFormat.md`.
+///
+/// Rows lie in the order of use, the least recent first.
+enum IndexFile {
+    static func encode(_ index: DiskIndex, snapshot: UInt64) -> [UInt8] {
+        let layout = IndexFileLayout(count: index.count)
+        return [UInt8](unsafeUninitializedCapacity: layout.length) { buffer, initializedCount in
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
+            for piece in layout.pieces {
+                UnsafeMutableRawBufferPointer(rebasing: bytes[piece.offset...]).copyBytes(from: piece.bytes)
+            }
+            bytes.storeBytes(of: snapshot.bigEndian, toByteOffset: layout.snapshotOffset, as: UInt64.self)
+            bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
+            let starts = layout.columnOffsets
+            var number = 0
+            index.forEachLeastRecentFirst { row in
+                let digest = row.digest
+                for word in 0..<4 {
+                    bytes.storeBytes(
+                        of: digest.words[word].bigEndian, toByteOffset: starts[0] + number * 32 + word * 8,
+                        as: UInt64.self)
+                }
+                func store(_ value: UInt32, _ column: Int) {
+                    bytes.storeBytes(of: value.littleEndian, toByteOffset: starts[column] + number * 4, as: UInt32.self)
+                }
+                store(row.uriHash, 1)
+                store(row.hostHash, 2)
+                store(row.tagFilter.bits, 3)
+                store(row.varyHash, 4)
+                store(row.blocks, 5)
+                store(row.accessedAt, 6)
+                store(row.storedAt, 7)
+                bytes[starts[8] + number] = row.slot
+                bytes[starts[9] + number] = row.flags.intersection(.saved).rawValue
+                number += 1
+                return true
+            }
+            let sum = Checksum.of(UnsafeRawBufferPointer(bytes))
+            bytes.storeBytes(of: sum.littleEndian, toByteOffset: layout.checksumOffset, as: UInt64.self)
+            initializedCount = layout.length
+        }
+    }
+
+    /// Whether a file may be an index of ours, by its length and its first bytes: asked before the rest is read.
+    static func mayBeIndex(_ start: UnsafeRawBufferPointer, length: Int) -> Bool {
+        guard let count = IndexFileLayout.count(forLength: length),
+            let first = IndexFileLayout(count: count).pieces.first
+        else { return false }
+        return start.starts(with: first.bytes)
+    }
+
+    /// Nil for anything but bytes that `encode` wrote. Uses `bytes` as scratch.
+    static func decode(_ bytes: UnsafeMutableRawBufferPointer) -> (index: DiskIndex, snapshot: UInt64)? {
+        guard let count = IndexFileLayout.count(forLength: bytes.count) else { return nil }
+        let layout = IndexFileLayout(count: count)
+        for piece in layout.pieces {
+            guard bytes[piece.offset..<piece.offset + piece.bytes.count].elementsEqual(piece.bytes) else { return nil }
+        }
+        let stored = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: layout.checksumOffset, as: UInt64.self))
+        bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
+        guard Checksum.of(UnsafeRawBufferPointer(bytes)) == stored else { return nil }
+        let snapshot = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: layout.snapshotOffset, as: UInt64.self))
+
+        var index = DiskIndex()
+        index.prepare(for: count)
+        let starts = layout.columnOffsets
+        for number in 0..<count {
+            func word(_ place: Int) -> UInt64 {
+                UInt64(
+                    bigEndian: bytes.loadUnaligned(fromByteOffset: starts[0] + number * 32 + place * 8, as: UInt64.self)
+                )
+            }
+            func value(_ column: Int) -> UInt32 {
+                UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: starts[column] + number * 4, as: UInt32.self))
+            }
+            let slot = bytes[starts[8] + number]
+            guard slot < RecordName.slots else { return nil }
+            var row = IndexRow(
+                digest: KeyDigest(words: SIMD4(word(0), word(1), word(2), word(3))), slot: slot, allocated: 0,
+                accessedAt: value(6))
+            row.uriHash = value(1)
+            row.hostHash = value(2)
+            row.tagFilter = TagFilter(bits: value(3))
+            row.varyHash = value(4)
+            row.blocks = value(5)
+            row.storedAt = value(7)
+            row.flags = IndexRow.Flags(rawValue: bytes[starts[9] + number]).intersection(.saved)
+            index.insert(row)
+        }
+        return (index, snapshot)
+    }
+}

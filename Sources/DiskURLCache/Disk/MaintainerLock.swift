@@ -1,0 +1,57 @@
+import Foundation
+
+/// Makes one cache, among all processes and all caches of a process, the maintainer of a directory.
+///
+/// Between processes by a POSIX lock on the file `lock`: not inherited by a forked child, and gone when its process dies.
+/// Such a lock belongs to the process, and goes when any descriptor of the file is closed there; so within the process a
+/// registry lets only one cache open the file at all.
+struct MaintainerLock {
+    private let file: Int32
+    private let identity: FileIdentity
+    private let owner: pid_t
+
+    /// Directories that a cache of this process maintains.
+    private static let registry = Mutex<Set<FileIdentity>>([])
+
+    enum Outcome {
+        case acquired(MaintainerLock)
+        /// Somebody else maintains the directory.
+        case taken
+        case failed(Errno)
+    }
+
+    /// `identity` is that of the directory.
+    static func acquire(_ files: any FileSystem, _ paths: DiskPaths, identity: FileIdentity) -> Outcome {
+        guard registry.withLock({ $0.insert(identity).inserted }) else { return .taken }
+        var file: Int32 = -1
+        do throws(Errno) {
+            file = try files.openFile(paths.lock, O_RDWR | O_CREAT)
+            let status = try files.status(file)
+            guard status.kind == .regular, status.links == 1 else { throw Errno(ELOOP) }
+            if status.permissions != 0o600 { try? files.setPermissions(file, 0o600) }
+            do throws(Errno) {
+                if try files.lockProcess(file) {
+                    return .acquired(MaintainerLock(file: file, identity: identity, owner: getpid()))
+                }
+            } catch {
+                // A file system without locks: then the registry alone decides.
+                guard error.code == ENOLCK || error.code == ENOTSUP || error.code == ENOSYS else { throw error }
+                return .acquired(MaintainerLock(file: file, identity: identity, owner: getpid()))
+            }
+        } catch {
+            if file >= 0 { files.closeQuietly(file) }
+            registry.withLock { _ = $0.remove(identity) }
+            return .failed(error)
+        }
+        files.closeQuietly(file)
+        registry.withLock { _ = $0.remove(identity) }
+        return .taken
+    }
+
+    /// Gives the directory to whoever wants it next. In a forked child nothing happens: the lock is the parent's.
+    func release(_ files: any FileSystem) {
+        guard owner == getpid() else { return }
+        files.closeQuietly(file)
+        Self.registry.withLock { _ = $0.remove(identity) }
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+
+/// The bytes of an entry's metadata, as `OnDiskFormat.md` lists them. `sequence` and `isPinned` are not among them: the
+/// record's header has those.
+enum MetadataCodec {
+    /// Bounds what a lookup may allocate for an entry besides its body. Servers limit a message's header fields to
+    /// 8–64 KB in all; 4 MB leaves room for large `userInfo`.
+    static let maximumLength = 4 << 20
+
+    /// Nil when the metadata cannot be kept as they are: a header field that could forge another, or too much of them.
+    static func encode(_ metadata: EntryMetadata, keepsURL: Bool) -> [UInt8]? {
+        var writer = ByteWriter(capacity: 512)
+        writer.append(metadata.storedAt.timeIntervalSinceReferenceDate)
+        writer.append(optional: keepsURL ? metadata.url : nil)
+        switch metadata.response {
+        case .http(let response):
+            writer.append(UInt8(0))
+            guard write(response, to: &writer) else { return nil }
+        case .other(let mimeType, let expectedContentLength, let textEncodingName):
+            writer.append(UInt8(1))
+            writer.append(optional: mimeType)
+            writer.append(expectedContentLength)
+            writer.append(optional: textEncodingName)
+        }
+        guard PropertyValueCodec.write(metadata.userInfo, to: &writer) else { return nil }
+        writer.append(UInt32(clamping: metadata.tags.count))
+        for tag in metadata.tags { writer.append(tag) }
+        return writer.bytes.count <= maximumLength ? writer.bytes : nil
+    }
+
+    static func decode(_ bytes: UnsafeRawBufferPointer, sequence: UInt64, isPinned: Bool) -> EntryMetadata? {
+        var reader = ByteReader(bytes)
+        guard let storedAt = reader.date(), let url = reader.optionalString(), let kind = reader.number(UInt8.self)
+        else { return nil }
+        let response: EntryMetadata.Response
+        switch kind {
+        case 0:
+            guard let http = readResponse(from: &reader) else { return nil }
+            response = .http(http)
+        case 1:
+            guard let mimeType = reader.optionalString(), let length = reader.number(Int64.self),
+                let encoding = reader.optionalString()
+            else { return nil }
+            response = .other(mimeType: mimeType, expectedContentLength: length, textEncodingName: encoding)
+        default: return nil
+        }
+        guard let userInfo = PropertyValueCodec.readDictionary(from: &reader), let tags = readTags(from: &reader),
+            reader.remaining == 0
+        else { return nil }
+        return EntryMetadata(
+            sequence: sequence, url: url, response: response, storedAt: storedAt, isMemoryOnly: false,
+            userInfo: userInfo, tags: tags, isPinned: isPinned)
+    }
+
+    private static func write(_ response: StoredResponse, to writer: inout ByteWriter) -> Bool {
+        guard isSafe(response.method) else { return false }
+        writer.append(response.method)
+        writer.append(Int64(response.status))
+        writer.append(response.requestTime.timeIntervalSinceReferenceDate)
+        writer.append(response.responseTime.timeIntervalSinceReferenceDate)
+        writer.append(UInt32(clamping: response.fields.fields.count))
+        for field in response.fields.fields {
+            guard isSafe(field.name), isSafe(field.value) else { return false }
+            writer.append(field.name)
+            writer.append(field.value)
+        }
+        writer.append(UInt8(response.vary.matchesNothing ? 1 : 0))
+        writer.append(UInt32(clamping: response.vary.fields.count))
+        for field in response.vary.fields {
+            writer.append(field.name)
+            writer.append(UInt8(field.value == nil ? 0 : 1))
+            if let value = field.value { writer.append(value) }
+        }
+        return true
+    }
+
+    private static func readResponse(from reader: inout ByteReader) -> StoredResponse? {
+        guard let method = reader.string(), let status = reader.number(Int64.self),
+            let requestTime = reader.date(), let responseTime = reader.date(),
+            let fields = readFields(from: &reader), let vary = readVary(from: &reader)
+        else { return nil }
+        return StoredResponse(
+            method: method, status: Int(truncatingIfNeeded: status), fields: fields, requestTime: requestTime,
+            responseTime: responseTime, vary: vary)
+    }
+
+    private static func readFields(from reader: inout ByteReader) -> HeaderFields? {
+        // The shortest field takes 8 bytes: a count that needs more than is left is not worth an allocation.
+        guard let count = reader.number(UInt32.self), Int(count) <= reader.remaining / 8 else { return nil }
+        var fields: [HeaderFields.Field] = []
+        fields.reserveCapacity(Int(count))
+        for _ in 0..<count {
+            guard let name = reader.stringBytes(), isSafe(name), let value = reader.stringBytes(), isSafe(value)
+            else { return nil }
+            fields.append(
+                HeaderFields.Field(
+                    name: String(decoding: name, as: UTF8.self), value: String(decoding: value, as: UTF8.self)))
+        }
+        return HeaderFields(fields)
+    }
+
+    private static func readVary(from reader: inout ByteReader) -> VaryKey? {
+        guard let matchesNothing = reader.boolean(), let count = reader.number(UInt32.self),
+            Int(count) <= reader.remaining / 5
+        else { return nil }
+        if count == 0 { return VaryKey(fields: [], matchesNothing: matchesNothing) }
+        var fields: [VaryKey.Field] = []
+        for _ in 0..<count {
+            guard let name = reader.string(), let hasValue = reader.boolean() else { return nil }
+            var value: KeyDigest?
+            if hasValue {
+                guard let digest = reader.digest() else { return nil }
+                value = digest
+            }
+            fields.append(VaryKey.Field(name: name, value: value))
+        }
+        return VaryKey(fields: fields, matchesNothing: matchesNothing)
+    }
+
+    private static func readTags(from reader: inout ByteReader) -> [String]? {
+        guard let count = reader.number(UInt32.self), Int(count) <= reader.remaining / 4 else { return nil }
+        if count == 0 { return [] }
+        var tags: [String] = []
+        for _ in 0..<count {
+            guard let tag = reader.string() else { return nil }
+            tags.append(tag)
+        }
+        return tags
+    }
+
+    // CR, LF and NUL end or cut a field: whoever writes the fields out again would write another field.
+    private static func isSafe(_ string: String) -> Bool {
+        var string = string
+        return string.withUTF8 { isSafe(UnsafeRawBufferPointer($0)) }
+    }
+
+    private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        for byte in bytes where byte == 0 || byte == 10 || byte == 13 { return false }
+        return true
+    }
+}

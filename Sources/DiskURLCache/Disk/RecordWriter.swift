@@ -1,0 +1,76 @@
+import Foundation
+
+/// A record ready to be written but for its slot.
+struct PreparedRecord: Sendable {
+    var header: RecordHeader
+    var metadata: [UInt8]
+    var body: Data
+
+    /// Nil when the entry cannot be kept as it is.
+    init?(_ entry: StoredEntry, for key: DiskKey, keepsURL: Bool) {
+        guard let bytes = MetadataCodec.encode(entry.metadata, keepsURL: keepsURL) else { return nil }
+        metadata = bytes
+        body = entry.body
+        header = RecordHeader(
+            digest: key.digest, slot: 0, isPinned: entry.metadata.isPinned, keyCheck: key.check,
+            sequence: entry.metadata.sequence, uriHash: key.uriHash, hostHash: key.hostHash,
+            tagFilter: TagFilter(entry.metadata.tags), storedAt: entry.metadata.storedAt.recordSeconds,
+            varyHash: entry.metadata.varyHash, metadataLength: bytes.count, bodyLength: entry.body.count,
+            bodyChecksum: entry.body.withUnsafeBytes { Checksum.of($0) })
+    }
+}
+
+extension EntryMetadata {
+    var varyHash: UInt64 { http?.vary.recordHash ?? 0 }
+}
+
+/// Creates records. A record is written once, under its own name, and never changed: the file that has the name is whole,
+/// or its checksum says that it is not.
+struct RecordWriter: Sendable {
+    let files: any FileSystem
+    let paths: DiskPaths
+
+    /// Writes the record into its slot, which must be free; gives the bytes it takes on disk. What a failure leaves is
+    /// removed again, except for a slot that was not free (`EEXIST`).
+    func write(_ record: PreparedRecord) throws(Errno) -> Int {
+        let head = record.header.encoded(with: record.metadata)
+        let result: Result<Int, Errno> = paths.withRecord(record.header.digest, record.header.slot) { path in
+            do throws(Errno) {
+                return .success(try write(head, record.body, to: path))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func write(_ head: [UInt8], _ body: Data, to path: UnsafePointer<CChar>) throws(Errno) -> Int {
+        let file = try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
+        var isOpen = true
+        do throws(Errno) {
+            // Tells other processes that this unfinished record has a writer who lives.
+            _ = try? files.lockFile(file, exclusively: true)
+            let failure: Errno? = head.withUnsafeBytes { head in
+                body.withUnsafeBytes { body in
+                    do throws(Errno) {
+                        try files.writeFully(file, head, body)
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+            }
+            if let failure { throw failure }
+            let status = try files.status(file)
+            // The umask may have taken what we need ourselves.
+            if status.permissions != 0o600 { try files.setPermissions(file, 0o600) }
+            isOpen = false
+            try files.close(file)
+            return status.allocated
+        } catch {
+            if isOpen { files.closeQuietly(file) }
+            try? files.unlink(path)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+
+@testable import DiskURLCache
+
+extension DiskKey {
+    /// The key of a made-up URL.
+    static func test(_ text: String, host: String = "example.org") -> DiskKey {
+        let uri = SHA256Digest.digest(of: "uri " + text)
+        return DiskKey(
+            digest: SHA256Digest.digest(of: text), check: uri.words[1],
+            uriHash: UInt32(truncatingIfNeeded: uri.words[0]),
+            hostHash: UInt32(truncatingIfNeeded: SHA256Digest.digest(of: host).words[0]))
+    }
+}
+
+extension StoredEntry {
+    /// An entry with a few header fields. `language` makes it a variant.
+    static func test(
+        _ body: Data, sequence: UInt64 = 1, storedAt: Date = Date(), language: String? = nil, tags: [String] = [],
+        isPinned: Bool = false, url: String? = "http://example.org/", userInfo: [String: PropertyValue] = [:],
+        fields: HeaderFields = ["Content-Type": "text/plain", "ETag": "\"abc\"", "Cache-Control": "max-age=3600"]
+    ) -> StoredEntry {
+        let vary =
+            language.map {
+                VaryKey(
+                    fields: [.init(name: "accept-language", value: SHA256Digest.digest(of: $0))], matchesNothing: false)
+            } ?? .none
+        let response = StoredResponse(
+            method: "GET", status: 200, fields: fields, requestTime: storedAt, responseTime: storedAt, vary: vary)
+        return StoredEntry(
+            metadata: EntryMetadata(
+                sequence: sequence, url: url, response: .http(response), storedAt: storedAt, isMemoryOnly: false,
+                userInfo: userInfo, tags: tags, isPinned: isPinned),
+            body: body)
+    }
+}
+
+/// A body whose bytes follow from a number, so that a reader can tell whose it is, and whether it is whole.
+func testBody(_ number: Int, length: Int = 1000) -> Data {
+    var state = UInt64(truncatingIfNeeded: number) &* 0x9E37_79B9_7F4A_7C15 | 1
+    var bytes = [UInt8]()
+    bytes.reserveCapacity(length)
+    for _ in 0..<length {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        bytes.append(UInt8(truncatingIfNeeded: state))
+    }
+    return Data(bytes)
+}
+
+/// What a store told.
+final class EventLog: Sendable {
+    private let log = Mutex<[DiskEvent]>([])
+
+    var events: [DiskEvent] { log.withLock { $0 } }
+
+    var report: @Sendable (DiskEvent) -> Void {
+        { event in self.log.withLock { $0.append(event) } }
+    }
+
+    func count(_ isCounted: (DiskEvent) -> Bool) -> Int {
+        events.filter(isCounted).count
+    }
+}
+
+/// A cache directory in a scratch directory, and what tests do with it.
+final class DiskFixture: Sendable {
+    let scratch: ScratchDirectory
+    let log = EventLog()
+    var directory: String { scratch.url.path + "/cache" }
+    var records: String { directory + "/records" }
+
+    init(_ label: String = #function) throws {
+        scratch = try ScratchDirectory(label)
+    }
+
+    func open(
+        capacity: Int = 100 << 20, files: any FileSystem = SystemFiles(), clock: WallClock = .system,
+        _ change: (inout DiskStore.Configuration) -> Void = { _ in }
+    ) -> DiskStore {
+        var configuration = DiskStore.Configuration(directory: directory, capacity: capacity)
+        change(&configuration)
+        return DiskStore(configuration: configuration, fileSystem: files, clock: clock, report: log.report)
+    }
+
+    /// Names of the record files.
+    func recordNames() -> [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: records)) ?? []).sorted()
+    }
+
+    func recordPath(_ key: DiskKey, slot: Int = 0) -> String {
+        records + "/" + key.digest.hex + String(slot)
+    }
+
+    /// The path of the only record of a key.
+    func onlyRecord(_ key: DiskKey) -> String? {
+        let names = recordNames().filter { $0.hasPrefix(key.digest.hex) }
+        return names.count == 1 ? records + "/" + names[0] : nil
+    }
+
+    /// Bytes that the record files take, as `du` counts.
+    func allocatedByRecords() -> Int {
+        recordNames().reduce(0) { $0 + ((try? SystemFiles().status(at: records + "/" + $1))?.allocated ?? 0) }
+    }
+
+    /// Bytes that the whole directory takes, as `du -s` counts.
+    func allocated() -> Int {
+        func sum(_ path: String) -> Int {
+            guard let status = try? SystemFiles().status(at: path) else { return 0 }
+            guard status.kind == .directory else { return status.allocated }
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+            return names.reduce(status.allocated) { $0 + sum(path + "/" + $1) }
+        }
+        return sum(directory)
+    }
+}
+
+extension DiskStore {
+    /// The body of the most recent variant.
+    func body(_ key: DiskKey) -> Data? {
+        candidates(for: key).first?.load()?.body
+    }
+}
