@@ -61,10 +61,11 @@ enum Storability {
 
     /// RFC 9110 §9.3.3: a POST's 200 whose `Content-Location` is the target holds what a GET would get.
     private static func isOwnRepresentation(_ exchange: Exchange) -> Bool {
-        guard exchange.status == 200, let target = exchange.url, let location = exchange.fields["Content-Location"],
-            let url = URL(string: location, relativeTo: target)
+        guard exchange.status == 200, let target = exchange.url, let location = exchange.fields["Content-Location"]
         else { return false }
-        return url.absoluteURL == target.absoluteURL
+        // An empty reference is the target itself (RFC 3986 §4.4); Foundation makes no URL of it.
+        if location.isEmpty { return true }
+        return URL(string: location, relativeTo: target)?.absoluteURL == target.absoluteURL
     }
 
     /// A variant of other `Vary` fields stays beside the new one: it may be the only match of other requests. What the

@@ -1,0 +1,172 @@
+import Foundation
+
+@testable import DiskURLCache
+
+/// A cache of one URL with no I/O: plays requests through the pure decisions, as a loader does, at a time the test sets.
+struct PureCache {
+    enum Source: Equatable {
+        /// From the store, the origin not asked.
+        case stored
+        /// The origin answered 304 to the cache's own condition.
+        case validated
+        /// The origin's answer was delivered.
+        case origin
+        /// A stored response stood in for an error.
+        case staleOnError
+        case combined
+        /// Nothing to serve without the network.
+        case unsatisfiable
+    }
+
+    struct Answer {
+        var source: Source
+        var status = 504
+        var fields = HeaderFields()
+        var body = Data()
+        /// What the origin was asked last; nil when it was not.
+        var asked: RequestFacts?
+        var originRequests = 0
+        var decision: CacheDecision
+    }
+
+    struct Origin {
+        var status = 200
+        var fields: HeaderFields = [:]
+        var body = Data("body".utf8)
+    }
+
+    struct Entry {
+        var response: StoredResponse
+        var body: Data
+    }
+
+    static let start = Date(timeIntervalSince1970: 1_800_000_000)
+    static let url = URL(string: "https://example.com/a/b?c=d")
+
+    var entries: [Entry] = []
+    var now = PureCache.start
+    var options = CachingOptions()
+    var lastVerdict: StorageVerdict?
+
+    mutating func load(
+        method: String = "GET", _ fields: HeaderFields = [:], policy: ReusePolicy = .useProtocol,
+        origin: (RequestFacts) -> Origin?
+    ) -> Answer {
+        let request = RequestFacts(method: method, fields: fields)
+        let decision = CacheDecision.decide(
+            for: request, candidates: candidates, policy: policy, options: options, now: now)
+        var answer = Answer(source: .origin, decision: decision)
+        switch decision {
+        case .useStored(let reuse):
+            answer.source = .stored
+            deliver(reuse, into: &answer)
+        case .unsatisfiable:
+            answer.source = .unsatisfiable
+        case .fetch(_, let fields):
+            ask(origin, request, adding: fields, revalidation: nil, policy: policy, into: &answer)
+        case .revalidate(let revalidation):
+            ask(
+                origin, request, adding: revalidation.fields, revalidation: revalidation, policy: policy, into: &answer)
+        }
+        return answer
+    }
+
+    /// Loads from an origin that answers always alike.
+    mutating func load(
+        method: String = "GET", _ fields: HeaderFields = [:], policy: ReusePolicy = .useProtocol,
+        status: Int = 200, answer responseFields: HeaderFields = [:], body: String = "body"
+    ) -> Answer {
+        load(method: method, fields, policy: policy) { _ in
+            Origin(status: status, fields: responseFields, body: Data(body.utf8))
+        }
+    }
+
+    private var candidates: [Candidate] {
+        entries.map { Candidate(response: $0.response, bodyLength: $0.body.count) }
+    }
+
+    private func deliver(_ reuse: Reuse, into answer: inout Answer) {
+        let entry = entries[reuse.index]
+        let head = reuse.presentation.head(of: entry.response, age: reuse.age)
+        answer.status = head.status
+        answer.fields = head.fields
+        answer.body = reuse.presentation.body(of: entry.body)
+    }
+
+    private mutating func ask(
+        _ origin: (RequestFacts) -> Origin?, _ request: RequestFacts, adding fields: HeaderFields,
+        revalidation: Revalidation?, policy: ReusePolicy, into answer: inout Answer
+    ) {
+        var sent = request
+        for field in fields.fields { sent.fields.set(field.name, field.value) }
+        answer.asked = sent
+        answer.originRequests += 1
+        guard let reply = origin(sent) else {
+            let reuse = ResponseDecision.afterFailure(
+                of: request, candidates: candidates, policy: policy, options: options, now: now)
+            answer.source = reuse == nil ? .unsatisfiable : .staleOnError
+            if let reuse { deliver(reuse, into: &answer) }
+            return
+        }
+        let exchange = Exchange(
+            request: request, url: Self.url, revalidation: revalidation, candidates: candidates, status: reply.status,
+            fields: reply.fields, requestTime: now, responseTime: now, policy: policy)
+        switch ResponseDecision.decide(exchange, options: options) {
+        case .repeatRequest:
+            ask(origin, request, adding: [:], revalidation: nil, policy: policy, into: &answer)
+        case .useStaleOnError(let reuse):
+            answer.source = .staleOnError
+            deliver(reuse, into: &answer)
+        case .freshen(let index, let response, let presentation, let changes):
+            let body = entries[index].body
+            answer.source = .validated
+            answer.status = presentation.head(of: response, age: nil).status
+            answer.fields = presentation.head(of: response, age: nil).fields
+            answer.body = presentation.body(of: body)
+            apply(changes)
+        case .combine(let index, let response, let presentation, let verdict):
+            let body = entries[index].body + reply.body
+            answer.source = .combined
+            answer.status = presentation.head(of: response, age: nil).status
+            answer.fields = presentation.head(of: response, age: nil).fields
+            answer.body = body
+            store(verdict, body)
+        case .deliver(let verdict, let changes):
+            answer.status = reply.status
+            answer.fields = reply.fields
+            answer.body = reply.body
+            apply(changes)
+            store(verdict, reply.body)
+        }
+    }
+
+    private mutating func store(_ verdict: StorageVerdict, _ body: Data) {
+        lastVerdict = verdict
+        guard case .store(let response, let replaced) = verdict else { return }
+        entries = entries.indices.filter { !replaced.contains($0) }.map { entries[$0] }
+        entries.insert(Entry(response: response, body: body), at: 0)
+    }
+
+    private mutating func apply(_ changes: [StoreChange]) {
+        var removed: Set<Int> = []
+        var added: [Entry] = []
+        for change in changes {
+            switch change {
+            case .update(let index, let response): entries[index].response = response
+            case .addVariant(let index, let response):
+                added.append(Entry(response: response, body: entries[index].body))
+            case .remove(let index): removed.insert(index)
+            }
+        }
+        entries = added + entries.indices.filter { !removed.contains($0) }.map { entries[$0] }
+    }
+}
+
+/// An HTTP date so many seconds from the start of the tests.
+func httpDate(_ offset: TimeInterval = 0) -> String {
+    let formatter = DateFormatter()
+    formatter.locale = Locale(identifier: "en_US_POSIX")
+    formatter.timeZone = TimeZone(secondsFromGMT: 0)
+    formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+    return formatter.string(from: PureCache.start.addingTimeInterval(offset))
+}

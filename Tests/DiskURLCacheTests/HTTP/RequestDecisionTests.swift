@@ -1,0 +1,204 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// What a request asks for, against what is stored.
+@Suite struct RequestDecisionTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        var id: String
+        var source: PureCache.Source
+        var stored: HeaderFields
+        var asks: String
+        var pause: TimeInterval = 3
+
+        var testDescription: String { id }
+    }
+
+    static let rows: [Row] = [
+        Row(id: "ccreq-ma0", source: .origin, stored: ["Cache-Control": "max-age=3600"], asks: "max-age=0", pause: 0),
+        Row(id: "ccreq-ma1", source: .origin, stored: ["Cache-Control": "max-age=3600"], asks: "max-age=1"),
+        Row(id: "max-age not reached", source: .stored, stored: ["Cache-Control": "max-age=3600"], asks: "max-age=3"),
+        Row(
+            id: "ccreq-magreaterage", source: .origin, stored: ["Cache-Control": "max-age=3600", "Age": "1800"],
+            asks: "max-age=600"),
+        Row(id: "ccreq-max-stale", source: .stored, stored: ["Cache-Control": "max-age=1"], asks: "max-stale=1000"),
+        Row(id: "max-stale without bound", source: .stored, stored: ["Cache-Control": "max-age=1"], asks: "max-stale"),
+        Row(id: "max-stale reached", source: .stored, stored: ["Cache-Control": "max-age=1"], asks: "max-stale=2"),
+        Row(id: "max-stale exceeded", source: .origin, stored: ["Cache-Control": "max-age=1"], asks: "max-stale=1"),
+        Row(
+            id: "ccreq-max-stale-age", source: .stored, stored: ["Cache-Control": "max-age=1500", "Age": "2000"],
+            asks: "max-stale=1000"),
+        Row(
+            id: "max-stale against must-revalidate", source: .origin,
+            stored: ["Cache-Control": "max-age=1, must-revalidate"], asks: "max-stale=1000"),
+        Row(
+            id: "max-stale against no-cache", source: .origin, stored: ["Cache-Control": "max-age=1, no-cache"],
+            asks: "max-stale=1000"),
+        Row(id: "ccreq-min-fresh", source: .origin, stored: ["Cache-Control": "max-age=1500"], asks: "min-fresh=2000"),
+        Row(
+            id: "ccreq-min-fresh-age", source: .origin, stored: ["Cache-Control": "max-age=1500", "Age": "1000"],
+            asks: "min-fresh=1000"),
+        Row(id: "min-fresh met", source: .stored, stored: ["Cache-Control": "max-age=1500"], asks: "min-fresh=1497"),
+        Row(id: "ccreq-no-cache", source: .origin, stored: ["Cache-Control": "max-age=3600"], asks: "no-cache"),
+        Row(id: "ccreq-no-store", source: .origin, stored: ["Cache-Control": "max-age=3600"], asks: "no-store"),
+        Row(
+            id: "only-if-cached, fresh", source: .stored, stored: ["Cache-Control": "max-age=3600"],
+            asks: "only-if-cached"),
+        Row(
+            id: "only-if-cached, stale", source: .unsatisfiable, stored: ["Cache-Control": "max-age=1"],
+            asks: "only-if-cached"),
+        Row(
+            id: "only-if-cached, stale allowed", source: .stored, stored: ["Cache-Control": "max-age=1"],
+            asks: "only-if-cached, max-stale"),
+        Row(id: "unknown directive", source: .stored, stored: ["Cache-Control": "max-age=3600"], asks: "foo=bar"),
+    ]
+
+    @Test(arguments: rows)
+    func directivesOfTheRequest(_ row: Row) {
+        var cache = PureCache()
+        _ = cache.load(answer: row.stored)
+        cache.now += row.pause
+        #expect(cache.load(["Cache-Control": row.asks]).source == row.source)
+    }
+
+    /// cache-tests `ccreq-oic`
+    @Test func onlyIfCachedWithNothingStored() {
+        var cache = PureCache()
+        #expect(cache.load(["Cache-Control": "only-if-cached"]).decision == .unsatisfiable(.notStored))
+    }
+
+    /// cache-tests `ccreq-no-cache-etag`, `ccreq-no-cache-lm`
+    @Test func noCacheValidatesWhereItCan() {
+        var cache = PureCache()
+        _ = cache.load(answer: [
+            "Cache-Control": "max-age=3600", "ETag": "\"a\"", "Last-Modified": httpDate(-9), "Date": httpDate(),
+        ])
+        let asked = cache.load(["Cache-Control": "no-cache"]).asked
+        #expect(asked?.fields["If-None-Match"] == "\"a\"")
+        #expect(asked?.fields["If-Modified-Since"] == httpDate(-9))
+    }
+
+    @Test func pragmaCountsOnlyWithoutCacheControl() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=3600"])
+        #expect(cache.load(["Pragma": "foo"]).source == .stored)
+        #expect(cache.load(["Pragma": "no-cache", "Cache-Control": "max-stale"]).source == .stored)
+        #expect(cache.load(["Pragma": "no-cache"]).source == .origin)
+    }
+
+    // MARK: Cache policies
+
+    enum Stored: CaseIterable { case fresh, stale, nothing }
+
+    struct PolicyRow: Sendable {
+        var policy: ReusePolicy
+        var stored: Stored
+        var source: PureCache.Source
+    }
+
+    @Test(arguments: [
+        PolicyRow(policy: .useProtocol, stored: .fresh, source: .stored),
+        PolicyRow(policy: .useProtocol, stored: .stale, source: .origin),
+        PolicyRow(policy: .useProtocol, stored: .nothing, source: .origin),
+        PolicyRow(policy: .reloadIgnoring, stored: .fresh, source: .origin),
+        PolicyRow(policy: .reloadIgnoring, stored: .stale, source: .origin),
+        PolicyRow(policy: .reloadIgnoring, stored: .nothing, source: .origin),
+        PolicyRow(policy: .elseLoad, stored: .fresh, source: .stored),
+        PolicyRow(policy: .elseLoad, stored: .stale, source: .stored),
+        PolicyRow(policy: .elseLoad, stored: .nothing, source: .origin),
+        PolicyRow(policy: .dontLoad, stored: .fresh, source: .stored),
+        PolicyRow(policy: .dontLoad, stored: .stale, source: .stored),
+        PolicyRow(policy: .dontLoad, stored: .nothing, source: .unsatisfiable),
+        PolicyRow(policy: .revalidate, stored: .fresh, source: .origin),
+        PolicyRow(policy: .revalidate, stored: .stale, source: .origin),
+        PolicyRow(policy: .revalidate, stored: .nothing, source: .origin),
+    ])
+    func policyAgainstStored(_ row: PolicyRow) {
+        var cache = PureCache()
+        if row.stored != .nothing {
+            _ = cache.load(answer: ["Cache-Control": "max-age=60, must-revalidate", "ETag": "\"a\""])
+            cache.now += row.stored == .stale ? 61 : 1
+        }
+        #expect(cache.load(policy: row.policy).source == row.source)
+    }
+
+    @Test func reloadTellsTheCachesOnTheWay() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=60", "ETag": "\"a\""])
+        let reload = cache.load(policy: .reloadIgnoring, answer: ["ETag": "\"a\""]).asked
+        #expect(reload?.fields["Cache-Control"] == "no-cache")
+        #expect(reload?.fields["If-None-Match"] == nil)
+        let revalidation = cache.load(policy: .revalidate).asked
+        #expect(revalidation?.fields["Cache-Control"] == "max-age=0")
+        #expect(revalidation?.fields["If-None-Match"] == "\"a\"")
+        let own = cache.load(["Cache-Control": "foo"], policy: .revalidate).asked
+        #expect(own?.fields["Cache-Control"] == "foo")
+    }
+
+    /// cache-tests `cc-resp-immutable-fresh`, `cc-resp-immutable-stale`
+    @Test func immutableIsNotRevalidatedWhileFresh() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=2, immutable", "ETag": "\"abcd\""])
+        #expect(cache.load(policy: .revalidate).source == .stored)
+        cache.now += 3
+        let asked = cache.load(policy: .revalidate).asked
+        #expect(asked?.fields["Cache-Control"] == "max-age=0")
+        #expect(asked?.fields["If-None-Match"] == "\"abcd\"")
+    }
+
+    @Test func immutableIsStillReloadedByForce() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=60, immutable"])
+        #expect(cache.load(["Cache-Control": "no-cache"]).source == .origin)
+        #expect(cache.load(policy: .reloadIgnoring).source == .origin)
+    }
+
+    // MARK: Offline
+
+    @Test func offlineServesWhatIsStaleAndNeverAsks() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=1"])
+        cache.now += 1e6
+        cache.options.isOffline = true
+        let answer = cache.load(["Cache-Control": "no-cache"])
+        #expect(answer.source == .stored)
+        #expect(answer.fields["Age"] == "1000000")
+        #expect(cache.load(policy: .revalidate).source == .stored)
+        #expect(cache.load(policy: .reloadIgnoring).source == .unsatisfiable)
+        #expect(cache.load(method: "POST").source == .unsatisfiable)
+    }
+
+    @Test func offlineObeysMustRevalidateAndNoCache() {
+        for value in ["max-age=1, must-revalidate", "no-cache"] {
+            var cache = PureCache()
+            _ = cache.load(answer: ["Cache-Control": value, "ETag": "\"a\""])
+            cache.now += 60
+            cache.options.isOffline = true
+            #expect(cache.load().source == .unsatisfiable)
+            #expect(cache.load(policy: .elseLoad).source == .stored)
+        }
+    }
+
+    // MARK: What is not for a cache
+
+    @Test func conditionsForTheOriginAreForwarded() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=3600", "ETag": "\"a\""])
+        #expect(cache.load(["If-Match": "\"a\""]).decision == .fetch(.precondition, fields: [:]))
+        #expect(cache.load(["If-Unmodified-Since": httpDate()]).source == .origin)
+    }
+
+    @Test func otherMethodsGoToTheOrigin() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=3600"])
+        #expect(cache.load(method: "DELETE").decision == .fetch(.methodNotCached, fields: [:]))
+    }
+
+    @Test func headIsAnsweredFromGet() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=3600", "A": "1"])
+        let answer = cache.load(method: "HEAD")
+        #expect(answer.source == .stored && answer.status == 200 && answer.fields["A"] == "1" && answer.body.isEmpty)
+    }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+@Suite struct StorabilityTests {
+    static let fresh: HeaderFields = ["Cache-Control": "max-age=3600"]
+
+    static func refusal(
+        method: String = "GET", of request: HeaderFields = [:], status: Int = 200, _ fields: HeaderFields
+    ) -> StorageRefusal? {
+        var cache = PureCache()
+        _ = cache.load(method: method, request, status: status, answer: fields)
+        guard case .refuse(let reason) = cache.lastVerdict else { return nil }
+        return reason
+    }
+
+    @Test(arguments: [
+        ("cc-resp-no-store", "no-store"), ("cc-resp-no-store-case-insensitive", "No-StOrE"),
+        ("cc-resp-no-store-fresh", "max-age=10000, no-store"), ("with an argument", "no-store=\"x\", max-age=5"),
+    ])
+    func noStoreOfTheResponse(_ id: String, _ value: String) {
+        #expect(Self.refusal(["Cache-Control": value]) == .responseNoStore)
+    }
+
+    @Test func noStoreOfTheRequest() {
+        #expect(Self.refusal(of: ["Cache-Control": "no-store"], Self.fresh) == .requestNoStore)
+    }
+
+    /// cache-tests `cc-resp-private-private`
+    @Test func privateIsForThisCache() {
+        #expect(Self.refusal(["Cache-Control": "private, max-age=3600"]) == nil)
+    }
+
+    @Test func authorizationIsNoHindranceToAPrivateCache() {
+        #expect(Self.refusal(of: ["Authorization": "x"], Self.fresh) == nil)
+    }
+
+    /// cache-tests `status-*-fresh`, `status-*-stale`
+    @Test(arguments: [200, 203, 204, 299, 301, 302, 303, 307, 308, 400, 404, 410, 499, 500, 502, 503, 504, 599])
+    func anyFinalStatusWithALifetimeIsStoredWhileFresh(_ status: Int) {
+        var cache = PureCache()
+        _ = cache.load(status: status, answer: Self.fresh)
+        #expect(cache.load(status: status).source == .stored)
+        cache.now += 3600
+        #expect(cache.load(status: status).source == .origin)
+
+        var other = PureCache()
+        let past: HeaderFields = ["Expires": httpDate(-5000), "Last-Modified": httpDate(-100_000), "Date": httpDate()]
+        _ = other.load(status: status, answer: past)
+        #expect(other.load(status: status).source == .origin)
+    }
+
+    @Test(arguments: [100, 199, 600, 999, -1, 0])
+    func whatIsNoFinalStatusIsNotStored(_ status: Int) {
+        #expect(Self.refusal(status: status, Self.fresh) == .statusNotCacheable)
+    }
+
+    @Test(arguments: [302, 307, 403, 500, 503, 599])
+    func otherStatusWithoutALifetimeIsNotStored(_ status: Int) {
+        #expect(Self.refusal(status: status, ["ETag": "\"a\""]) == .statusNotCacheable)
+        #expect(Self.refusal(status: status, ["Cache-Control": "no-cache, private"]) == .statusNotCacheable)
+    }
+
+    @Test func errorThatCouldNeverBeFreshDoesNotTakeAGoodOnesPlace() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=1"])
+        cache.now += 5
+        _ = cache.load(status: 500, answer: ["Cache-Control": "no-cache, private"])
+        #expect(cache.entries.count == 1)
+        #expect(cache.load(policy: .dontLoad).status == 200)
+    }
+
+    @Test func successWithoutAnythingIsStoredForOfflineUse() {
+        var cache = PureCache()
+        _ = cache.load(answer: [:])
+        #expect(cache.load(policy: .elseLoad).source == .stored)
+        #expect(cache.load().source == .origin)
+    }
+
+    /// cache-tests `status-599-must-understand`, `status-200-must-understand`
+    @Test func mustUnderstand() {
+        let fields: HeaderFields = ["Cache-Control": "max-age=3600, no-store, must-understand"]
+        #expect(Self.refusal(status: 200, fields) == nil)
+        #expect(Self.refusal(status: 599, fields) == .statusNotUnderstood)
+        #expect(Self.refusal(status: 599, ["Cache-Control": "max-age=3600, must-understand"]) == .statusNotUnderstood)
+    }
+
+    @Test func methods() {
+        #expect(Self.refusal(method: "POST", Self.fresh) == .method)
+        #expect(Self.refusal(method: "HEAD", Self.fresh) == .method)
+        #expect(Self.refusal(method: "FOO", Self.fresh) == .method)
+    }
+
+    /// cache-tests `method-POST`
+    @Test(arguments: ["https://example.com/a/b?c=d", "b?c=d", "", "/a/b?c=d"])
+    func postWithItsOwnLocationStandsForALaterGet(_ location: String) {
+        var cache = PureCache()
+        _ = cache.load(
+            method: "POST", answer: ["Expires": httpDate(9999), "Date": httpDate(), "Content-Location": location])
+        #expect(cache.load().source == .stored)
+    }
+
+    @Test func postElsewhereOrWithoutALifetimeDoesNot() {
+        let elsewhere: HeaderFields = ["Cache-Control": "max-age=99", "Content-Location": "/other"]
+        #expect(Self.refusal(method: "POST", elsewhere) == .method)
+        #expect(Self.refusal(method: "POST", ["Content-Location": "b?c=d"]) == .notReusable)
+    }
+
+    @Test func furtherMethodsAreStoredUnderTheirOwnName() {
+        var cache = PureCache()
+        cache.options.furtherMethods = ["POST"]
+        _ = cache.load(method: "POST", answer: ["Cache-Control": "max-age=1", "ETag": "\"a\""])
+        #expect(cache.entries.first?.response.method == "POST")
+        #expect(cache.load(method: "POST").source == .stored)
+        cache.now += 5
+        // A condition would turn a POST into a 412.
+        #expect(cache.load(method: "POST").asked?.fields["If-None-Match"] == nil)
+    }
+
+    @Test(arguments: ["a\nb", "a\rb", "a\0b", "x\r\nSet-Cookie: a=b"])
+    func fieldThatCouldBecomeAnotherIsNotStored(_ value: String) {
+        var fields = Self.fresh
+        fields.append("X-Test", value)
+        #expect(Self.refusal(fields) == .malformed)
+    }
+
+    @Test func fieldNameThatIsNoneIsNotStored() {
+        #expect(Self.refusal(["Cache-Control": "max-age=3600", "A B": "c"]) == .malformed)
+    }
+
+    @Test func varyAsteriskIsNotStored() {
+        #expect(Self.refusal(["Cache-Control": "max-age=3600", "Vary": "Foo, *"]) == .varyAsterisk)
+    }
+
+    @Test func notModifiedThatNobodyAskedForIsNotStored() {
+        #expect(Self.refusal(of: ["If-None-Match": "\"a\""], status: 304, Self.fresh) == .notModified)
+    }
+
+    // MARK: What is stored before stays or goes
+
+    @Test func answerThatCannotBeStoredTakesAwayWhatItReplaces() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=1"])
+        cache.now += 5
+        _ = cache.load(answer: ["Cache-Control": "no-store"])
+        #expect(cache.entries.isEmpty)
+    }
+
+    @Test(arguments: [401, 403, 429, 500, 503])
+    func errorLeavesWhatIsStored(_ status: Int) {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=1"])
+        cache.now += 5
+        _ = cache.load(status: status, answer: ["Cache-Control": "no-store"])
+        #expect(cache.entries.count == 1)
+    }
+
+    @Test func requestThatIsNotToBeStoredLeavesWhatIsStored() {
+        var cache = PureCache()
+        _ = cache.load(answer: Self.fresh)
+        _ = cache.load(["Cache-Control": "no-store"], answer: Self.fresh, body: "private")
+        #expect(cache.load().body == Data("body".utf8))
+    }
+}

@@ -1,0 +1,63 @@
+import Testing
+
+@testable import DiskURLCache
+
+@Suite struct StorableFieldsTests {
+    /// cache-tests `headers-store-*`: fields that must not be stored.
+    @Test(arguments: [
+        "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",
+        "Proxy-Connection", "TE", "Transfer-Encoding", "Upgrade", "Trailer", "Set-Cookie", "set-cookie",
+    ])
+    func fieldIsNotStored(_ name: String) {
+        #expect(StorableFields.filtered(["A": "1", name: "x"]) == ["A": "1"])
+    }
+
+    @Test(arguments: [
+        "Test-Header", "X-Test-Header", "Content-Foo", "Cache-Control", "Content-Encoding", "Content-Length",
+        "Content-Location", "Content-MD5", "Content-Range", "Content-Security-Policy", "Content-Type",
+        "Clear-Site-Data", "ETag", "Expires", "Public-Key-Pins", "Set-Cookie2", "X-Frame-Options", "Date", "Age",
+    ])
+    func fieldIsStored(_ name: String) {
+        #expect(StorableFields.filtered([name: "x"]) == [name: "x"])
+    }
+
+    /// cache-tests `headers-omit-headers-listed-in-Connection`
+    @Test func fieldsNamedInConnectionAreNotStored() {
+        let fields: HeaderFields = ["Connection": "a, B", "connection": "d", "A": "1", "b": "2", "c": "3", "D": "4"]
+        #expect(StorableFields.filtered(fields) == ["c": "3"])
+    }
+
+    @Test func connectionCannotRemoveWhatReuseDependsOn() {
+        let fields: HeaderFields = ["Connection": "cache-control, vary", "Cache-Control": "no-cache", "Vary": "a"]
+        #expect(StorableFields.filtered(fields) == ["Cache-Control": "no-cache", "Vary": "a"])
+    }
+
+    /// cache-tests `headers-omit-headers-listed-in-Cache-Control-no-cache`
+    @Test func fieldsOfQualifiedNoCacheAreNotReused() {
+        var cache = PureCache()
+        let fields: HeaderFields = [
+            "Cache-Control": "no-cache=\"a, b\"", "A": "1", "b": "2", "c": "3", "cache-control": "max-age=3600",
+        ]
+        #expect(cache.load(answer: fields).fields["a"] == "1")
+        let answer = cache.load()
+        #expect(answer.source == .stored)
+        #expect(answer.fields["a"] == nil && answer.fields["b"] == nil && answer.fields["c"] == "3")
+    }
+
+    /// cache-tests `304-etag-update-response-*`
+    @Test func newFieldsReplaceThoseOfTheirName() {
+        let stored: HeaderFields = ["A": "1", "a": "2", "B": "3", "Age": "9", "Content-Length": "36", "X": "y"]
+        let new: HeaderFields = [
+            "a": "new", "Content-Length": "10", "Content-Encoding": "br", "Content-Range": "bytes 0-1/2",
+            "Set-Cookie": "c=d", "Transfer-Encoding": "chunked",
+        ]
+        let updated = StorableFields.updated(stored, with: new)
+        #expect(updated.values(of: "A") == ["new"])
+        #expect(updated["B"] == "3")
+        #expect(updated["Content-Length"] == "36")
+        #expect(updated["Age"] == nil)
+        for name in ["Content-Encoding", "Content-Range", "Set-Cookie", "Transfer-Encoding"] {
+            #expect(updated[name] == nil)
+        }
+    }
+}
