@@ -1,0 +1,25 @@
+import FlyingFox
+import FlyingSocks
+import Foundation
+
+/// FlyingFox writes the head and the body of an answer on their own, and TCP would hold the second back until the first
+/// is acknowledged, about 40 ms later. Each socket passes here before it is used, so this is where that is turned off.
+struct PromptPool<Base: AsyncSocketPool>: AsyncSocketPool {
+    let base: Base
+
+    func prepare() async throws { try await base.prepare() }
+
+    func run() async throws { try await base.run() }
+
+    func suspendSocket(_ socket: Socket, untilReadyFor events: Socket.Events) async throws {
+        var isOn: Int32 = 1
+        _ = setsockopt(
+            socket.file.rawValue, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
+        try await base.suspendSocket(socket, untilReadyFor: events)
+    }
+}
+
+func promptPool() -> any AsyncSocketPool {
+    func prompt(_ base: some AsyncSocketPool) -> any AsyncSocketPool { PromptPool(base: base) }
+    return prompt(HTTPServer.defaultPool())
+}
