@@ -20,6 +20,10 @@ extension DiskURLCache {
         public var directory: URL?
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
+        /// Further policies by name, for requests and rules to choose (``Treatment/keyPolicy``).
+        public var keyPolicies: [String: KeyPolicy] = [:]
+        /// Set by ``setRules(_:)``.
+        public private(set) var rules: [Rule] = []
         /// The largest storable entry as a share of the layer's capacity. There is no hidden 5 % rule: an entry above
         /// the share is refused, and the event says so.
         public var maximumEntryShare = 0.5
@@ -54,6 +58,14 @@ extension DiskURLCache {
             self.memoryCapacity = memoryCapacity
             self.diskCapacity = diskCapacity
             self.directory = directory
+        }
+
+        /// Sets how chosen requests and responses are treated. See ``Treatment`` for the precedence.
+        /// - Throws: a ``RuleError`` for a rule that means nothing, contradicts itself or an earlier one, or names a key
+        ///   policy that ``keyPolicies`` does not have.
+        public mutating func setRules(_ rules: [Rule]) throws(RuleError) {
+            if let problem = RuleCheck.problem(in: rules, keyPolicies: Set(keyPolicies.keys)) { throw problem }
+            self.rules = rules
         }
     }
 

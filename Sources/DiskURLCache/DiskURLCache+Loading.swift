@@ -25,8 +25,6 @@ extension DiskURLCache {
         return URLCache.shared as? DiskURLCache
     }
 
-    var cachingOptions: CachingOptions { CachingOptions(configuration.http, isOffline: isOffline) }
-
     /// The largest body that either layer would take, in bytes.
     var largestStorableBody: Int {
         max(store.largestMemoryEntry, Int(Double(diskCapacity) * configuration.maximumEntryShare))
@@ -41,10 +39,22 @@ extension DiskURLCache {
         store.remove(matching: criteria) { record, _ in record.uriHash == hash }
     }
 
-    func metadata(for response: StoredResponse, url: URL?, at now: Date) -> EntryMetadata {
-        EntryMetadata(
-            sequence: sequence.next(at: now), url: url?.withoutCredentials, response: .http(response), storedAt: now,
-            isMemoryOnly: false, userInfo: [:], tags: [], isPinned: false)
+    /// Stores what a load fetched, as its request and the rules want it kept; tells why where it is not stored.
+    func insert(
+        _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
+        key: RequestKey
+    ) -> NotStoredReason? {
+        let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
+        guard treatment.storage != Treatment.Storage.none else { return .refused }
+        let now = configuration.clock.now()
+        let metadata = EntryMetadata(
+            sequence: sequence.next(at: now), url: request.url?.withoutCredentials, response: .http(response),
+            storedAt: now, isMemoryOnly: edited?.isMemoryOnly == true || treatment.storage == .memoryOnly,
+            userInfo: edited?.userInfo ?? [:], tags: treatment.tags.sorted(), isPinned: treatment.isPinned == true)
+        let options = cachingOptions(for: request, response: response.fields)
+        return insert(
+            StoredEntry(metadata: metadata, body: body), for: key,
+            onDisk: belongsOnDisk(response, treatment: treatment, options: options))
     }
 
     /// What the delegate or the admission closure made of a response about to be stored; nil when one refused.

@@ -111,7 +111,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// What is stored for a request, fresh or not; nil when nothing is. `HEAD` is answered from `GET` without a body.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
-        guard let key = configuration.keyPolicy.key(for: request), let url = request.url else { return nil }
+        guard let key = key(for: request), let url = request.url else { return nil }
         let facts = RequestFacts(request)
         for variant in store.variants(for: key) where variant.answers(facts) {
             // A variant that turns out damaged is passed over: an older one may still answer.
@@ -129,7 +129,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and what carries
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
-        guard let key = configuration.keyPolicy.key(for: request) else {
+        guard let key = key(for: request) else {
             return refuse(request, .noKey)
         }
         guard cachedResponse.storagePolicy != .notAllowed else { return refuse(request, .refused) }
@@ -142,14 +142,16 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
         let vary = VaryKey(response: fields, request: facts.fields)
         guard !vary.matchesNothing else { return refuse(request, .http(StorageRefusal.varyAsterisk.rawValue)) }
+        let treatment = treatment(for: request, contentType: fields["Content-Type"])
         let (userInfo, lost) = cachedResponse.persistentUserInfo
         let metadata = EntryMetadata(
             sequence: sequence.next(at: now), url: cachedResponse.response.url?.withoutCredentials,
             response: EntryMetadata.Response(
                 cachedResponse.response, method: facts.method == "HEAD" ? "GET" : facts.method, vary: vary,
                 requestTime: now, responseTime: now),
-            storedAt: now, isMemoryOnly: cachedResponse.storagePolicy == .allowedInMemoryOnly,
-            userInfo: userInfo, tags: [], isPinned: false)
+            storedAt: now,
+            isMemoryOnly: cachedResponse.storagePolicy == .allowedInMemoryOnly || treatment.storage == .memoryOnly,
+            userInfo: userInfo, tags: treatment.tags.sorted(), isPinned: treatment.isPinned == true)
         if !lost.isEmpty {
             hub.emit(.userInfoKeptInMemory(url: metadata.url, keys: lost))
         }
@@ -159,14 +161,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Removes what is stored for a request, all its variants; gone from memory and disk when this returns.
     public override func removeCachedResponse(for request: URLRequest) {
-        guard let key = configuration.keyPolicy.key(for: request) else { return }
+        guard let key = key(for: request) else { return }
         store.remove(key)
     }
 
     /// Whether something is stored for a request, by the same key as lookups (seed: SDURLCache's `isCached`). Reads no
     /// body and counts no hit.
     public func contains(_ request: URLRequest) -> Bool {
-        guard let key = configuration.keyPolicy.key(for: request) else { return false }
+        guard let key = key(for: request) else { return false }
         return store.contains(key)
     }
 
@@ -185,7 +187,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             return completionHandler(nil)
         }
         guard let request = dataTask.currentRequest.map({ link.effectiveRequest($0) }),
-            let key = configuration.keyPolicy.key(for: request), let url = request.url
+            let key = key(for: request), let url = request.url
         else { return completionHandler(nil) }
         let facts = RequestFacts(request)
         let answer: @Sendable ([StoredVariant]) -> CachedURLResponse? = { variants in

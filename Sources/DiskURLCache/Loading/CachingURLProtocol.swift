@@ -31,7 +31,7 @@ final class CachingURLProtocol: URLProtocol {
             guard let request = task.currentRequest, canInit(with: request), task is URLSessionDataTask,
                 !(task is URLSessionUploadTask), let cache = DiskURLCache.cache(for: task)
             else { return false }
-            return cache.configuration.keyPolicy.key(for: request) != nil
+            return cache.key(for: request) != nil
         }
     #endif
 
@@ -55,7 +55,7 @@ final class CachingURLProtocol: URLProtocol {
             }
             // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
             let isHandled = task is URLSessionDataTask && !(task is URLSessionUploadTask)
-            guard isHandled, let cache, cache.configuration.keyPolicy.key(for: request) != nil else {
+            guard isHandled, let cache, cache.key(for: request) != nil else {
                 passThrough = PassThrough(of: self, task: task, link: link, cache: cache)
                 passThrough?.startLoading()
                 return

@@ -60,7 +60,8 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         #endif
         isDelegateTask = delegate != nil && task.map { link.deliversChunks(of: $0) } == true
         let settings = LoadMachine.Settings(
-            keyPolicy: cache.configuration.keyPolicy, options: cache.cachingOptions, streams: isDelegateTask,
+            key: { [cache] in cache.key(for: $0) }, options: { [cache] in cache.cachingOptions(for: $0, response: $1) },
+            streams: isDelegateTask,
             confirmsStorage: cache.configuration.admission != nil || isDelegateTask,
             confirmsRedirects: delegate != nil, largestStorableBody: cache.largestStorableBody)
         state = Mutex(State(machine: LoadMachine(request: request, settings: settings)))
@@ -242,14 +243,9 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     private func store(
         _ response: StoredResponse, _ data: Data, edited: LoadMachine.EditedResponse?, replacing replaced: [Int]
     ) {
-        let (key, url, variants) = state.withLock { ($0.machine.key, $0.machine.request.url, $0.variants) }
+        let (key, request, variants) = state.withLock { ($0.machine.key, $0.machine.request, $0.variants) }
         guard let key else { return }
-        var metadata = cache.metadata(for: response, url: url, at: now)
-        if let edited {
-            metadata.isMemoryOnly = edited.isMemoryOnly
-            metadata.userInfo = edited.userInfo
-        }
-        let reason = cache.insert(StoredEntry(metadata: metadata, body: data), for: key)
+        let reason = cache.insert(response, body: data, edited: edited, for: request, key: key)
         state.withLock { $0.notStored = reason }
         for index in replaced where variants[index].metadata.varyKey != response.vary {
             cache.store.remove(key, sequence: variants[index].metadata.sequence)

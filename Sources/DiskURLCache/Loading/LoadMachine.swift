@@ -80,8 +80,9 @@ struct LoadMachine {
 
     /// What stays the same through all hops of a load.
     struct Settings {
-        var keyPolicy: KeyPolicy
-        var options: CachingOptions
+        var key: @Sendable (URLRequest) -> RequestKey?
+        /// For a request and the head of what is stored or received, as far as there is one.
+        var options: @Sendable (URLRequest, HeaderFields?) -> CachingOptions
         /// Chunks are delivered as they arrive: certain only for tasks with a delegate, see `ClientPort`.
         var streams: Bool
         /// A delegate or closure wants to be asked before something is stored.
@@ -140,7 +141,7 @@ struct LoadMachine {
         self.settings = settings
         policy = ReusePolicy(request.cachePolicy)
         facts = RequestFacts(request)
-        key = settings.keyPolicy.key(for: request)
+        key = settings.key(request)
     }
 
     var hasEnded: Bool { if case .ended = state { true } else { false } }
@@ -188,6 +189,10 @@ struct LoadMachine {
 
     // MARK: Looking up
 
+    private var storedOptions: CachingOptions {
+        settings.options(request, candidates.first?.response.fields)
+    }
+
     private mutating func lookUp(now: Date) -> [Action] {
         guard let key else {
             // A hop without a key, such as a redirect to another scheme: the network answers, nothing is stored.
@@ -200,7 +205,7 @@ struct LoadMachine {
 
     private mutating func decide(now: Date) -> [Action] {
         let decision = CacheDecision.decide(
-            for: facts, candidates: candidates, policy: policy, options: settings.options, now: now)
+            for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
         switch decision {
         case .useStored(let reuse):
             state = .reading(reuse)
@@ -218,8 +223,8 @@ struct LoadMachine {
     /// have errors of their own.
     private mutating func refuse(_ reason: FetchReason) -> [Action] {
         state = .ended
-        if settings.options.isOffline || policy == .dontLoad {
-            let code: URLError.Code = settings.options.isOffline ? .notConnectedToInternet : .resourceUnavailable
+        if storedOptions.isOffline || policy == .dontLoad {
+            let code: URLError.Code = storedOptions.isOffline ? .notConnectedToInternet : .resourceUnavailable
             return [.report(Report(outcome: .failed(reason.rawValue))), .fail(loadError(code))]
         }
         guard let url = request.url else { return [.fail(loadError(.badURL))] }
@@ -286,7 +291,7 @@ struct LoadMachine {
                 request: facts, url: request.url, revalidation: fetch.revalidation, candidates: candidates,
                 status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
                 policy: policy),
-            options: settings.options)
+            options: settings.options(request, head.fields))
         if case .repeatRequest(let reason) = decision {
             let again = self.fetch(reason, fields: HeaderFields(), revalidation: nil, now: now)
             return [.cancelFetch] + again
@@ -347,7 +352,7 @@ struct LoadMachine {
     private mutating func fail(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
         if fetch.answer?.isDelivered != true, key != nil {
             let reuse = ResponseDecision.afterFailure(
-                of: facts, candidates: candidates, policy: policy, options: settings.options, now: now)
+                of: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
             if let reuse {
                 state = .reading(reuse)
                 return [.readBody(index: reuse.index)]
@@ -436,7 +441,7 @@ struct LoadMachine {
         hasWaited = false
         request = next
         facts = RequestFacts(next)
-        key = settings.keyPolicy.key(for: next)
+        key = settings.key(next)
         return lookUp(now: now)
     }
 

@@ -1,0 +1,78 @@
+import Foundation
+
+/// Whether rules make sense: each by itself, and none against another.
+enum RuleCheck {
+    /// Nil when nothing is wrong.
+    static func problem(in rules: [DiskURLCache.Rule], keyPolicies: Set<String>) -> DiskURLCache.RuleError? {
+        var seen: [String: DiskURLCache.Treatment] = [:]
+        for (index, rule) in rules.enumerated() {
+            let text =
+                problem(in: rule.match) ?? problem(in: rule.treatment, keyPolicies: keyPolicies)
+                ?? conflict(of: rule, with: &seen)
+            if let text { return DiskURLCache.RuleError(index: index, description: "Rule \(index): \(text)") }
+        }
+        return nil
+    }
+
+    private static func problem(in match: DiskURLCache.Rule.Match) -> String? {
+        switch match.kind {
+        case .url(let pattern) where pattern.isEmpty:
+            "the URL pattern is empty; use Match.all for every request."
+        case .host(let name) where name.isEmpty || name.contains("/") || name.contains(":"):
+            "\"\(name)\" is not a host; give the name alone, as in \"example.com\"."
+        case .contentType(let pattern) where pattern.split(separator: "/").count != 2:
+            "\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\"."
+        default: nil
+        }
+    }
+
+    private static func problem(in treatment: DiskURLCache.Treatment, keyPolicies: Set<String>) -> String? {
+        var durations = [
+            treatment.staleWhileRevalidate, treatment.staleIfError, treatment.minimumDiskLifetime,
+        ]
+        switch treatment.lifetime {
+        case .whenMissing(let seconds)?, .always(let seconds)?: durations.append(seconds)
+        case nil: break
+        }
+        if durations.contains(where: { $0.map { !($0 >= 0) || $0.isInfinite } ?? false }) {
+            return "durations are seconds of 0 or more."
+        }
+        if let name = treatment.keyPolicy, !keyPolicies.contains(name) {
+            return "there is no key policy \"\(name)\"; set Configuration.keyPolicies first."
+        }
+        if treatment == DiskURLCache.Treatment() {
+            return "the treatment sets nothing; leave the rule out."
+        }
+        var rest = treatment
+        rest.storage = nil
+        if treatment.storage == DiskURLCache.Treatment.Storage.none, rest != DiskURLCache.Treatment() {
+            return "what is not stored needs no other treatment; drop the rest or the storage."
+        }
+        if treatment.storage == .memoryOnly, treatment.isPinned == true || treatment.minimumDiskLifetime != nil {
+            return "pins and disk lifetimes mean nothing for what stays in memory."
+        }
+        return nil
+    }
+
+    /// A second rule for the same pattern may set other properties, but not the same ones to other values: it would
+    /// never apply.
+    private static func conflict(
+        of rule: DiskURLCache.Rule, with seen: inout [String: DiskURLCache.Treatment]
+    ) -> String? {
+        let name: String
+        switch rule.match.kind {
+        case .all: name = "all"
+        case .url(let pattern): name = "url \(pattern)"
+        case .host(let host): name = "host \(host)"
+        case .contentType(let pattern): name = "type \(pattern)"
+        case .request: return nil
+        }
+        var merged = seen[name] ?? DiskURLCache.Treatment()
+        merged.complete(from: rule.treatment)
+        var other = rule.treatment
+        other.complete(from: seen[name] ?? DiskURLCache.Treatment())
+        guard merged == other else { return "an earlier rule for the same pattern says otherwise; keep one of them." }
+        seen[name] = merged
+        return nil
+    }
+}

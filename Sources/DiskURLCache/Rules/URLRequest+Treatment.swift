@@ -1,0 +1,60 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension URLRequest {
+    /// This request's own wishes for its response, before all rules; nil for none.
+    ///
+    /// ```swift
+    /// var request = URLRequest(url: url)
+    /// request.cacheTreatment = .init(storage: .memoryOnly, tags: ["account-7"])
+    /// ```
+    ///
+    /// Never sent to the server. On Apple platforms the wishes are a `URLProtocol` property of the request; Foundation
+    /// on Linux loses those, so there they are kept in `mainDocumentURL`, which it does not use for loading.
+    public var cacheTreatment: DiskURLCache.Treatment? {
+        get {
+            guard let text = carriedTreatment, let data = Data(base64Encoded: text) else { return nil }
+            return try? JSONDecoder().decode(DiskURLCache.Treatment.self, from: data)
+        }
+        set {
+            // A treatment holds numbers, names and flags: encoding fails for a number that is none, which means nothing.
+            carriedTreatment = newValue.flatMap { try? JSONEncoder().encode($0).base64EncodedString() }
+        }
+    }
+
+    #if canImport(Darwin)
+        private static var propertyName: String { "DiskURLCache.treatment" }
+
+        private var carriedTreatment: String? {
+            get { URLProtocol.property(forKey: Self.propertyName, in: self) as? String }
+            set {
+                guard let request = (self as NSURLRequest).mutableCopy() as? NSMutableURLRequest else { return }
+                if let newValue {
+                    URLProtocol.setProperty(newValue, forKey: Self.propertyName, in: request)
+                } else {
+                    URLProtocol.removeProperty(forKey: Self.propertyName, in: request)
+                }
+                self = request as URLRequest
+            }
+        }
+    #else
+        private static var prefix: String { "diskurlcache-treatment:" }
+
+        private var carriedTreatment: String? {
+            get {
+                guard let text = mainDocumentURL?.absoluteString, text.hasPrefix(Self.prefix) else { return nil }
+                return String(text.dropFirst(Self.prefix.count))
+            }
+            set {
+                if let newValue {
+                    mainDocumentURL = URL(string: Self.prefix + newValue)
+                } else if carriedTreatment != nil {
+                    mainDocumentURL = nil
+                }
+            }
+        }
+    #endif
+}
