@@ -18,6 +18,10 @@ extension DiskURLCache {
         public var diskCapacity: Int
         /// The cache's own folder; nil means `DiskURLCache.defaultDirectory`. It is created with mode 0700.
         public var directory: URL?
+        /// Read-only folders that are asked when nothing else has an answer: bundled or pre-filled caches, made by a
+        /// ``DiskURLCache`` with the same key policy. Nothing in them is changed, removed or copied to disk; what they
+        /// hold is served by the same rules as everything else.
+        public var fallbackDirectories: [URL] = []
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
         /// Further policies by name, for requests and rules to choose (``Treatment/keyPolicy``).

@@ -23,6 +23,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     let sequence = EntrySequence()
     /// Loads that are under way, for collapsing and for background refreshes.
     let loads = LoadTable()
+    /// Gives loads that the app asks for directly (``data(for:)``) a configuration; made when first needed.
+    private let directSessionBox = Mutex<URLSession?>(nil)
     private let directoryError: Error?
     private let offline = Mutex(false)
 
@@ -54,7 +56,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
         store = LayeredStore(
             memoryCapacity: configuration.memoryCapacity, memoryCountLimit: configuration.memoryCountLimit,
-            maximumMemoryShare: configuration.maximumEntryShare, disk: disk)
+            maximumMemoryShare: configuration.maximumEntryShare, disk: disk,
+            fallbacks: configuration.fallbackDirectories.filter(\.isFileURL).map { directory in
+                // Capacity means nothing to a folder that is never written.
+                var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
+                settings.isReadOnly = true
+                return DiskStore(configuration: settings, clock: configuration.clock) { _ in }
+            })
         // The superclass's own storage is never used: see Platform.
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: Platform.unusedDiskPath(for: directory))
         CachingURLProtocol.register()
@@ -301,6 +309,17 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     // MARK: Shared by the methods above and the loader
+
+    var directSession: URLSession {
+        directSessionBox.withLock { box in
+            if let session = box { return session }
+            let configuration = URLSessionConfiguration.default
+            configuration.urlCache = nil
+            let session = URLSession(configuration: configuration)
+            box = session
+            return session
+        }
+    }
 
     /// Stores an entry, or tells why not; then what was stored before for the key is gone too.
     func insert(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool = true) -> NotStoredReason? {

@@ -23,15 +23,20 @@ final class LayeredStore: Sendable {
     let memory: MemoryCache<MemoryRecord>
     /// Nil when the disk layer is off.
     let disk: DiskStore?
+    /// Read-only; asked in order when the disk has nothing.
+    private let fallbacks: [DiskStore]
     private let maximumMemoryShare: Double
 
     // One stripe would do; sixteen keep stores of different keys apart.
     private let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex(()) }
 
-    init(memoryCapacity: Int, memoryCountLimit: Int, maximumMemoryShare: Double, disk: DiskStore?) {
+    init(
+        memoryCapacity: Int, memoryCountLimit: Int, maximumMemoryShare: Double, disk: DiskStore?, fallbacks: [DiskStore]
+    ) {
         memory = MemoryCache(costLimit: memoryCapacity, countLimit: memoryCountLimit)
         self.maximumMemoryShare = maximumMemoryShare
         self.disk = disk
+        self.fallbacks = fallbacks
     }
 
     // MARK: Lookup
@@ -39,7 +44,7 @@ final class LayeredStore: Sendable {
     /// All stored variants of a key where memory knows them all, the most recent first; nil where the disk must be
     /// asked.
     func variantsInMemory(for key: RequestKey) -> [StoredVariant]? {
-        guard let found = memory.value(for: key.text) else { return disk == nil ? [] : nil }
+        guard let found = memory.value(for: key.text) else { return disk == nil && fallbacks.isEmpty ? [] : nil }
         return variants(of: found)
     }
 
@@ -53,15 +58,19 @@ final class LayeredStore: Sendable {
     func variants(for key: RequestKey) -> [StoredVariant] {
         let inMemory = memory.value(for: key.text)
         if let inMemory, let variants = variants(of: inMemory) { return variants }
-        guard let disk else { return [] }
         let diskKey = key.diskKey
         let promotion = Promotion(of: key.text, into: memory)
-        let candidates = disk.candidates(for: diskKey)
+        var layer = DiskURLCache.Layer.disk
+        var candidates = disk?.candidates(for: diskKey) ?? []
+        if candidates.isEmpty, inMemory == nil {
+            layer = .fallback
+            candidates = fallbacks.lazy.map { $0.candidates(for: diskKey) }.first { !$0.isEmpty } ?? []
+        }
         // A lone variant is kept in memory once its body is read, unless the key changes before.
         if candidates.count == 1, inMemory == nil {
             let candidate = candidates[0]
             return [
-                StoredVariant(disk: candidate) { [largestMemoryEntry] in
+                StoredVariant(candidate, from: layer) { [largestMemoryEntry] in
                     guard let entry = candidate.load() else { return nil }
                     let record = MemoryRecord(
                         entries: [entry], isComplete: true, uriHash: diskKey.uriHash, hostHash: diskKey.hostHash,
@@ -75,13 +84,15 @@ final class LayeredStore: Sendable {
         var variants = known.map { StoredVariant($0, from: .memory) }
         for candidate in candidates where !known.contains(where: { $0.metadata.varyKey == candidate.metadata.varyKey })
         {
-            variants.append(StoredVariant(disk: candidate) { candidate.load() })
+            variants.append(StoredVariant(candidate, from: layer) { candidate.load() })
         }
         return variants.sorted { $0.metadata.sequence > $1.metadata.sequence }
     }
 
     func contains(_ key: RequestKey) -> Bool {
-        memory.contains(key.text) || disk?.contains(key.diskKey) == true
+        guard !memory.contains(key.text) else { return true }
+        let diskKey = key.diskKey
+        return disk?.contains(diskKey) == true || fallbacks.contains { $0.contains(diskKey) }
     }
 
     // MARK: Changes
@@ -224,10 +235,12 @@ struct StoredVariant: Sendable {
         load = { entry }
     }
 
-    init(disk candidate: DiskCandidate, load: @escaping @Sendable () -> StoredEntry?) {
+    init(
+        _ candidate: DiskCandidate, from layer: DiskURLCache.Layer, load: @escaping @Sendable () -> StoredEntry?
+    ) {
         metadata = candidate.metadata
         bodyLength = candidate.bodyLength
-        layer = .disk
+        self.layer = layer
         self.load = load
     }
 
