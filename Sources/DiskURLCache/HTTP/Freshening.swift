@@ -43,9 +43,10 @@ enum Freshening {
         {
             return Array(validatable.filter { candidates[$0].response.lastModified == modified }.prefix(1))
         }
-        // No validator in the 304, as many servers have it: certain only where a single response can be meant.
+        // No validator in the 304, as many servers have it: certain only where a single response can be meant. The
+        // client's own tags were offered too; its own date was not.
         let offered = validatable.filter { $0 == revalidation.index || candidates[$0].response.entityTag != nil }
-        return offered.count == 1 && !Preconditions.areConditional(exchange.request) ? offered : []
+        return offered.count == 1 && exchange.request.fields["If-None-Match"] == nil ? offered : []
     }
 
     private static func freshened(_ stored: StoredResponse, by exchange: Exchange) -> StoredResponse {
