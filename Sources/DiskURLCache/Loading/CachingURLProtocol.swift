@@ -9,7 +9,6 @@ import Foundation
 /// Foundation calls one instance on one queue at a time, and the state is touched there only.
 final class CachingURLProtocol: URLProtocol {
     private var driver: LoadDriver?
-    private var port: ClientPort?
     #if canImport(FoundationNetworking)
         private var passThrough: PassThrough?
     #endif
@@ -42,7 +41,7 @@ final class CachingURLProtocol: URLProtocol {
 
     override func startLoading() {
         guard driver == nil else {
-            port?.resume()
+            driver?.resume()
             return
         }
         guard let task else { return }
@@ -64,9 +63,8 @@ final class CachingURLProtocol: URLProtocol {
         #else
             guard let cache else { return }
         #endif
-        let port = ClientPort(self, queue: link.workQueue)
-        let driver = LoadDriver(cache: cache, request: request, task: task, link: link, client: port)
-        self.port = port
+        let driver = LoadDriver(
+            cache: cache, request: request, task: task, link: link, port: ClientPort(self, queue: link.workQueue))
         self.driver = driver
         driver.start(with: cachedResponse as? LookupResult)
     }
@@ -78,7 +76,7 @@ final class CachingURLProtocol: URLProtocol {
                 return
             }
             if task?.state == .suspended {
-                port?.pause()
+                driver?.pause()
                 return
             }
         #endif

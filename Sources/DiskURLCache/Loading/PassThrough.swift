@@ -4,13 +4,18 @@
 
     /// A whole load by Foundation's own protocol class, with the session's own delegate, cookies and timeouts: for
     /// uploads, downloads, streamed bodies and all that is not cached. Only looked at: an unsafe request that succeeds
-    /// makes stored responses invalid (RFC 9111 §4.4).
+    /// makes stored responses invalid (RFC 9111 §4.4), and its answer may stand for a later GET's.
     ///
     /// `@unchecked Sendable`: used on the queue on which Foundation calls protocols, only.
     final class PassThrough: NSObject, URLProtocolClient, @unchecked Sendable {
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: DiskURLCache?
+        private let requestTime: Date
+        /// Made when the first data or the end comes, since Foundation tells of the head only where a delegate asks.
+        private lazy var representation = native?.task.flatMap {
+            PostRepresentation(of: $0, requestTime: requestTime, cache: cache)
+        }
 
         /// Nil when Foundation has no class for the request.
         init?(of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: DiskURLCache?) {
@@ -19,6 +24,7 @@
             else { return nil }
             self.client = client
             self.cache = cache
+            requestTime = cache?.configuration.clock.now() ?? Date()
             super.init()
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
         }
@@ -74,11 +80,13 @@
         }
 
         func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
+            representation?.append(data)
             client.urlProtocol(`protocol`, didLoad: data)
         }
 
         func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
             invalidate()
+            representation?.store()
             client.urlProtocolDidFinishLoading(`protocol`)
             native = nil
         }
