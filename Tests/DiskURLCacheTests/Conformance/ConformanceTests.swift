@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// The public rows for HTTP caches, over real sockets: see `ConformanceRow`.
+@Suite struct ConformanceTests {
+    @Test(arguments: ConformanceClient.Mode.allCases)
+    func everyRowHolds(mode: ConformanceClient.Mode) async throws {
+        let results = try await Self.play(mode)
+        print(ConformanceReport(mode: mode, results: results).text)
+        for result in results where result.isFailure {
+            Issue.record("\(result.row.id): \(result.problem ?? "")")
+        }
+    }
+
+    @Test func idsAreUnique() {
+        let ids = ConformanceRow.all.map(\.id)
+        #expect(Set(ids).count == ids.count)
+    }
+
+    @Test func exceptionsNameRows() {
+        let ids = Set(ConformanceRow.all.map(\.id))
+        #expect(ids.isSuperset(of: ConformanceRow.unreachable.keys))
+        #expect(ids.isSuperset(of: ConformanceRow.notAllowed.keys))
+    }
+
+    /// Several rows at a time; each has a cache, a session and a clock of its own.
+    private static func play(_ mode: ConformanceClient.Mode) async throws -> [ConformanceResult] {
+        let origin = try ConformanceOrigin()
+        let rows = ConformanceRow.all.filter { ConformanceRow.unreachable[$0.id] == nil }
+        return try await withThrowingTaskGroup(of: (Int, ConformanceResult).self) { group in
+            var results = [ConformanceResult?](repeating: nil, count: rows.count)
+            var next = 0
+            while next < rows.count || !group.isEmpty {
+                while next < rows.count, next - results.compactMap({ $0 }).count < 8 {
+                    let (index, row) = (next, rows[next])
+                    group.addTask {
+                        let client = try ConformanceClient(mode)
+                        let player = ConformancePlayer(row: row, origin: origin, client: client)
+                        return (index, ConformanceResult(row: row, problem: await player.play()))
+                    }
+                    next += 1
+                }
+                if let (index, result) = try await group.next() { results[index] = result }
+            }
+            return results.compactMap { $0 }
+        }
+    }
+}
+
+struct ConformanceResult: Sendable {
+    var row: ConformanceRow
+    /// Nil when the row holds.
+    var problem: String?
+
+    var isFailure: Bool {
+        problem != nil && row.kind != .check && ConformanceRow.notAllowed[row.id] == nil
+    }
+}
+
+/// What a run prints: the rows that do not hold, the answers to open questions, and the sums.
+struct ConformanceReport {
+    let mode: ConformanceClient.Mode
+    let results: [ConformanceResult]
+
+    var text: String {
+        var lines = ["Conformance, \(mode.rawValue):"]
+        for result in results where result.row.kind != .check {
+            guard let problem = result.problem else { continue }
+            lines.append("  \(result.row.kind) \(result.row.id): \(problem)")
+        }
+        let yes = results.filter { $0.row.kind == .check && $0.problem == nil }.map(\.row.id)
+        let no = results.filter { $0.row.kind == .check && $0.problem != nil }.map(\.row.id)
+        lines.append("  yes: " + yes.joined(separator: " "))
+        lines.append("  no: " + no.joined(separator: " "))
+        lines.append(
+            "Conformance, \(mode.rawValue): required \(sum(.required)), optimal \(sum(.optimal)), "
+                + "extra \(sum(.extra)), questions \(yes.count) yes and \(no.count) no, "
+                + "not played \(ConformanceRow.unreachable.count)")
+        return lines.joined(separator: "\n")
+    }
+
+    private func sum(_ kind: ConformanceRow.Kind) -> String {
+        let rows = results.filter { $0.row.kind == kind }
+        return "\(rows.filter { $0.problem == nil }.count)/\(rows.count)"
+    }
+}
