@@ -1,0 +1,81 @@
+import DiskURLCache
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What is stored: the same requests, header fields and bodies for every side.
+enum Content {
+    static let headers = [
+        "Content-Type": "application/json; charset=utf-8",
+        "Cache-Control": "max-age=86400",
+        "Date": "Sat, 21 Nov 2026 10:00:00 GMT",
+        "ETag": "\"5d8c72a5edda8d6a\"",
+        "Last-Modified": "Fri, 20 Nov 2026 08:00:00 GMT",
+        "Server": "example/1.0",
+        "X-Request-Id": "0f8fad5b-d9cb-469f-a165-70867728950e",
+        "Accept-Ranges": "bytes",
+    ]
+
+    static func url(_ number: Int) -> URL {
+        URL(string: "https://cdn.example.com/assets/v3/items/item-\(number).json?size=large")!
+    }
+
+    static func request(_ number: Int) -> URLRequest { URLRequest(url: url(number)) }
+
+    static func body(_ count: Int, seed: Int = 1) -> Data {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        var bytes = [UInt8](repeating: 0, count: count)
+        for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: generator.next()) }
+        return Data(bytes)
+    }
+
+    static func httpResponse(_ url: URL) -> HTTPURLResponse {
+        HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: headers)!
+    }
+
+    static func cached(_ url: URL, _ body: Data) -> CachedURLResponse {
+        CachedURLResponse(response: httpResponse(url), data: body)
+    }
+
+    /// At most `limit` requests for entries spread over all `count`, in random order.
+    static func sample(of count: Int, limit: Int = 20_000, seed: UInt64 = 7) -> [URLRequest] {
+        var generator = SeededGenerator(seed: seed)
+        let numbers =
+            count <= limit ? Array(0..<count) : (0..<limit).map { _ in Int.random(in: 0..<count, using: &generator) }
+        return numbers.shuffled(using: &generator).map(request)
+    }
+}
+
+extension DiskURLCache {
+    /// A cache with `count` entries of one size on disk.
+    static func filled(
+        at directory: URL, count: Int, bodySize: Int, memoryCapacity: Int = 0, diskCapacity: Int = 64 << 30
+    ) -> DiskURLCache {
+        let cache = DiskURLCache(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory)
+        let body = Content.body(bodySize)
+        for number in 0..<count {
+            let url = Content.url(number)
+            cache.storeCachedResponse(Content.cached(url, body), for: URLRequest(url: url))
+        }
+        cache.flush()
+        return cache
+    }
+}
+
+/// A directory that goes with its value.
+final class Scratch {
+    let url: URL
+
+    init(in parent: String) throws {
+        url = URL(fileURLWithPath: parent).appendingPathComponent("DiskURLCacheBenchmarks-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    func folder(_ name: String) -> URL { url.appendingPathComponent(name, isDirectory: true) }
+}

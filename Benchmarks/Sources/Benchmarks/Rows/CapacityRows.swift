@@ -1,0 +1,65 @@
+import DiskURLCache
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Stores into a full cache: each makes another entry go.
+enum CapacityRows {
+    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+        var sides: [Samples] = []
+        for count in [1_000, options.manyEntries] {
+            let samples = try atCapacity(options, scratch, count: count)
+            report.add(Row("store at capacity, 4 KB, \(count.grouped) entries", samples, targets: [1.2]))
+            sides.append(samples[0])
+        }
+        var flat = Row("store at capacity, many against few entries", sides[1])
+        flat.compare(with: sides[0], target: 1.2)
+        report.add(flat)
+    }
+
+    /// `count` is what the capacity holds; a round stores and drains a batch, and as many raw files are made and removed.
+    private static func atCapacity(_ options: Options, _ scratch: Scratch, count: Int) throws -> [Samples] {
+        let body = Content.body(4 << 10)
+        let batch = 200
+        let rounds = options.rounds(40)
+        let directory = scratch.folder("capacity-\(count)")
+        let cache = DiskURLCache.filled(at: directory, count: count, bodySize: body.count)
+        // What is in use now is the capacity, plus nothing: the next store starts balancing.
+        cache.diskCapacity = cache.currentDiskUsage
+        var next = count
+        // Past the first balancing, down to the low-water mark, so that evicting and storing have found their rhythm.
+        for _ in 0..<max(2, count / 8 / batch) {
+            store(&next, batch, body, in: cache)
+        }
+        let raw = scratch.folder("capacity-raw-\(count)")
+        try FileManager.default.createDirectory(at: raw, withIntermediateDirectories: true)
+        let record = SQLitePeer.head + body
+        func path(_ number: Int) -> [CChar] { Array("\(raw.path)/\(String(format: "%064d", number))".utf8CString) }
+        for number in 0..<count { try RawFiles.write(record, to: path(number)) }
+        var nextRaw = count
+        return try Measure.alternately(
+            rounds: rounds,
+            [
+                Side("DiskURLCache") { _ in store(&next, batch, body, in: cache) },
+                Side("raw create + write + close + unlink") { _ in
+                    for number in nextRaw..<nextRaw + batch {
+                        try RawFiles.write(record, to: path(number))
+                        RawFiles.remove(path(number - count))
+                    }
+                    nextRaw += batch
+                },
+            ]
+        ).map { side in Samples(name: side.name, side.sorted.map { $0 / Double(batch) }) }
+    }
+
+    private static func store(_ next: inout Int, _ batch: Int, _ body: Data, in cache: DiskURLCache) {
+        for number in next..<next + batch {
+            let url = Content.url(number)
+            cache.storeCachedResponse(Content.cached(url, body), for: URLRequest(url: url))
+        }
+        next += batch
+        cache.flush()
+    }
+}

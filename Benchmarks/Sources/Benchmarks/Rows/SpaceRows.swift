@@ -1,0 +1,52 @@
+import CSQLite
+import DiskURLCache
+import Foundation
+
+/// What an entry takes beside its body.
+enum SpaceRows {
+    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+        for size in [100, 1_000, 3_000, 4_000, 10_000] {
+            let count = 500
+            let directory = scratch.folder("space-\(size)")
+            let cache = DiskURLCache.filled(at: directory, count: count, bodySize: size)
+            let lengths = RawFiles.files(under: directory).reduce(0) { sum, path in
+                var status = stat()
+                return stat(path, &status) == 0 ? sum + Int(status.st_size) : sum
+            }
+            let perEntry = Double(cache.currentDiskUsage) / Double(count)
+            report.add(
+                Row(
+                    "disk taken by an entry of \(size.grouped) bytes", value: perEntry, unit: "B",
+                    note:
+                        "\((perEntry / Double(size)).short) × the body; lengths of all files together \((Double(lengths) / Double(count)).short) B an entry."
+                ))
+        }
+        try resident(report, options, scratch)
+    }
+
+    /// Resident memory that the index adds, by the difference that opening makes to the process.
+    private static func resident(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+        let count = options.manyEntries
+        let directory = scratch.folder("resident")
+        _ = DiskURLCache.filled(at: directory, count: count, bodySize: 100)
+        // Released pages go back to the system first, or the index would hide in them.
+        malloc_trim(0)
+        let before = residentBytes()
+        let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 30, directory: directory)
+        consume(cache.currentDiskUsage)
+        malloc_trim(0)
+        let added = residentBytes() - before
+        withExtendedLifetime(cache) {
+            report.add(
+                Row(
+                    "index in memory, \(count.grouped) entries", value: Double(max(0, added)) / Double(count),
+                    unit: "B/entry", target: 160))
+        }
+    }
+
+    private static func residentBytes() -> Int {
+        let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+        let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+    }
+}

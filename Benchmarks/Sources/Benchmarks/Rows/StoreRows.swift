@@ -1,0 +1,132 @@
+import DiskURLCache
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a store costs the caller, and what it costs until it is on disk.
+enum StoreRows {
+    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+        try caller(report, options, scratch)
+        try burst(report, options, scratch)
+        for size in [1 << 10, 4 << 10, 16 << 10, 64 << 10] {
+            try drained(report, options, scratch, size: size)
+        }
+        try flush(report, options, scratch)
+    }
+
+    /// The call alone: what is staged is drained outside the timed part.
+    private static func caller(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+        let cache = DiskURLCache(
+            memoryCapacity: 16 << 20, diskCapacity: 8 << 30, directory: scratch.folder("store-caller"))
+        let size = 4 << 10
+        let body = Content.body(size)
+        let batch = 50
+        let rounds = options.rounds(200)
+        let items = (0..<batch * (rounds + 1)).map { number in
+            let request = Content.request(number)
+            return (request, Content.cached(request.url!, body))
+        }
+        let samples = try Measure.alternately(
+            rounds: rounds,
+            [
+                Side("DiskURLCache", batch: batch, prepare: { cache.flush() }) {
+                    cache.storeCachedResponse(items[$0].1, for: items[$0].0)
+                },
+                Side("one copy of the body", batch: batch) { _ in
+                    consume(body.withUnsafeBytes { Data(bytes: $0.baseAddress!, count: $0.count) })
+                },
+            ])
+        var row = Row("store, as the caller sees it, 4 KB", samples[0], target: 1.2 + samples[1].median)
+        row.compare(with: samples[1], target: nil)
+        report.add(row)
+    }
+
+    /// Every call of a burst timed by itself: the longest pause is what a user would feel.
+    private static func burst(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+        let count = 20_000
+        let cache = DiskURLCache(
+            memoryCapacity: 16 << 20, diskCapacity: 8 << 30, directory: scratch.folder("store-burst"))
+        let body = Content.body(4 << 10)
+        let items = (0..<count).map { number in
+            let request = Content.request(number)
+            return (request, Content.cached(request.url!, body))
+        }
+        var times: [Double] = []
+        times.reserveCapacity(count)
+        for (request, response) in items {
+            times.append(Measure.once { cache.storeCachedResponse(response, for: request) })
+        }
+        let drain = Measure.once { cache.flush() }
+        let samples = Samples(name: "DiskURLCache", times)
+        report.add(
+            Row(
+                "store in a burst of \(count.grouped), 4 KB", samples,
+                note: "Drained \((drain / 1_000).short) ms after the last call."))
+        report.add(Row("  its longest pause", value: samples.longest, unit: "µs", target: 10_000))
+    }
+
+    /// A batch of stores and the flush that ends it, against writing the same files.
+    private static func drained(_ report: Report, _ options: Options, _ scratch: Scratch, size: Int) throws {
+        let batch = 200
+        let rounds = options.rounds(25)
+        let body = Content.body(size)
+        let cache = DiskURLCache(
+            memoryCapacity: 0, diskCapacity: 16 << 30, directory: scratch.folder("drained-\(size)"))
+        let responses = (0..<batch * (rounds + 1)).map { number in
+            let request = Content.request(number)
+            return (request, Content.cached(request.url!, body))
+        }
+        let raw = scratch.folder("raw-\(size)")
+        try FileManager.default.createDirectory(at: raw, withIntermediateDirectories: true)
+        // As long as the cache's names, and as many bytes as its records.
+        let record = SQLitePeer.head + body
+        let paths = (0..<batch * (rounds + 1)).map { number in
+            Array("\(raw.path)/\(String(format: "%064d", number))".utf8CString)
+        }
+        let database = try SQLitePeer(path: scratch.folder("drained-\(size).sqlite").path)
+        let segment = try SegmentFile(path: scratch.folder("drained-\(size).segment").path)
+        // A batch is one operation here: the flush belongs to it.
+        func eachOf(_ number: Int, _ body: (Int) throws -> Void) rethrows {
+            for item in number * batch..<(number + 1) * batch { try body(item) }
+        }
+        let samples = try Measure.alternately(
+            rounds: rounds,
+            [
+                Side("DiskURLCache") {
+                    eachOf($0) { cache.storeCachedResponse(responses[$0].1, for: responses[$0].0) }
+                    cache.flush()
+                },
+                Side("raw create + write + close") { try eachOf($0) { try RawFiles.write(record, to: paths[$0]) } },
+                Side("SQLite insert, own transaction") {
+                    try eachOf($0) { try database.insert(SQLitePeer.key($0), head: SQLitePeer.head, body: body) }
+                },
+                Side("segment file append") { try eachOf($0) { try segment.append(record, for: SQLitePeer.key($0)) } },
+            ]
+        ).map { side in Samples(name: side.name, side.sorted.map { $0 / Double(batch) }) }
+        report.add(Row("store, drained to disk, \(size >> 10) KB", samples, targets: [1.5, 0.5]))
+    }
+
+    /// One store and the flush after it, with few and with many entries in the cache.
+    private static func flush(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+        for count in [1_000, options.manyEntries] {
+            let cache = DiskURLCache.filled(at: scratch.folder("flush-\(count)"), count: count, bodySize: 1 << 10)
+            let body = Content.body(1 << 10)
+            let rounds = options.rounds(100)
+            let items = (0...rounds).map { number in
+                let request = Content.request(count + number)
+                return (request, Content.cached(request.url!, body))
+            }
+            let samples = try Measure.alternately(
+                rounds: rounds,
+                [
+                    Side("flush after one store") { number in
+                        cache.storeCachedResponse(items[number].1, for: items[number].0)
+                        cache.flush()
+                    }
+                ])
+            report.add(Row("flush after one store, \(count.grouped) entries", samples[0], target: 1_000))
+        }
+    }
+}

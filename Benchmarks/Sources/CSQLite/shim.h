@@ -1,0 +1,4 @@
+#include <sqlite3.h>
+#ifdef __linux__
+#include <malloc.h>
+#endif
