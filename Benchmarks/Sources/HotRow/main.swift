@@ -1,1 +1,81 @@
-print("")
+import DiskURLCache
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// One hot operation, a given number of times: what `instructions.sh` runs under callgrind. The difference between two
+// counts is the cost of the operation without the set-up.
+
+let arguments = CommandLine.arguments
+guard arguments.count == 3, let count = Int(arguments[2]) else {
+    print("usage: HotRow memory-hit|memory-miss|disk-hit|disk-hit-with-response|store-memory|key COUNT")
+    exit(64)
+}
+let directory = FileManager.default.temporaryDirectory.appendingPathComponent("HotRow-\(UUID().uuidString)")
+defer { try? FileManager.default.removeItem(at: directory) }
+
+let entries = 100
+let headers = [
+    "Content-Type": "application/json; charset=utf-8", "Cache-Control": "max-age=86400",
+    "Date": "Sat, 21 Nov 2026 10:00:00 GMT", "ETag": "\"5d8c72a5edda8d6a\"",
+    "Last-Modified": "Fri, 20 Nov 2026 08:00:00 GMT", "Server": "example/1.0",
+    "X-Request-Id": "0f8fad5b-d9cb-469f-a165-70867728950e", "Accept-Ranges": "bytes",
+]
+
+func request(_ number: Int) -> URLRequest {
+    URLRequest(url: URL(string: "https://cdn.example.com/assets/v3/items/item-\(number).json?size=large")!)
+}
+
+func response(for request: URLRequest, bodySize: Int) -> CachedURLResponse {
+    let head = HTTPURLResponse(url: request.url!, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: headers)!
+    return CachedURLResponse(response: head, data: Data(repeating: 7, count: bodySize))
+}
+
+func cache(memory: Int, disk: Int) -> DiskURLCache {
+    DiskURLCache(memoryCapacity: memory, diskCapacity: disk, directory: directory)
+}
+
+func filled(_ cache: DiskURLCache) -> [URLRequest] {
+    let requests = (0..<entries).map(request)
+    for request in requests { cache.storeCachedResponse(response(for: request, bodySize: 4 << 10), for: request) }
+    cache.flush()
+    return requests
+}
+
+@inline(never)
+func consume<Value>(_ value: Value) {}
+
+switch arguments[1] {
+case "memory-hit":
+    let cache = cache(memory: 64 << 20, disk: 0)
+    let requests = filled(cache)
+    for number in 0..<count { consume(cache.cachedResponse(for: requests[number % entries])) }
+case "memory-miss":
+    let cache = cache(memory: 64 << 20, disk: 64 << 20)
+    _ = filled(cache)
+    let absent = (entries..<2 * entries).map(request)
+    for number in 0..<count { consume(cache.cachedResponse(for: absent[number % entries])) }
+case "disk-hit":
+    let cache = cache(memory: 0, disk: 64 << 20)
+    let requests = filled(cache)
+    for number in 0..<count { consume(cache.cachedResponse(for: requests[number % entries])?.data) }
+case "disk-hit-with-response":
+    let cache = cache(memory: 0, disk: 64 << 20)
+    let requests = filled(cache)
+    for number in 0..<count { consume(cache.cachedResponse(for: requests[number % entries])?.response) }
+case "store-memory":
+    let cache = cache(memory: 64 << 20, disk: 0)
+    let requests = filled(cache)
+    let responses = requests.map { response(for: $0, bodySize: 4 << 10) }
+    for number in 0..<count { cache.storeCachedResponse(responses[number % entries], for: requests[number % entries]) }
+case "key":
+    // The same work as a miss, without a disk behind it.
+    let cache = cache(memory: 0, disk: 0)
+    let requests = (0..<entries).map(request)
+    for number in 0..<count { consume(cache.contains(requests[number % entries])) }
+default:
+    print("unknown row \(arguments[1])")
+    exit(64)
+}
