@@ -9,6 +9,7 @@ import Foundation
 /// Foundation calls one instance on one queue at a time, and the state is touched there only.
 final class CachingURLProtocol: URLProtocol {
     private var driver: LoadDriver?
+    private var port: ClientPort?
     #if canImport(FoundationNetworking)
         private var passThrough: PassThrough?
     #endif
@@ -41,7 +42,7 @@ final class CachingURLProtocol: URLProtocol {
 
     override func startLoading() {
         guard driver == nil else {
-            driver?.resume()
+            port?.resume()
             return
         }
         guard let task else { return }
@@ -63,8 +64,9 @@ final class CachingURLProtocol: URLProtocol {
         #else
             guard let cache else { return }
         #endif
-        let driver = LoadDriver(
-            cache: cache, request: request, task: task, link: link, port: ClientPort(self, queue: link.workQueue))
+        let port = ClientPort(self, queue: link.workQueue)
+        let driver = LoadDriver(cache: cache, request: request, task: task, link: link, client: port)
+        self.port = port
         self.driver = driver
         driver.start(with: cachedResponse as? LookupResult)
     }
@@ -76,7 +78,7 @@ final class CachingURLProtocol: URLProtocol {
                 return
             }
             if task?.state == .suspended {
-                driver?.pause()
+                port?.pause()
                 return
             }
         #endif

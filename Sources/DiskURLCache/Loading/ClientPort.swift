@@ -4,23 +4,34 @@ import Foundation
     import FoundationNetworking
 #endif
 
+/// What a load has to say to whoever asked: one head, any data, one end.
+enum LoadCall {
+    case receive(URLResponse)
+    case load(Data)
+    case finish(DiskURLCache.LoadReport?)
+    case fail(Swift.Error, DiskURLCache.LoadReport?)
+}
+
+/// Whoever asked for a load.
+protocol LoadClient: AnyObject, Sendable {
+    /// From any thread.
+    func send(_ calls: [LoadCall])
+    /// From the thread that started the load, inside `start`.
+    func perform(_ calls: [LoadCall])
+    /// Nothing is to be said any more.
+    func close()
+}
+
 /// The one way to a protocol's client: in order, on the queue where Foundation expects it, and never after the end.
 ///
 /// Calling the client of a task that was stopped ends the process on Linux, so every call is checked against the
 /// state on the very queue that stops. A suspended task's calls wait until it is resumed.
 ///
 /// `@unchecked Sendable`: the state is confined to `queue`.
-final class ClientPort: @unchecked Sendable {
-    enum Call {
-        case receive(URLResponse)
-        case load(Data)
-        case finish
-        case fail(Swift.Error)
-    }
-
+final class ClientPort: LoadClient, @unchecked Sendable {
     private enum State {
         case open
-        case paused([Call])
+        case paused([LoadCall])
         case closed
     }
 
@@ -34,14 +45,14 @@ final class ClientPort: @unchecked Sendable {
     }
 
     /// From any thread but `queue`.
-    func send(_ calls: [Call]) {
+    func send(_ calls: [LoadCall]) {
         guard !calls.isEmpty else { return }
         guard let queue else { return perform(calls) }
         queue.async { self.perform(calls) }
     }
 
     /// On `queue`.
-    func perform(_ calls: [Call]) {
+    func perform(_ calls: [LoadCall]) {
         for call in calls {
             switch state {
             case .closed: return
@@ -69,7 +80,7 @@ final class ClientPort: @unchecked Sendable {
         urlProtocol = nil
     }
 
-    private func deliver(_ call: Call) {
+    private func deliver(_ call: LoadCall) {
         guard let urlProtocol, let client = urlProtocol.client else { return }
         switch call {
         case .receive(let response):
@@ -79,7 +90,7 @@ final class ClientPort: @unchecked Sendable {
         case .finish:
             state = .closed
             client.urlProtocolDidFinishLoading(urlProtocol)
-        case .fail(let error):
+        case .fail(let error, _):
             state = .closed
             client.urlProtocol(urlProtocol, didFailWithError: error)
         }

@@ -36,7 +36,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     private let task: URLSessionTask?
     private let link: SessionLink
     /// Nil for a refresh in the background.
-    private let port: ClientPort?
+    private let client: (any LoadClient)?
     private let delegate: (any URLSessionTaskDelegate)?
     private let isDelegateTask: Bool
     private let state: Mutex<State>
@@ -45,12 +45,12 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     private var refreshKey: String?
 
     init(
-        cache: DiskURLCache, request: URLRequest, task: URLSessionTask?, link: SessionLink, port: ClientPort?
+        cache: DiskURLCache, request: URLRequest, task: URLSessionTask?, link: SessionLink, client: (any LoadClient)?
     ) {
         self.cache = cache
         self.task = task
         self.link = link
-        self.port = port
+        self.client = client
         startTime = cache.configuration.clock.now()
         initialURL = request.url?.withoutCredentials
         #if canImport(FoundationNetworking)
@@ -79,14 +79,10 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     }
 
     func cancel() {
-        port?.close()
+        client?.close()
         handle(.cancelled, onClientQueue: true)
         finishLeading(.abandoned)
     }
-
-    func pause() { port?.pause() }
-
-    func resume() { port?.resume() }
 
     /// Starts a refresh of what is stored: the store is brought up to date, and nobody is told.
     private func refresh(_ variants: [StoredVariant], _ revalidation: Revalidation, key: String) {
@@ -122,12 +118,12 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     }
 
     private func perform(_ actions: [LoadMachine.Action], onClientQueue: Bool) {
-        var calls: [ClientPort.Call] = []
+        var calls: [LoadCall] = []
         for action in actions {
             switch action {
             case .lookUp(let key):
                 finishLeading(.ended)
-                lookUp(key)
+                lookUp(key, onClientQueue: onClientQueue)
             case .readBody(let index): read(index, onClientQueue: onClientQueue)
             case .fetch(let request, let collapsible): fetch(request, collapsible: collapsible)
             case .cancelFetch:
@@ -145,11 +141,10 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
                 state.withLock { $0.deliveredBytes += data.count }
                 calls.append(.load(data))
             case .finish:
-                calls.append(.finish)
-                end(.ended)
+                invalidateAfterUnsafeMethod()
+                calls.append(.finish(end(.ended)))
             case .fail(let error):
-                calls.append(.fail(error))
-                end(.failed(error))
+                calls.append(.fail(error, end(.failed(error))))
             case .confirmStorage(let response, let data): confirmStorage(response, data)
             case .store(let response, let data, let edited, let replaced):
                 store(response, data, edited: edited, replacing: replaced)
@@ -159,10 +154,13 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             case .report(let report): state.withLock { $0.report = report }
             }
         }
-        if onClientQueue { port?.perform(calls) } else { port?.send(calls) }
+        if onClientQueue { client?.perform(calls) } else { client?.send(calls) }
     }
 
-    private func lookUp(_ key: RequestKey) {
+    private func lookUp(_ key: RequestKey, onClientQueue: Bool) {
+        if let variants = cache.store.variantsInMemory(for: key) {
+            return found(variants, onClientQueue: onClientQueue)
+        }
         Self.lookupQueue.async { [self] in
             found(cache.store.variants(for: key), onClientQueue: false)
         }
@@ -226,17 +224,28 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         if let identity { cache.loads.finish(identity, outcome) }
     }
 
-    private func end(_ outcome: LoadTable.Outcome) {
+    private func end(_ outcome: LoadTable.Outcome) -> DiskURLCache.LoadReport? {
         finishLeading(outcome)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
-        guard port != nil else { return }
+        guard client != nil else { return nil }
         let (report, variants, method, bytes, notStored) = state.withLock {
             ($0.report, $0.variants, $0.machine.method, $0.deliveredBytes, $0.notStored)
         }
-        guard let report else { return }
-        cache.hub.record(
+        guard let report else { return nil }
+        return cache.hub.record(
             report, variants: variants, url: initialURL, method: method, bytes: bytes, notStored: notStored,
             duration: now.timeIntervalSince(startTime), cacheName: cache.configuration.cacheStatusName)
+    }
+
+    /// RFC 9111 §4.4, for what has no key and was sent all the same: `data(for:)` of a `POST`, say.
+    private func invalidateAfterUnsafeMethod() {
+        let (key, request, method, response) = state.withLock {
+            ($0.machine.key, $0.machine.request, $0.machine.method, $0.networkResponse)
+        }
+        guard key == nil, let url = request.url, let response else { return }
+        let urls = Invalidation.urls(
+            method: method, target: url, status: response.statusCode, fields: HeaderFields(response))
+        for url in urls { cache.invalidate(url) }
     }
 
     // MARK: Storing
@@ -323,7 +332,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     private func refreshInBackground(_ revalidation: Revalidation) {
         let (key, request, variants) = state.withLock { ($0.machine.key, $0.machine.request, $0.variants) }
         guard let key, cache.loads.beginRefresh(key.text) else { return }
-        let driver = LoadDriver(cache: cache, request: request, task: nil, link: link, port: nil)
+        let driver = LoadDriver(cache: cache, request: request, task: nil, link: link, client: nil)
         driver.refresh(variants, revalidation, key: key.text)
     }
 

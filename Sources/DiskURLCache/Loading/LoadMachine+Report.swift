@@ -33,13 +33,17 @@ extension EventHub {
     func record(
         _ report: LoadMachine.Report, variants: [StoredVariant], url: String?, method: String, bytes: Int,
         notStored: DiskURLCache.NotStoredReason?, duration: TimeInterval, cacheName: String?
-    ) {
+    ) -> DiskURLCache.LoadReport {
         let outcome: DiskURLCache.LoadReport.Outcome
         switch report.outcome {
         case .hit(let index, let allowance):
             let layer = variants[index].layer
             outcome = allowance.map { .staleHit(layer, reason: $0.rawValue) } ?? .hit(layer)
-            count { $0.countHit(layer, bytes: bytes) }
+            count { statistics in
+                statistics.countHit(layer, bytes: bytes)
+                statistics.storeLoads += 1
+                statistics.storeTime += duration
+            }
         case .revalidated(let index):
             outcome = .revalidated(variants[index].layer)
             count { statistics in
@@ -48,7 +52,11 @@ extension EventHub {
             }
         case .miss(let reason):
             outcome = .miss(reason: reason.rawValue)
-            count { $0.misses += 1 }
+            count { statistics in
+                statistics.misses += 1
+                statistics.networkLoads += 1
+                statistics.networkTime += duration
+            }
         case .failed(let reason):
             outcome = .failed(reason: reason)
         }
@@ -61,12 +69,12 @@ extension EventHub {
             refusal = .http(reason.rawValue)
         case nil: break
         }
-        emit(
-            .load(
-                DiskURLCache.LoadReport(
-                    url: url, method: method, outcome: outcome, status: report.status, bytes: bytes, age: report.age,
-                    duration: duration, isStored: isStored, notStoredReason: refusal,
-                    isCollapsed: report.isCollapsed,
-                    cacheStatus: report.cacheStatus(name: cacheName ?? "DiskURLCache").fieldValue)))
+        let load = DiskURLCache.LoadReport(
+            url: url, method: method, outcome: outcome, status: report.status, bytes: bytes, age: report.age,
+            duration: duration, isStored: isStored, notStoredReason: refusal,
+            isCollapsed: report.isCollapsed,
+            cacheStatus: report.cacheStatus(name: cacheName ?? "DiskURLCache").fieldValue)
+        emit(.load(load))
+        return load
     }
 }

@@ -14,6 +14,12 @@ struct SessionLink {
     /// The queue on which Foundation calls protocols, and on which it expects a protocol to call its client.
     let workQueue: DispatchQueue?
 
+    /// For a load that no task stands for.
+    init(session: URLSession) {
+        self.session = session
+        workQueue = nil
+    }
+
     init(_ task: URLSessionTask) {
         #if canImport(FoundationNetworking)
             session = TaskReflection.child("session", of: task) as? URLSession
