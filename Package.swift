@@ -9,7 +9,7 @@ let package = Package(
         .library(name: "DiskURLCache", targets: ["DiskURLCache"])
     ],
     targets: [
-        .target(name: "DiskURLCache"),
+        .target(name: "DiskURLCache", resources: [.copy("PrivacyInfo.xcprivacy")]),
         .testTarget(name: "DiskURLCacheTests", dependencies: ["DiskURLCache"]),
     ],
     swiftLanguageModes: [.v6]
