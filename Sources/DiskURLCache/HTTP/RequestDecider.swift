@@ -82,7 +82,7 @@ struct RequestDecider {
         _ index: Int, _ basis: Reuse.Basis, _ freshness: Freshness, _ presentation: Presentation
     ) -> Reuse {
         var background: Revalidation?
-        if basis == .stale(.staleWhileRevalidate) {
+        if basis == .stale(.staleWhileRevalidate), mayUseNetwork {
             background =
                 Revalidation.conditional(
                     for: request.unconditional, candidates: candidates, selected: index, reason: .stale)

@@ -1,0 +1,273 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// The conditional request, and what its 304 does to what is stored (RFC 9111 §4.3).
+@Suite struct RevalidationTests {
+    /// An origin that answers 304 to any condition.
+    static func notModified(_ fields: HeaderFields, status: Int = 304) -> (RequestFacts) -> PureCache.Origin? {
+        { _ in PureCache.Origin(status: status, fields: fields, body: Data()) }
+    }
+
+    static func stale(_ fields: HeaderFields) -> PureCache {
+        var cache = PureCache()
+        var fields = fields
+        if fields["Cache-Control"] == nil { fields.append("Cache-Control", "max-age=2") }
+        _ = cache.load(["Foo": "1"], answer: fields)
+        cache.now += 5
+        return cache
+    }
+
+    // MARK: The request
+
+    /// cache-tests `conditional-etag-strong-generate`, `-weak-generate-weak`
+    @Test(arguments: ["\"abcdef\"", "W/\"abcdef\"", "abcdef"])
+    func storedTagIsSent(_ tag: String) {
+        var cache = Self.stale(["ETag": tag])
+        #expect(cache.load().asked?.fields["If-None-Match"] == tag)
+    }
+
+    @Test func storedDateIsSentAsItCame() {
+        let text = "Friday, 15-Jan-27 07:00:00 GMT"
+        var cache = Self.stale(["Last-Modified": text])
+        let asked = cache.load().asked
+        #expect(asked?.fields["If-Modified-Since"] == text)
+        #expect(asked?.fields["If-None-Match"] == nil)
+    }
+
+    @Test func nothingIsSentWithoutAValidator() {
+        var cache = Self.stale(["Last-Modified": "long ago", "ETag": "\"open"])
+        #expect(cache.load().decision == .fetch(.stale, fields: [:]))
+    }
+
+    /// cache-tests `conditional-etag-vary-headers`
+    @Test func requestFieldsStay() {
+        var cache = Self.stale(["ETag": "\"a\"", "Vary": "Foo"])
+        #expect(cache.load(["Foo": "1"]).asked?.fields["Foo"] == "1")
+    }
+
+    @Test func tagsOfAllVariantsAreOffered() {
+        var cache = PureCache()
+        for value in ["1", "2", "3"] {
+            _ = cache.load(
+                ["Foo": value], answer: ["Cache-Control": "max-age=2", "ETag": "\"\(value)\"", "Vary": "Foo"])
+        }
+        cache.now += 5
+        #expect(cache.load(["Foo": "2"], status: 500).asked?.fields["If-None-Match"] == "\"2\", \"3\", \"1\"")
+        // cache-tests `conditional-etag-vary-headers-mismatch`
+        let asked = cache.load(["Foo": "4"], status: 500).asked
+        #expect(asked?.fields["If-None-Match"] == "\"3\", \"2\", \"1\"")
+        #expect(asked?.fields["If-Modified-Since"] == nil)
+    }
+
+    @Test func numberOfOfferedTagsIsBounded() {
+        let candidates = (0..<100).map { number in
+            Candidate(
+                response: StoredResponse(
+                    method: "GET", status: 200, fields: ["ETag": "\"\(number)\""], requestTime: PureCache.start,
+                    responseTime: PureCache.start, vary: .none), bodyLength: 1)
+        }
+        let revalidation = Revalidation.conditional(
+            for: RequestFacts(method: "GET", fields: [:]), candidates: candidates, selected: 50, reason: .stale)
+        let tags = EntityTagCondition(revalidation?.fields["If-None-Match"] ?? "").tags
+        #expect(tags.count == 16)
+        #expect(tags.first?.text == "\"50\"")
+    }
+
+    @Test func clientsOwnTagsStayInTheList() {
+        var cache = Self.stale(["ETag": "\"a\""])
+        #expect(cache.load(["If-None-Match": "\"x\", \"a\""]).asked?.fields["If-None-Match"] == "\"x\", \"a\"")
+    }
+
+    // MARK: The 304
+
+    /// Validators stored, and those of the 304.
+    static let confirmations: [(HeaderFields, HeaderFields)] = [
+        (["ETag": "\"a\""], ["ETag": "\"a\""]),
+        (["ETag": "W/\"a\""], ["ETag": "W/\"a\""]),
+        (["ETag": "W/\"a\""], ["ETag": "\"a\""]),
+        (["Last-Modified": httpDate(-9999)], ["Last-Modified": httpDate(-9999)]),
+        (["ETag": "\"a\"", "Last-Modified": httpDate(-9999)], ["Last-Modified": httpDate(-9999)]),
+        (["ETag": "\"a\""], [:]),
+        (["Last-Modified": httpDate(-9999)], [:]),
+    ]
+
+    /// cache-tests `304-lm-use-stored-*`, `304-etag-update-response-*`
+    @Test(arguments: confirmations)
+    func storedResponseIsFreshenedAndServed(_ stored: HeaderFields, _ answer: HeaderFields) {
+        var fields = stored
+        fields.append("A", "1")
+        fields.append("B", "1")
+        var cache = Self.stale(fields)
+        var update = answer
+        update.append("B", "2")
+        update.append("Cache-Control", "max-age=10")
+        let validated = cache.load(origin: Self.notModified(update))
+        #expect(validated.source == .validated && validated.status == 200)
+        #expect(validated.body == Data("body".utf8))
+        #expect(validated.fields["A"] == "1" && validated.fields["B"] == "2")
+        #expect(validated.fields["Age"] == nil)
+        cache.now += 9
+        let again = cache.load()
+        #expect(again.source == .stored && again.fields["B"] == "2" && again.fields["Age"] == "9")
+        cache.now += 1
+        #expect(cache.load(origin: Self.notModified(update)).source == .validated)
+    }
+
+    @Test func notModifiedOfAnotherTagFreshensNothing() {
+        for answer in [["ETag": "\"b\""], ["ETag": "no tag"], ["Last-Modified": httpDate()]] as [HeaderFields] {
+            var cache = Self.stale(["ETag": "\"a\""])
+            let result = cache.load { request in
+                request.fields["If-None-Match"] == nil
+                    ? PureCache.Origin(body: Data("new".utf8)) : PureCache.Origin(status: 304, fields: answer)
+            }
+            #expect(result.source == .origin && result.originRequests == 2)
+            #expect(result.status == 200 && result.body == Data("new".utf8))
+        }
+    }
+
+    @Test func notModifiedForAnotherVariantServesThatAndIsKeptForThisRequest() {
+        var cache = PureCache()
+        for value in ["1", "2"] {
+            _ = cache.load(
+                ["Foo": value], answer: ["Cache-Control": "max-age=99", "ETag": "\"\(value)\"", "Vary": "Foo"],
+                body: value)
+        }
+        let answer = cache.load(["Foo": "3"], origin: Self.notModified(["ETag": "\"1\""]))
+        #expect(answer.source == .validated && answer.body == Data("1".utf8))
+        #expect(cache.entries.count == 3)
+        #expect(cache.load(["Foo": "3"]).source == .stored)
+        #expect(cache.load(["Foo": "1"]).source == .stored)
+        #expect(cache.load(["Foo": "2"]).body == Data("2".utf8))
+    }
+
+    @Test func strongTagFreshensEveryVariantThatHasIt() {
+        var cache = PureCache()
+        for value in ["1", "2"] {
+            _ = cache.load(["Foo": value], answer: ["Cache-Control": "max-age=2", "ETag": "\"a\"", "Vary": "Foo"])
+        }
+        cache.now += 5
+        let update: HeaderFields = ["ETag": "\"a\"", "Cache-Control": "max-age=60"]
+        #expect(cache.load(["Foo": "1"], origin: Self.notModified(update)).source == .validated)
+        #expect(cache.load(["Foo": "2"]).source == .stored)
+    }
+
+    @Test func weakTagFreshensOneVariantOnly() {
+        var cache = PureCache()
+        for value in ["1", "2"] {
+            _ = cache.load(["Foo": value], answer: ["Cache-Control": "max-age=2", "ETag": "W/\"a\"", "Vary": "Foo"])
+        }
+        cache.now += 5
+        let update: HeaderFields = ["ETag": "W/\"a\"", "Cache-Control": "max-age=60"]
+        _ = cache.load(["Foo": "1"], origin: Self.notModified(update))
+        #expect(cache.load(["Foo": "1"]).source == .stored)
+        #expect(cache.load(["Foo": "2"], origin: Self.notModified(update)).source == .validated)
+    }
+
+    @Test func notModifiedWithoutValidatorIsNotGuessedAmongVariants() {
+        var cache = PureCache()
+        for value in ["1", "2"] {
+            _ = cache.load(
+                ["Foo": value], answer: ["Cache-Control": "max-age=2", "ETag": "\"\(value)\"", "Vary": "Foo"])
+        }
+        cache.now += 5
+        let result = cache.load(["Foo": "1"]) { request in
+            PureCache.Origin(status: request.fields["If-None-Match"] == nil ? 200 : 304)
+        }
+        #expect(result.source == .origin && result.originRequests == 2)
+    }
+
+    @Test func notModifiedThatForbidsKeepingIsServedAndForgotten() {
+        for value in ["no-store", "no-store, max-age=60"] {
+            var cache = Self.stale(["ETag": "\"a\""])
+            let answer = cache.load(origin: Self.notModified(["ETag": "\"a\"", "Cache-Control": value]))
+            #expect(answer.source == .validated && answer.status == 200)
+            #expect(cache.entries.isEmpty)
+        }
+    }
+
+    @Test func setCookieOfA304IsNotStored() {
+        var cache = Self.stale(["ETag": "\"a\""])
+        _ = cache.load(
+            origin: Self.notModified(["ETag": "\"a\"", "Set-Cookie": "a=b", "Cache-Control": "max-age=60"]))
+        #expect(cache.load().fields["Set-Cookie"] == nil)
+    }
+
+    /// cache-tests `cc-resp-no-cache-revalidate`
+    @Test func noCacheIsValidatedEachTime() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=10000, no-cache", "ETag": "\"abcd\""])
+        for _ in 0..<2 {
+            #expect(cache.load(origin: Self.notModified(["ETag": "\"abcd\""])).source == .validated)
+        }
+    }
+
+    @Test func headIsValidatedAndFreshensTheStoredGet() {
+        var cache = Self.stale(["ETag": "\"a\""])
+        let update: HeaderFields = ["ETag": "\"a\"", "Cache-Control": "max-age=60"]
+        let answer = cache.load(method: "HEAD", origin: Self.notModified(update))
+        #expect(answer.source == .validated && answer.body.isEmpty)
+        #expect(cache.load().source == .stored)
+    }
+
+    @Test func rangeIsAnsweredFromWhatA304Confirms() {
+        var cache = Self.stale(["ETag": "\"a\""])
+        let answer = cache.load(["Range": "bytes=1-2"], origin: Self.notModified(["ETag": "\"a\""]))
+        #expect(answer.source == .validated && answer.status == 206 && answer.body == Data("od".utf8))
+    }
+
+    // MARK: The client's own condition
+
+    /// cache-tests `conditional-lm-stale`
+    @Test func clientsDateIsJudgedAfterValidation() {
+        var cache = Self.stale(["Last-Modified": httpDate(-3000)])
+        let update: HeaderFields = ["Last-Modified": httpDate(-3000), "Cache-Control": "max-age=60"]
+        let same = cache.load(["If-Modified-Since": httpDate(-3000)], origin: Self.notModified(update))
+        #expect(same.source == .validated && same.status == 304)
+        cache.now += 100
+        let older = cache.load(["If-Modified-Since": httpDate(-9000)], origin: Self.notModified(update))
+        #expect(older.source == .validated && older.status == 200)
+        #expect(older.asked?.fields["If-Modified-Since"] == httpDate(-3000))
+    }
+
+    @Test func bareNotModifiedIsAboutTheDateThatWasSent() {
+        var cache = Self.stale(["Last-Modified": httpDate(-3000)])
+        let answer = cache.load(["If-Modified-Since": httpDate(-3000)], origin: Self.notModified([:]))
+        #expect(answer.source == .validated && answer.status == 304 && answer.originRequests == 1)
+    }
+
+    @Test func bareNotModifiedMayBeAboutTheClientsOwnTag() {
+        var cache = Self.stale(["ETag": "\"a\""])
+        let answer = cache.load(["If-None-Match": "\"x\""], origin: Self.notModified([:]))
+        #expect(answer.source == .origin && answer.status == 304 && answer.originRequests == 2)
+        #expect(answer.asked?.fields["If-None-Match"] == "\"x\"")
+    }
+
+    @Test func clientsTagIsJudgedAfterValidation() {
+        var cache = Self.stale(["ETag": "\"a\""])
+        let confirmed = cache.load(["If-None-Match": "\"x\""], origin: Self.notModified(["ETag": "\"a\""]))
+        #expect(confirmed.source == .validated && confirmed.status == 200)
+        cache.now += 100
+        let clients = cache.load(["If-None-Match": "\"x\""], origin: Self.notModified(["ETag": "\"x\""]))
+        #expect(clients.source == .origin && clients.status == 304)
+        #expect(cache.entries.count == 1)
+    }
+
+    @Test func conditionOfAClientIsPassedThrough() {
+        var cache = PureCache()
+        let answer = cache.load(["If-None-Match": "\"x\""], origin: Self.notModified([:]))
+        #expect(answer.source == .origin && answer.status == 304)
+        #expect(answer.asked?.fields["If-None-Match"] == "\"x\"")
+        var dated = Self.stale([:])
+        #expect(dated.load(["If-None-Match": "*"], origin: Self.notModified([:])).status == 304)
+    }
+
+    @Test func newResponseReplacesTheOldOne() {
+        var cache = Self.stale(["ETag": "\"a\""])
+        let answer = cache.load(answer: ["ETag": "\"b\"", "Cache-Control": "max-age=60"], body: "new")
+        #expect(answer.source == .origin)
+        #expect(cache.load().body == Data("new".utf8))
+        #expect(cache.entries.count == 1)
+    }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Stale on purpose: RFC 5861, and what forbids it.
+@Suite struct StaleTests {
+    static func stale(_ control: String, age: TimeInterval, options: CachingOptions = CachingOptions()) -> PureCache {
+        var cache = PureCache()
+        cache.options = options
+        _ = cache.load(answer: ["Cache-Control": control, "ETag": "\"abc\""])
+        cache.now += age
+        return cache
+    }
+
+    // MARK: stale-while-revalidate
+
+    /// cache-tests `stale-while-revalidate`
+    @Test func staleIsServedAndRefreshedBehind() {
+        var cache = Self.stale("max-age=1, stale-while-revalidate=3600", age: 3)
+        guard case .useStored(let reuse) = cache.load().decision else {
+            Issue.record("not served from the store")
+            return
+        }
+        #expect(reuse.basis == .stale(.staleWhileRevalidate))
+        #expect(reuse.backgroundRevalidation?.fields["If-None-Match"] == "\"abc\"")
+        #expect(reuse.timeToLive == -2)
+    }
+
+    @Test func refreshWithoutValidatorIsAnOrdinaryRequest() {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=1, stale-while-revalidate=9"])
+        cache.now += 3
+        guard case .useStored(let reuse) = cache.load().decision else {
+            Issue.record("not served from the store")
+            return
+        }
+        #expect(reuse.backgroundRevalidation == Revalidation(index: 0, fields: [:], reason: .stale))
+    }
+
+    @Test func requestThatForbidsTheNetworkStartsNoRefresh() {
+        var cache = Self.stale("max-age=1, stale-while-revalidate=3600", age: 3)
+        guard case .useStored(let reuse) = cache.load(["Cache-Control": "only-if-cached"]).decision else {
+            Issue.record("not served from the store")
+            return
+        }
+        #expect(reuse.backgroundRevalidation == nil)
+    }
+
+    /// cache-tests `stale-while-revalidate-window`
+    @Test(arguments: [(4.0, true), (5.0, true), (6.0, false)])
+    func windowEnds(_ age: TimeInterval, _ isServed: Bool) {
+        var cache = Self.stale("max-age=1, stale-while-revalidate=4", age: age)
+        #expect((cache.load().source == .stored) == isServed)
+    }
+
+    @Test func freshNeedsNoRefresh() {
+        var cache = Self.stale("max-age=10, stale-while-revalidate=4", age: 5)
+        guard case .useStored(let reuse) = cache.load().decision else {
+            Issue.record("not served from the store")
+            return
+        }
+        #expect(reuse.basis == .fresh && reuse.backgroundRevalidation == nil)
+    }
+
+    @Test(arguments: ["must-revalidate", "no-cache"])
+    func whatForbidsStalenessWins(_ directive: String) {
+        var cache = Self.stale("max-age=1, stale-while-revalidate=99, stale-if-error=99, \(directive)", age: 3)
+        #expect(cache.load(origin: { _ in nil }).source == .unsatisfiable)
+        #expect(cache.load(status: 503).status == 503)
+    }
+
+    @Test func clientThatWantsFreshGetsFresh() {
+        for directive in ["no-cache", "max-age=0", "min-fresh=1"] {
+            var cache = Self.stale("max-age=1, stale-while-revalidate=3600", age: 3)
+            #expect(cache.load(["Cache-Control": directive]).source == .origin)
+        }
+    }
+
+    @Test func refreshIsAskedWithoutTheClientsRangeAndConditions() {
+        var cache = Self.stale("max-age=1, stale-while-revalidate=3600", age: 3)
+        let fields: HeaderFields = ["If-None-Match": "\"x\"", "Range": "bytes=0-1", "Foo": "1"]
+        guard case .useStored(let reuse) = cache.load(fields).decision else {
+            Issue.record("not served from the store")
+            return
+        }
+        #expect(reuse.backgroundRevalidation?.fields["If-None-Match"] == "\"abc\"")
+        #expect(RequestFacts(method: "GET", fields: fields).unconditional.fields == ["Foo": "1"])
+    }
+
+    // MARK: stale-if-error
+
+    /// cache-tests `stale-sie-close`, `stale-sie-503`
+    @Test(arguments: [500, 502, 503, 504])
+    func errorIsHiddenWithinTheBound(_ status: Int) {
+        var cache = Self.stale("max-age=2, stale-if-error=60", age: 62)
+        let answer = cache.load(status: status)
+        #expect(answer.source == .staleOnError && answer.status == 200 && answer.fields["Age"] == "62")
+        #expect(cache.load(origin: { _ in nil }).source == .staleOnError)
+        cache.now += 1
+        #expect(cache.load(status: status).status == status)
+        #expect(cache.load(origin: { _ in nil }).source == .unsatisfiable)
+    }
+
+    @Test(arguments: [501, 404, 403, 429])
+    func otherAnswersAreDelivered(_ status: Int) {
+        var cache = Self.stale("max-age=2, stale-if-error=60", age: 5)
+        #expect(cache.load(status: status).status == status)
+    }
+
+    @Test func withoutPermissionTheErrorIsDelivered() {
+        var cache = Self.stale("max-age=2", age: 5)
+        #expect(cache.load(status: 503).status == 503)
+        #expect(cache.load(origin: { _ in nil }).source == .unsatisfiable)
+        #expect(cache.load(["Cache-Control": "stale-if-error=10"], status: 503).source == .staleOnError)
+    }
+
+    @Test func whoAskedTheOriginGetsItsError() {
+        var cache = Self.stale("max-age=2, stale-if-error=60", age: 5)
+        #expect(cache.load(["Cache-Control": "no-cache"], status: 503).status == 503)
+        #expect(cache.load(policy: .reloadIgnoring, status: 503).status == 503)
+        #expect(cache.load(policy: .revalidate, status: 503).status == 503)
+    }
+
+    @Test func anotherVariantDoesNotHideTheError() {
+        var cache = PureCache()
+        _ = cache.load(["Foo": "1"], answer: ["Cache-Control": "max-age=1, stale-if-error=99", "Vary": "Foo"])
+        cache.now += 5
+        #expect(cache.load(["Foo": "2"], status: 503).status == 503)
+    }
+
+    @Test func rangeIsAnsweredFromWhatHidesTheError() {
+        var cache = Self.stale("max-age=2, stale-if-error=60", age: 5)
+        let answer = cache.load(["Range": "bytes=0-1"], status: 503)
+        #expect(answer.status == 206 && answer.body == Data("bo".utf8))
+    }
+
+    // MARK: Options
+
+    @Test func optionsStandInForServersThatSendNeither() {
+        var options = CachingOptions()
+        options.defaultStaleWhileRevalidate = 10
+        options.defaultStaleIfError = 20
+        var cache = Self.stale("max-age=1", age: 11, options: options)
+        #expect(cache.load().source == .stored)
+        cache.now += 1
+        #expect(cache.load(status: 500).source == .staleOnError)
+        cache.now += 10
+        #expect(cache.load(status: 500).source == .origin)
+        // What the server says counts before the option.
+        var own = Self.stale("max-age=1, stale-while-revalidate=0, stale-if-error=0", age: 3, options: options)
+        #expect(own.load(status: 500).source == .origin)
+    }
+}
