@@ -140,13 +140,20 @@ struct LoadMachine {
         self.request = request
         self.settings = settings
         policy = ReusePolicy(request.cachePolicy)
-        facts = RequestFacts(request)
         key = settings.key(request)
+        facts = Self.facts(of: request, hasKey: key != nil)
+    }
+
+    /// A request that a recipe gave a key is a query, whatever its method: to the engine it is a GET.
+    private static func facts(of request: URLRequest, hasKey: Bool) -> RequestFacts {
+        var facts = RequestFacts(request)
+        if hasKey, facts.method != "HEAD" { facts.method = "GET" }
+        return facts
     }
 
     var hasEnded: Bool { if case .ended = state { true } else { false } }
 
-    var method: String { facts.method }
+    var method: String { request.httpMethod ?? "GET" }
 
     /// What makes two fetches the same: session, key and every header field of the request.
     func identity(session: URLSession?) -> String {
@@ -440,8 +447,8 @@ struct LoadMachine {
         hops += 1
         hasWaited = false
         request = next
-        facts = RequestFacts(next)
         key = settings.key(next)
+        facts = Self.facts(of: next, hasKey: key != nil)
         return lookUp(now: now)
     }
 

@@ -1,0 +1,191 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite struct AnswersTests {
+    let scratch: ScratchDirectory
+    let clock = ManualClock()
+
+    init() throws {
+        scratch = try ScratchDirectory()
+    }
+
+    private func makeCache(_ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }) -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
+        configuration.clock = clock.wallClock
+        configure(&configuration)
+        return DiskURLCache(configuration: configuration)
+    }
+
+    @Test func memoryThenDiskThenNetwork() async throws {
+        let origin = try OriginServer { _ in .ok("hello", ["Cache-Control": "max-age=60"]) }
+        let cache = makeCache()
+        let first = try await cache.data(from: origin.url("/a"))
+        #expect(first.source == .network)
+        #expect(first.data == Data("hello".utf8))
+        #expect(first.response.statusCode == 200)
+        let second = try await cache.data(from: origin.url("/a"))
+        #expect(second.source == .stored(.memory))
+        cache.flush()
+        clock.advance(by: 5)
+        let third = try await makeCache().data(from: origin.url("/a"))
+        #expect(third.source == .stored(.disk))
+        #expect(third.age == 5)
+        #expect(third.data == Data("hello".utf8))
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func errorsAreThrown() async throws {
+        let origin = try OriginServer { _ in .ok() }
+        let url = origin.url("/gone")
+        origin.stop()
+        let cache = makeCache()
+        await #expect(throws: URLError.self) { try await cache.data(from: url) }
+        cache.isOffline = true
+        let error = await #expect(throws: URLError.self) { try await cache.data(from: url) }
+        #expect(error?.code == .notConnectedToInternet)
+    }
+
+    @Test func cancellingTheTaskCancelsTheLoad() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let origin = try OriginServer { _ in
+            var response = OriginResponse.ok("late", ["Cache-Control": "max-age=60"])
+            response.beforeHead = { gate.wait() }
+            return response
+        }
+        let cache = makeCache()
+        let url = origin.url("/slow")
+        let task = Task { try await cache.data(from: url) }
+        while origin.requests.isEmpty { await Task.yield() }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        gate.signal()
+        let early = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await cache.data(from: url)
+        }
+        await #expect(throws: CancellationError.self) { try await early.value }
+    }
+
+    @Test func cachedThenFresh() async throws {
+        let origin = try OriginServer { request in
+            .ok("version \(request.number)", ["Cache-Control": "max-age=10"])
+        }
+        let cache = makeCache()
+        let request = URLRequest(url: origin.url("/a"))
+        func collect(_ refresh: DiskURLCache.Refresh = .whenStale) async throws -> [(
+            String, DiskURLCache.Answer.Source, Bool
+        )] {
+            var elements: [(String, DiskURLCache.Answer.Source, Bool)] = []
+            for try await answer in cache.answers(for: request, refreshing: refresh) {
+                elements.append((String(decoding: answer.data, as: UTF8.self), answer.source, answer.isStale))
+            }
+            return elements
+        }
+        #expect(try await collect().map(\.0) == ["version 1"])
+        #expect(try await collect().map(\.0) == ["version 1"], "fresh: one element")
+        #expect(try await collect(.always).map(\.0) == ["version 1", "version 2"])
+        clock.advance(by: 100)
+        let stale = try await collect()
+        #expect(stale.map(\.0) == ["version 2", "version 3"])
+        #expect(stale.map(\.2) == [true, false])
+        #expect(stale.map(\.1) == [.stored(.memory), .network])
+        clock.advance(by: 100)
+        origin.stop()
+        var seen: [String] = []
+        await #expect(throws: (any Error).self) {
+            for try await answer in cache.answers(for: request) {
+                seen.append(String(decoding: answer.data, as: UTF8.self))
+            }
+        }
+        #expect(seen == ["version 3"], "the old answer came before the error")
+    }
+
+    @Test func cachingByHand() async throws {
+        let cache = makeCache()
+        let request = Responses.request("/made")
+        cache.store(Data("{}".utf8), for: request, contentType: "application/json", lifetime: 30)
+        #expect(cache[request]?.data == Data("{}".utf8))
+        #expect(try await cache.lookup(request)?.response.mimeType == "application/json")
+        #expect(try await cache.data(for: request).source == .stored(.memory), "no network needed")
+        cache[request] = nil
+        #expect(cache[request] == nil)
+        cache[request] = Responses.cached(request.url!, "again")
+        #expect(cache[request]?.data == Data("again".utf8))
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await cache.lookup(request)
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+    }
+
+    @Test func prefetchingIsBoundedAndReportsProgress() async throws {
+        let running = Mutex((now: 0, most: 0))
+        let origin = try OriginServer { request in
+            running.withLock { state in
+                state.now += 1
+                state.most = max(state.most, state.now)
+            }
+            defer { running.withLock { $0.now -= 1 } }
+            return request.path == "/5"
+                ? .init(ending: .noResponse) : .ok(request.path, ["Cache-Control": "max-age=60"])
+        }
+        let cache = makeCache()
+        let requests = (0..<12).map { URLRequest(url: origin.url("/\($0)")) }
+        let progress = Progress(totalUnitCount: 0)
+        let failed = await cache.prefetch(requests, maximumConcurrency: 3, progress: progress)
+        #expect(failed.map(\.request.url?.path) == ["/5"])
+        #expect(progress.completedUnitCount == 12)
+        #expect(progress.totalUnitCount == 12)
+        #expect(running.withLock { $0.most } <= 3)
+        #expect(cache.contains(requests[11]))
+        let cancelled = Progress(totalUnitCount: 0)
+        cancelled.cancel()
+        let none = await cache.prefetch(requests, progress: cancelled)
+        #expect(none.count == 12)
+        #expect(none.allSatisfy { $0.error is CancellationError })
+    }
+
+    @Test func anUnsafeRequestInvalidates() async throws {
+        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=60"]) }
+        let cache = makeCache()
+        let get = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: get)
+        var post = get
+        post.httpMethod = "POST"
+        post.httpBody = Data("change".utf8)
+        #expect(try await cache.data(for: post).source == .network)
+        #expect(!cache.contains(get))
+        #expect(origin.requests.last?.body == Data("change".utf8))
+    }
+
+    @Test func aPostIsCachedByARecipeThatKeysItsBody() async throws {
+        let origin = try OriginServer { request in
+            .ok("answer to \(String(decoding: request.body, as: UTF8.self))", ["Cache-Control": "max-age=60"])
+        }
+        let cache = makeCache { $0.keyPolicy = .standard.includingHeaders("sign").includingBody(ofMethods: "POST") }
+        func post(_ body: String, sign: String) -> URLRequest {
+            var request = URLRequest(url: origin.url("/api"))
+            request.httpMethod = "POST"
+            request.httpBody = Data(body.utf8)
+            request.setValue(sign, forHTTPHeaderField: "sign")
+            return request
+        }
+        let first = try await cache.data(for: post("a", sign: "s"))
+        let again = try await cache.data(for: post("a", sign: "s"))
+        let other = try await cache.data(for: post("b", sign: "s"))
+        let signed = try await cache.data(for: post("a", sign: "t"))
+        #expect(first.source == .network)
+        #expect(again.source == .stored(.memory))
+        #expect(again.data == Data("answer to a".utf8))
+        #expect(other.data == Data("answer to b".utf8))
+        #expect(signed.source == .network)
+        #expect(origin.requests.count == 3)
+    }
+}

@@ -1,0 +1,480 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Behaviour seen through the `URLCache` API alone.
+@Suite struct URLCacheAPITests {
+    let scratch: ScratchDirectory
+    let clock = ManualClock()
+
+    init() throws {
+        scratch = try ScratchDirectory()
+    }
+
+    private func makeCache(
+        memory: Int = 1 << 20, disk: Int = 10 << 20, _ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }
+    ) -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("cache"))
+        configuration.clock = clock.wallClock
+        configure(&configuration)
+        return DiskURLCache(configuration: configuration)
+    }
+
+    private func body(_ cache: URLCache, _ request: URLRequest) -> String? {
+        cache.cachedResponse(for: request).map { String(decoding: $0.data, as: UTF8.self) }
+    }
+
+    // MARK: Requests
+
+    @Test(arguments: [0, 1 << 20]) func whatIsStoredIsFoundAtOnce(memory: Int) {
+        let cache = makeCache(memory: memory)
+        for page in 1...50 {
+            let request = Responses.request("/list?page=\(page)")
+            cache.storeCachedResponse(Responses.cached(request.url!, "page \(page)"), for: request)
+            #expect(body(cache, request) == "page \(page)")
+        }
+        #expect(body(cache, Responses.request("/list?page=1")) == "page 1")
+        #expect(body(cache, Responses.request("/list")) == nil)
+    }
+
+    @Test func aResponseSurvivesANewCacheOnTheSameDirectory() throws {
+        let request = Responses.request("/a")
+        let date = Date(timeIntervalSince1970: 1_000)
+        let userInfo: [AnyHashable: Any] = [
+            "s": "text", "i": 7, "d": 1.5, "b": true, "date": date, "data": Data([1, 2]),
+            "list": [1, "two", [false]], "map": ["k": ["n": -1]],
+        ]
+        let first = makeCache()
+        first.storeCachedResponse(
+            Responses.cached(
+                request.url!, "body", status: 203, fields: ["Content-Type": "text/plain; charset=utf-8", "X-A": "b"],
+                userInfo: userInfo), for: request)
+        first.flush()
+        let second = makeCache()
+        let found = try #require(second.cachedResponse(for: request))
+        let response = try #require(found.response as? HTTPURLResponse)
+        #expect(found.data == Data("body".utf8))
+        #expect(found.data.startIndex == 0)
+        #expect(response.statusCode == 203)
+        #expect(response.url == request.url)
+        #expect(response.mimeType == "text/plain")
+        #expect(response.value(forHTTPHeaderField: "x-a") == "b")
+        #expect(found.storagePolicy == .allowed)
+        let info = try #require(found.userInfo as? [String: Any])
+        #expect(info["s"] as? String == "text")
+        #expect(info["i"] as? Int == 7)
+        #expect(info["d"] as? Double == 1.5)
+        #expect(info["b"] as? Bool == true)
+        #expect(info["date"] as? Date == date)
+        #expect(info["data"] as? Data == Data([1, 2]))
+        #expect((info["list"] as? [Any])?.count == 3)
+        #expect(((info["map"] as? [String: Any])?["k"] as? [String: Any])?["n"] as? Int == -1)
+        #expect(second.statistics.diskHits == 1)
+        _ = second.cachedResponse(for: request)
+        #expect(second.statistics.memoryHits == 1, "a disk hit is promoted to memory")
+    }
+
+    @Test func userInfoOfOtherTypesStaysInMemoryAndIsReported() async throws {
+        final class Opaque {}
+        let cache = makeCache()
+        var events = cache.events().makeAsyncIterator()
+        let request = Responses.request("/a")
+        let opaque = Opaque()
+        cache.storeCachedResponse(Responses.cached(request.url!, userInfo: ["o": opaque, "n": 1]), for: request)
+        #expect(cache.cachedResponse(for: request)?.userInfo?["o"] as? Opaque === opaque)
+        guard case .userInfoKeptInMemory(_, let keys)? = await events.next() else {
+            Issue.record("no event")
+            return
+        }
+        #expect(keys == ["o"])
+        cache.flush()
+        cache.removeMemory()
+        let found = try #require(cache.cachedResponse(for: request))
+        #expect(found.userInfo?["o"] == nil)
+        #expect(found.userInfo?["n"] as? Int == 1)
+    }
+
+    @Test func storagePolicies() {
+        let cache = makeCache()
+        let inMemory = Responses.request("/memory")
+        let never = Responses.request("/never")
+        cache.storeCachedResponse(Responses.cached(inMemory.url!, policy: .allowedInMemoryOnly), for: inMemory)
+        cache.storeCachedResponse(Responses.cached(never.url!, policy: .notAllowed), for: never)
+        cache.flush()
+        #expect(cache.cachedResponse(for: inMemory)?.storagePolicy == .allowedInMemoryOnly)
+        #expect(cache.cachedResponse(for: never) == nil)
+        #expect(!scratch.files().contains { $0.contains("records/") })
+        cache.removeMemory()
+        #expect(cache.cachedResponse(for: inMemory) == nil)
+    }
+
+    @Test func aMemoryOnlyResponseReplacesTheOneOnDisk() {
+        let cache = makeCache()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!, "old"), for: request)
+        cache.flush()
+        cache.storeCachedResponse(Responses.cached(request.url!, "new", policy: .allowedInMemoryOnly), for: request)
+        cache.removeMemory()
+        #expect(body(cache, request) == nil, "the old one must not come back")
+    }
+
+    @Test func replacingServesTheNewOne() {
+        let request = Responses.request("/a")
+        let cache = makeCache()
+        for text in ["one", "two", "three"] {
+            cache.storeCachedResponse(Responses.cached(request.url!, text), for: request)
+            cache.flush()
+        }
+        #expect(body(cache, request) == "three")
+        #expect(body(makeCache(), request) == "three")
+    }
+
+    @Test func headIsAnsweredFromGetWithoutABody() {
+        let cache = makeCache()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!, "body"), for: request)
+        var head = request
+        head.httpMethod = "HEAD"
+        #expect(cache.cachedResponse(for: head)?.data == Data())
+        #expect(body(cache, request) == "body")
+    }
+
+    @Test func variantsStandSideBySide() {
+        let cache = makeCache()
+        for language in ["de", "en"] {
+            let request = Responses.request("/a", fields: ["Accept-Language": language])
+            cache.storeCachedResponse(
+                Responses.cached(request.url!, language, fields: ["Vary": "Accept-Language"]), for: request)
+        }
+        for cache in [
+            cache,
+            {
+                cache.flush()
+                return makeCache(memory: 0)
+            }(),
+        ] {
+            #expect(body(cache, Responses.request("/a", fields: ["Accept-Language": "de"])) == "de")
+            #expect(body(cache, Responses.request("/a", fields: ["Accept-Language": "en"])) == "en")
+            #expect(body(cache, Responses.request("/a")) == nil)
+        }
+    }
+
+    @Test func aVariantStoredAfterRestartKeepsTheOthers() {
+        func store(_ language: String, _ cache: DiskURLCache) {
+            let request = Responses.request("/a", fields: ["Accept-Language": language])
+            cache.storeCachedResponse(
+                Responses.cached(request.url!, language, fields: ["Vary": "Accept-Language"]), for: request)
+        }
+        let first = makeCache()
+        store("de", first)
+        first.flush()
+        let second = makeCache()
+        store("en", second)
+        #expect(body(second, Responses.request("/a", fields: ["Accept-Language": "de"])) == "de")
+        #expect(body(second, Responses.request("/a", fields: ["Accept-Language": "en"])) == "en")
+    }
+
+    @Test func removedMeansGone() {
+        let cache = makeCache()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.flush()
+        #expect(cache.contains(request))
+        cache.removeCachedResponse(for: request)
+        #expect(!cache.contains(request))
+        #expect(cache.cachedResponse(for: request) == nil)
+        #expect(makeCache().cachedResponse(for: request) == nil)
+    }
+
+    @Test func containsAsksMemoryAndDisk() {
+        let cache = makeCache()
+        let request = Responses.request("/a")
+        #expect(!cache.contains(request))
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        #expect(cache.contains(request))
+        cache.flush()
+        cache.removeMemory()
+        #expect(cache.contains(request))
+        cache.removeDisk()
+        #expect(!cache.contains(request))
+    }
+
+    // MARK: Removal
+
+    @Test func everythingGoes() {
+        let cache = makeCache()
+        let requests = (0..<20).map { Responses.request("/\($0)") }
+        for request in requests { cache.storeCachedResponse(Responses.cached(request.url!), for: request) }
+        cache.removeAllCachedResponses()
+        for request in requests { #expect(cache.cachedResponse(for: request) == nil) }
+        cache.storeCachedResponse(Responses.cached(requests[0].url!, "after"), for: requests[0])
+        cache.flush()
+        #expect(body(makeCache(), requests[0]) == "after", "a cleared cache stores again")
+    }
+
+    @Test func removingByDate() {
+        let cache = makeCache()
+        let old = Responses.request("/old")
+        let new = Responses.request("/new")
+        cache.storeCachedResponse(Responses.cached(old.url!), for: old)
+        clock.advance(by: 100)
+        let between = clock.now
+        clock.advance(by: 100)
+        cache.storeCachedResponse(Responses.cached(new.url!), for: new)
+        cache.removeCachedResponses(since: between)
+        #expect(cache.cachedResponse(for: new) == nil, "since removes what was stored after the date")
+        #expect(cache.cachedResponse(for: old) != nil)
+        cache.storeCachedResponse(Responses.cached(new.url!), for: new)
+        cache.flush()
+        cache.removeCachedResponses(olderThan: between)
+        #expect(cache.cachedResponse(for: old) == nil)
+        #expect(cache.cachedResponse(for: new) != nil)
+        let reopened = makeCache()
+        #expect(reopened.cachedResponse(for: old) == nil)
+        #expect(reopened.cachedResponse(for: new) != nil)
+    }
+
+    @Test func memoryAndDiskAreEmptiedEachOnItsOwn() {
+        let cache = makeCache()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.flush()
+        cache.removeMemory()
+        #expect(cache.currentMemoryUsage == 0)
+        #expect(cache.cachedResponse(for: request) != nil)
+        cache.removeDisk()
+        #expect(cache.cachedResponse(for: request) != nil, "memory has it again")
+        cache.removeMemory()
+        #expect(cache.cachedResponse(for: request) == nil)
+    }
+
+    // MARK: Bounds
+
+    @Test func capacitiesCanBeSetAtRunTime() {
+        let cache = makeCache()
+        #expect(cache.memoryCapacity == 1 << 20)
+        #expect(cache.diskCapacity == 10 << 20)
+        for index in 0..<100 {
+            let request = Responses.request("/\(index)")
+            cache.storeCachedResponse(
+                Responses.cached(request.url!, String(repeating: "x", count: 8_000)), for: request)
+        }
+        cache.flush()
+        #expect(cache.currentMemoryUsage > 800_000)
+        #expect(cache.currentDiskUsage > 800_000)
+        cache.memoryCapacity = 100_000
+        #expect(cache.currentMemoryUsage <= 100_000)
+        cache.diskCapacity = 200_000
+        cache.flush()
+        #expect(cache.currentDiskUsage <= 200_000)
+        #expect(diskUsage(scratch.appending("cache").path) <= 200_000)
+        #expect(cache.cachedResponse(for: Responses.request("/99")) != nil, "the most recent stays")
+        cache.diskCapacity = -1
+        #expect(cache.diskCapacity == 0)
+        cache.memoryCapacity = -1
+        #expect(cache.memoryCapacity == 0)
+    }
+
+    /// What `du` counts: allocated blocks of everything in a folder, itself included.
+    private func diskUsage(_ path: String) -> Int {
+        var total = 0
+        var paths = [path]
+        paths += (FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []).map {
+            "\(path)/\($0)"
+        }
+        for path in paths {
+            var status = stat()
+            if lstat(path, &status) == 0 { total += Int(status.st_blocks) * 512 }
+        }
+        return total
+    }
+
+    @Test func aCapacityOfZeroTurnsALayerOff() {
+        let request = Responses.request("/a")
+        let neither = makeCache(memory: 0, disk: 0)
+        neither.storeCachedResponse(Responses.cached(request.url!), for: request)
+        #expect(neither.cachedResponse(for: request) == nil)
+        let memoryOnly = makeCache(disk: 0)
+        memoryOnly.storeCachedResponse(Responses.cached(request.url!), for: request)
+        memoryOnly.flush()
+        #expect(memoryOnly.cachedResponse(for: request) != nil)
+        memoryOnly.removeMemory()
+        #expect(memoryOnly.cachedResponse(for: request) == nil)
+    }
+
+    @Test func theLargestEntryIsAStatedShare() async {
+        let cache = makeCache(memory: 0, disk: 1 << 20) { $0.maximumEntryShare = 0.25 }
+        var events = cache.events().makeAsyncIterator()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!, "old"), for: request)
+        guard case .stored? = await events.next() else {
+            Issue.record("stored")
+            return
+        }
+        cache.storeCachedResponse(
+            Responses.cached(request.url!, String(repeating: "x", count: 300_000)), for: request)
+        #expect(cache.cachedResponse(for: request) == nil, "the older value goes too")
+        guard case .notStored(_, .tooLarge(let bytes, let limit))? = await events.next() else {
+            Issue.record("too large")
+            return
+        }
+        #expect(bytes == 300_000)
+        #expect(limit == 1 << 18)
+        cache.storeCachedResponse(
+            Responses.cached(request.url!, String(repeating: "x", count: 200_000)), for: request)
+        #expect(cache.cachedResponse(for: request)?.data.count == 200_000)
+    }
+
+    // MARK: Bad input
+
+    @Test(arguments: [(-1, -1), (Int.min, Int.min), (Int.max, Int.max), (0, Int.max)])
+    func capacitiesOutOfRange(memory: Int, disk: Int) {
+        let cache = DiskURLCache(memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("c"))
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.flush()
+        #expect((cache.cachedResponse(for: request) != nil) == (disk > 0))
+        #expect(cache.memoryCapacity == max(0, memory))
+        #expect(cache.diskCapacity == max(0, disk))
+    }
+
+    @Test func aFileWhereTheDirectoryShouldBe() throws {
+        let path = scratch.appending("file")
+        try Data("mine".utf8).write(to: path)
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: path)
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.flush()
+        #expect(cache.cachedResponse(for: request) != nil, "memory works")
+        #expect(cache.openingError?.code == .obstructed)
+        #expect(cache.openingError?.path == path.path)
+        #expect(try Data(contentsOf: path) == Data("mine".utf8), "the file is the user's")
+    }
+
+    @Test func aDirectoryThatCannotBeMade() {
+        let cache = DiskURLCache(
+            memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: URL(fileURLWithPath: "/proc/none/cache"))
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.flush()
+        #expect(cache.cachedResponse(for: request) != nil)
+        #expect(cache.openingError?.code == .directoryUnavailable)
+        #expect(cache.openingError?.description.contains("/proc/none") == true)
+    }
+
+    @Test func aDirectoryThatIsNoFileURL() {
+        let cache = DiskURLCache(
+            memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: URL(string: "https://example.com/cache")!)
+        #expect(cache.openingError?.code == .notAFileURL)
+        #expect(cache.currentDiskUsage == 0)
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.flush()
+        #expect(cache.cachedResponse(for: request) != nil)
+    }
+
+    @Test func emptyAndRelativePaths() throws {
+        let caches = try #require(FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first)
+        let relative = "DiskURLCacheTests-\(UUID().uuidString)"
+        let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, diskPath: relative)
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.flush()
+        let expected = caches.appendingPathComponent(relative).path
+        #expect(FileManager.default.fileExists(atPath: expected))
+        try? FileManager.default.removeItem(atPath: expected)
+        #expect(!FileManager.default.fileExists(atPath: relative), "never in the working directory")
+        let empty = DiskURLCache(memoryCapacity: 0, diskCapacity: 0, diskPath: "")
+        #expect(empty.configuration.directory == DiskURLCache.defaultDirectory)
+        let none = DiskURLCache(memoryCapacity: 0, diskCapacity: 0, diskPath: nil)
+        #expect(none.configuration.directory == DiskURLCache.defaultDirectory)
+    }
+
+    @Test func requestsWithoutAKey() throws {
+        let cache = makeCache()
+        var without = Responses.request("/")
+        without.url = nil
+        var post = Responses.request("/a")
+        post.httpMethod = "POST"
+        let requests = [
+            without, post, URLRequest(url: URL(string: "ftp://example.com/a")!),
+            URLRequest(url: URL(string: "data:,x")!), URLRequest(url: URL(fileURLWithPath: "/etc/hosts")),
+        ]
+        for request in requests {
+            cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
+            #expect(cache.cachedResponse(for: request) == nil)
+            #expect(!cache.contains(request))
+            cache.removeCachedResponse(for: request)
+        }
+        #expect(cache.cachedResponse(for: Responses.request("/a")) == nil)
+    }
+
+    @Test func responsesThatAreNotHTTP() throws {
+        let request = Responses.request("/a")
+        let plain = URLResponse(
+            url: request.url!, mimeType: "text/plain", expectedContentLength: 4, textEncodingName: "utf-8")
+        let cache = makeCache()
+        cache.storeCachedResponse(CachedURLResponse(response: plain, data: Data("body".utf8)), for: request)
+        cache.flush()
+        let found = try #require(makeCache().cachedResponse(for: request))
+        #expect(!(found.response is HTTPURLResponse))
+        #expect(found.response.mimeType == "text/plain")
+        #expect(found.response.expectedContentLength == 4)
+        #expect(found.response.textEncodingName == "utf-8")
+        #expect(found.data == Data("body".utf8))
+    }
+
+    @Test func aBodyOfFiftyMegabytes() throws {
+        let cache = makeCache(memory: 0, disk: 200 << 20)
+        let request = Responses.request("/large")
+        var data = Data(count: 50 << 20)
+        for index in stride(from: 0, to: data.count, by: 4_096) { data[index] = UInt8(truncatingIfNeeded: index >> 12) }
+        cache.storeCachedResponse(
+            CachedURLResponse(response: Responses.http(request.url!), data: data), for: request)
+        #expect(cache.cachedResponse(for: request)?.data == data)
+        cache.flush()
+        #expect(makeCache(memory: 0, disk: 200 << 20).cachedResponse(for: request)?.data == data)
+    }
+
+    @Test func noStoreIsObeyedHereToo() {
+        let cache = makeCache()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!, fields: ["Cache-Control": "no-store"]), for: request)
+        #expect(cache.cachedResponse(for: request) == nil)
+        let asking = Responses.request("/a", fields: ["Cache-Control": "no-store"])
+        cache.storeCachedResponse(Responses.cached(asking.url!), for: asking)
+        #expect(cache.cachedResponse(for: asking) == nil)
+        cache.flush()
+        #expect(!scratch.files().contains { $0.contains("records/") })
+    }
+
+    @Test func credentialsInURLsAreNotWritten() throws {
+        let cache = makeCache()
+        let request = URLRequest(url: URL(string: "https://alice:sesame-marker@example.com/a")!)
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.flush()
+        for file in scratch.files() {
+            let bytes = try Data(contentsOf: scratch.appending(file))
+            #expect(bytes.range(of: Data("sesame-marker".utf8)) == nil, "\(file)")
+        }
+        #expect(makeCache().cachedResponse(for: request) != nil)
+    }
+
+    @Test func hostileHeaderValuesAreStoredSafelyOrNotAtAll() {
+        let cache = makeCache(memory: 0)
+        for value in ["a\r\nSet-Cookie: x=1", "a\0b", "é", String(repeating: "x", count: 100_000)] {
+            let request = Responses.request("/\(abs(value.hashValue))")
+            cache.storeCachedResponse(Responses.cached(request.url!, fields: ["X-A": value]), for: request)
+            cache.flush()
+            let found = cache.cachedResponse(for: request)?.response as? HTTPURLResponse
+            #expect(found?.value(forHTTPHeaderField: "Set-Cookie") == nil)
+            if let found { #expect(found.value(forHTTPHeaderField: "X-A") == value) }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite struct RulesTests {
+    typealias Rule = DiskURLCache.Rule
+    typealias Treatment = DiskURLCache.Treatment
+    let scratch: ScratchDirectory
+    let clock = ManualClock()
+
+    init() throws {
+        scratch = try ScratchDirectory()
+    }
+
+    private func makeCache(
+        _ rules: [Rule] = [], _ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }
+    ) throws -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
+        configuration.clock = clock.wallClock
+        configure(&configuration)
+        try configuration.setRules(rules)
+        return DiskURLCache(configuration: configuration)
+    }
+
+    private var records: [String] { scratch.files().filter { $0.contains("records/") } }
+
+    // MARK: Precedence
+
+    @Test func theRequestComesBeforeTheRulesAndTheRulesInOrder() throws {
+        let cache = try makeCache([
+            Rule(.url("https://example.com/a*"), Treatment(lifetime: .always(1), tags: ["a"])),
+            Rule(.host("example.com"), Treatment(lifetime: .always(2), staleIfError: 20, tags: ["host"])),
+            Rule(.all, Treatment(lifetime: .always(3), staleWhileRevalidate: 300, staleIfError: 30)),
+        ])
+        var request = Responses.request("/abc")
+        #expect(cache.treatment(for: request).lifetime == .always(1))
+        #expect(cache.treatment(for: request).staleIfError == 20)
+        #expect(cache.treatment(for: request).staleWhileRevalidate == 300)
+        #expect(cache.treatment(for: request).tags == ["a", "host"])
+        #expect(cache.treatment(for: Responses.request("/b")).lifetime == .always(2))
+        #expect(cache.treatment(for: URLRequest(url: URL(string: "https://other.org/")!)).lifetime == .always(3))
+        request.cacheTreatment = Treatment(lifetime: .whenMissing(9), tags: ["mine"])
+        #expect(cache.treatment(for: request).lifetime == .whenMissing(9))
+        #expect(cache.treatment(for: request).staleIfError == 20)
+        #expect(cache.treatment(for: request).tags == ["a", "host", "mine"])
+        request.cacheTreatment = nil
+        #expect(cache.treatment(for: request).lifetime == .always(1))
+    }
+
+    @Test func aTreatmentTravelsWithItsRequest() throws {
+        var request = Responses.request("/a", fields: ["X": "y"])
+        request.httpMethod = "POST"
+        request.httpBody = Data("b".utf8)
+        let treatment = Treatment(
+            storage: .memoryOnly, lifetime: .always(1.5), staleWhileRevalidate: 2, staleIfError: 3,
+            minimumDiskLifetime: 4, keyPolicy: "k", tags: ["t", "ü / ?#"], isPinned: false)
+        request.cacheTreatment = treatment
+        #expect(request.cacheTreatment == treatment)
+        request.setValue("z", forHTTPHeaderField: "X")
+        #expect(request.cacheTreatment == treatment)
+        #expect(request.httpBody == Data("b".utf8))
+        let task = URLSession(configuration: .ephemeral).dataTask(with: request)
+        #expect(task.originalRequest?.cacheTreatment == treatment)
+        task.cancel()
+        request.cacheTreatment = nil
+        #expect(request.cacheTreatment == nil)
+    }
+
+    @Test(arguments: [
+        ("*", "anything", true), ("", "", true), ("", "a", false), ("a*c", "abc", true), ("a*c", "ac", true),
+        ("a*c", "acb", false), ("*.png", "x.png", true), ("*.png", "x.png?y", false), ("a**b", "axxb", true),
+        ("a*b*c", "a1b2b3c", true), ("a?c", "abc", false), ("image/*", "image/svg+xml", true),
+    ])
+    func patterns(pattern: String, text: String, matches: Bool) {
+        #expect(Glob.matches(pattern, text) == matches)
+    }
+
+    @Test func aHostilePatternTakesNoForever() {
+        let pattern = String(repeating: "a*", count: 500) + "b"
+        #expect(!Glob.matches(pattern, String(repeating: "a", count: 5_000)))
+    }
+
+    @Test func hostsIncludeSubdomains() {
+        let rule = Rule(.host("Example.com"), Treatment(tags: ["x"]))
+        func matches(_ url: String) -> Bool { rule.matches(URLRequest(url: URL(string: url)!), contentType: nil) }
+        #expect(matches("https://example.com/"))
+        #expect(matches("https://API.example.com:8443/x"))
+        #expect(!matches("https://badexample.com/"))
+        #expect(!matches("https://example.com.evil.org/"))
+    }
+
+    // MARK: What treatments do
+
+    @Test func lifetimes() async throws {
+        let origin = try OriginServer { request in
+            switch request.path {
+            case "/image": .ok("i", ["Content-Type": "image/png; q=1"])
+            case "/short": .ok("s", ["Cache-Control": "max-age=1", "Content-Type": "text/css"])
+            case "/nostore": .ok("n", ["Cache-Control": "no-store"])
+            default: .ok("p")
+            }
+        }
+        let cache = try makeCache([
+            Rule(.contentType("image/*"), Treatment(lifetime: .whenMissing(7 * 24 * 3600))),
+            Rule(.contentType("text/css"), Treatment(lifetime: .always(1_000))),
+            Rule(.url("*/nostore"), Treatment(lifetime: .always(1_000))),
+        ])
+        for path in ["/image", "/short", "/nostore", "/plain"] { _ = try await cache.data(from: origin.url(path)) }
+        clock.advance(by: 500)
+        #expect(try await cache.data(from: origin.url("/image")).source == .stored(.memory))
+        #expect(try await cache.data(from: origin.url("/short")).source == .stored(.memory))
+        #expect(try await cache.data(from: origin.url("/nostore")).source == .network)
+        #expect(try await cache.data(from: origin.url("/plain")).source == .network)
+    }
+
+    @Test func whereResponsesAreKept() async throws {
+        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=1000"]) }
+        let cache = try makeCache([
+            Rule(.url("*/private*"), Treatment(storage: .memoryOnly)),
+            Rule(.url("*/never*"), Treatment(storage: DiskURLCache.Treatment.Storage.none)),
+        ])
+        for _ in 0..<2 {
+            for path in ["/private", "/never"] { _ = try await cache.data(from: origin.url(path)) }
+        }
+        cache.flush()
+        #expect(records.isEmpty)
+        #expect(origin.requests.map(\.path) == ["/private", "/never", "/never"])
+        var optOut = URLRequest(url: origin.url("/public"))
+        optOut.cacheTreatment = Treatment(storage: DiskURLCache.Treatment.Storage.none)
+        _ = try await cache.data(for: optOut)
+        #expect(!cache.contains(URLRequest(url: origin.url("/public"))))
+    }
+
+    @Test func whatExpiresSoonStaysOffTheDisk() async throws {
+        let origin = try OriginServer { request in .ok("x", ["Cache-Control": "max-age=\(request.path.dropFirst())"]) }
+        let cache = try makeCache { $0.minimumDiskLifetime = 300 }
+        for path in ["/60", "/299", "/300", "/3000"] { _ = try await cache.data(from: origin.url(path)) }
+        cache.flush()
+        #expect(records.count == 2)
+        #expect(cache.contains(URLRequest(url: origin.url("/60"))), "in memory")
+    }
+
+    @Test func aKeyPolicyForSomeRequests() async throws {
+        let origin = try OriginServer { request in .ok(request.target, ["Cache-Control": "max-age=1000"]) }
+        let cache = try makeCache([Rule(.url("*/links?*"), Treatment(keyPolicy: "links"))]) {
+            $0.keyPolicies["links"] = .standard.droppingQueryItems("utm")
+        }
+        _ = try await cache.data(from: origin.url("/links?id=1&utm=a"))
+        #expect(try await cache.data(from: origin.url("/links?id=1&utm=b")).source == .stored(.memory))
+        _ = try await cache.data(from: origin.url("/other?id=1&utm=a"))
+        #expect(try await cache.data(from: origin.url("/other?id=1&utm=b")).source == .network)
+        var unknown = Responses.request("/x")
+        unknown.cacheTreatment = Treatment(keyPolicy: "nobody")
+        #expect(cache.key(for: unknown) == nil)
+    }
+
+    @Test func groupsGoTogether() async throws {
+        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=1000"]) }
+        let cache = try makeCache()
+        func load(_ path: String, tags: Set<String>) async throws {
+            var request = URLRequest(url: origin.url(path))
+            request.cacheTreatment = Treatment(tags: tags)
+            _ = try await cache.data(for: request)
+        }
+        try await load("/a", tags: ["account-1"])
+        try await load("/b", tags: ["account-1", "screen"])
+        try await load("/c", tags: ["account-2"])
+        cache.flush()
+        let reopened = try makeCache()
+        for cache in [cache, reopened] {
+            cache.removeCachedResponses(tag: "account-1")
+            #expect(!cache.contains(URLRequest(url: origin.url("/a"))))
+            #expect(!cache.contains(URLRequest(url: origin.url("/b"))))
+            #expect(cache.contains(URLRequest(url: origin.url("/c"))))
+        }
+    }
+
+    @Test func removingByHostAndPrefix() throws {
+        let cache = try makeCache()
+        let urls = ["https://a.org/x/1", "https://a.org/x/2", "https://a.org/y", "https://b.org/x/1"]
+        for url in urls {
+            cache.storeCachedResponse(Responses.cached(URL(string: url)!), for: URLRequest(url: URL(string: url)!))
+        }
+        cache.flush()
+        cache.removeCachedResponses(urlPrefix: "https://a.org/x/")
+        let reopened = try makeCache()
+        func held(_ cache: DiskURLCache) -> [Bool] { urls.map { cache.contains(URLRequest(url: URL(string: $0)!)) } }
+        #expect(held(cache) == [false, false, true, true])
+        #expect(held(reopened) == [false, false, true, true])
+        cache.removeCachedResponses(host: "A.org")
+        #expect(held(cache) == [false, false, false, true])
+    }
+
+    @Test func pinsOutliveEviction() throws {
+        let cache = try makeCache { configuration in
+            configuration.memoryCapacity = 0
+            configuration.diskCapacity = 400_000
+        }
+        let pinned = Responses.request("/pinned")
+        cache.storeCachedResponse(Responses.cached(pinned.url!, String(repeating: "p", count: 20_000)), for: pinned)
+        #expect(cache.setPinned(true, for: pinned))
+        #expect(!cache.setPinned(true, for: Responses.request("/absent")))
+        func fill() {
+            for index in 0..<60 {
+                let request = Responses.request("/\(index)")
+                cache.storeCachedResponse(
+                    Responses.cached(request.url!, String(repeating: "x", count: 20_000)), for: request)
+            }
+            cache.flush()
+        }
+        fill()
+        #expect(cache.contains(pinned))
+        #expect(!cache.contains(Responses.request("/0")))
+        cache.setPinned(false, for: pinned)
+        fill()
+        #expect(!cache.contains(pinned))
+    }
+
+    @Test func fallbackDirectoriesAreReadOnly() async throws {
+        let origin = try OriginServer { _ in .ok("network", ["Cache-Control": "max-age=1000"]) }
+        let request = URLRequest(url: origin.url("/bundled"))
+        var making = DiskURLCache.Configuration(
+            memoryCapacity: 0, diskCapacity: 1 << 20, directory: scratch.appending("bundle"))
+        making.clock = clock.wallClock
+        do {
+            let maker = DiskURLCache(configuration: making)
+            maker.store(Data("bundled".utf8), for: request, lifetime: 1_000)
+            maker.flush()
+        }
+        let before = try contents(of: "bundle")
+        let cache = try makeCache { $0.fallbackDirectories = [scratch.appending("none"), scratch.appending("bundle")] }
+        let answer = try await cache.data(for: request)
+        #expect(answer.data == Data("bundled".utf8))
+        #expect(answer.source == .stored(.fallback))
+        cache.removeAllCachedResponses()
+        cache.flush()
+        #expect(records.filter { $0.hasPrefix("cache/") }.isEmpty, "never copied out")
+        #expect(try contents(of: "bundle") == before)
+        #expect(cache.contains(request), "a fallback cannot be emptied")
+        clock.advance(by: 2_000)
+        #expect(try await cache.data(for: request).data == Data("network".utf8), "stale is stale")
+        #expect(cache.cachedResponse(for: request)?.data == Data("network".utf8))
+        #expect(try contents(of: "bundle") == before)
+    }
+
+    private func contents(of folder: String) throws -> [String: Data] {
+        var contents: [String: Data] = [:]
+        for file in scratch.files() where file.hasPrefix(folder) {
+            contents[file] = try Data(contentsOf: scratch.appending(file))
+        }
+        return contents
+    }
+
+    // MARK: Errors
+
+    static let wrong: [(name: String, rules: [Rule], index: Int)] = [
+        ("negative", [Rule(.all, Treatment(lifetime: .always(-1)))], 0),
+        ("not a number", [Rule(.all, Treatment(staleIfError: .nan))], 0),
+        ("infinite", [Rule(.all, Treatment(minimumDiskLifetime: .infinity))], 0),
+        ("empty pattern", [Rule(.url(""), Treatment(tags: ["a"]))], 0),
+        ("host with path", [Rule(.host("a.org/x"), Treatment(tags: ["a"]))], 0),
+        ("media type", [Rule(.contentType("png"), Treatment(tags: ["a"]))], 0),
+        ("nothing", [Rule(.all, Treatment(tags: ["a"])), Rule(.host("a.org"), Treatment())], 1),
+        ("never and pinned", [Rule(.all, Treatment(storage: DiskURLCache.Treatment.Storage.none, isPinned: true))], 0),
+        ("memory and pinned", [Rule(.all, Treatment(storage: .memoryOnly, isPinned: true))], 0),
+        ("unknown policy", [Rule(.all, Treatment(keyPolicy: "nobody"))], 0),
+        (
+            "contradiction",
+            [
+                Rule(.host("a.org"), Treatment(lifetime: .always(1))),
+                Rule(.host("A.org"), Treatment(lifetime: .always(2))),
+            ],
+            1
+        ),
+    ]
+
+    @Test(arguments: wrong.indices) func wrongRulesAreRefusedWhereTheyAreSet(row: Int) {
+        var configuration = DiskURLCache.Configuration()
+        let error = #expect(throws: DiskURLCache.RuleError.self) { try configuration.setRules(Self.wrong[row].rules) }
+        #expect(error?.index == Self.wrong[row].index, "\(Self.wrong[row].name)")
+        #expect(error?.description.hasPrefix("Rule \(Self.wrong[row].index): ") == true)
+        #expect(configuration.rules.isEmpty)
+    }
+
+    @Test func twoRulesForOnePatternMayCompleteEachOther() throws {
+        var configuration = DiskURLCache.Configuration()
+        try configuration.setRules([
+            Rule(.host("a.org"), Treatment(lifetime: .always(1))), Rule(.host("a.org"), Treatment(staleIfError: 2)),
+        ])
+        #expect(configuration.rules.count == 2)
+    }
+}
