@@ -24,7 +24,9 @@ struct RequestFacts: Sendable, Hashable {
     /// repetition after an answer that fitted nothing, is to be sent.
     var unconditional: RequestFacts {
         var result = self
-        for name in ["If-None-Match", "If-Modified-Since", "If-Range", "Range"] { result.fields.remove(name) }
+        for name in Self.partialFieldNames { result.fields.remove(name) }
         return result
     }
+
+    static let partialFieldNames = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"]
 }

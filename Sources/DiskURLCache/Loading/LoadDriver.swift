@@ -330,8 +330,11 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     }
 
     private func refreshInBackground(_ revalidation: Revalidation) {
-        let (key, request, variants) = state.withLock { ($0.machine.key, $0.machine.request, $0.variants) }
+        let (key, original, variants) = state.withLock { ($0.machine.key, $0.machine.request, $0.variants) }
         guard let key, cache.loads.beginRefresh(key.text) else { return }
+        var request = original
+        // The whole is refreshed, whatever part of it this client asked for.
+        for name in RequestFacts.partialFieldNames { request.setValue(nil, forHTTPHeaderField: name) }
         let driver = LoadDriver(cache: cache, request: request, task: nil, link: link, client: nil)
         driver.refresh(variants, revalidation, key: key.text)
     }

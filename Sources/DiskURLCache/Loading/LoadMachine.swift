@@ -197,7 +197,14 @@ struct LoadMachine {
     // MARK: Looking up
 
     private var storedOptions: CachingOptions {
-        settings.options(request, candidates.first?.response.fields)
+        options(for: candidates.first?.response.fields)
+    }
+
+    private func options(for fields: HeaderFields?) -> CachingOptions {
+        var options = settings.options(request, fields)
+        // A request of another method has a key only because the key policy makes its method cacheable.
+        if key != nil { options.furtherMethods.insert(facts.method) }
+        return options
     }
 
     private mutating func lookUp(now: Date) -> [Action] {
@@ -298,7 +305,7 @@ struct LoadMachine {
                 request: facts, url: request.url, revalidation: fetch.revalidation, candidates: candidates,
                 status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
                 policy: policy),
-            options: settings.options(request, head.fields))
+            options: options(for: head.fields))
         if case .repeatRequest(let reason) = decision {
             let again = self.fetch(reason, fields: HeaderFields(), revalidation: nil, now: now)
             return [.cancelFetch] + again
