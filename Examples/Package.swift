@@ -2,17 +2,30 @@
 
 import PackageDescription
 
-// A package of its own, so that the library has no dependencies: FlyingFox is the origin server inside the examples.
+// A package of its own, so that the library has no dependencies: FlyingFox is the origin server inside the examples,
+// OpenCombine the client that OpenSourceClient puts the cache behind. `swift run` builds only what a program needs.
 let package = Package(
     name: "Examples",
     platforms: [.macOS(.v13)],
     dependencies: [
         .package(name: "DiskURLCache", path: ".."),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+        .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     ],
     targets: [
-        .target(name: "ExampleSupport", dependencies: ["FlyingFox"]),
+        .target(name: "ExampleSupport", dependencies: ["DiskURLCache", "FlyingFox"]),
         .executableTarget(name: "QuickStart", dependencies: ["DiskURLCache", "ExampleSupport"]),
+        .executableTarget(name: "SignedAPI", dependencies: ["DiskURLCache", "ExampleSupport"]),
+        .executableTarget(name: "StaleThenFresh", dependencies: ["DiskURLCache", "ExampleSupport"]),
+        .executableTarget(name: "OfflineReader", dependencies: ["DiskURLCache", "ExampleSupport"]),
+        .executableTarget(name: "AccountSwitch", dependencies: ["DiskURLCache", "ExampleSupport"]),
+        .executableTarget(
+            name: "OpenSourceClient",
+            dependencies: [
+                "DiskURLCache", "ExampleSupport",
+                .product(name: "OpenCombine", package: "OpenCombine"),
+                .product(name: "OpenCombineFoundation", package: "OpenCombine"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -18,10 +18,9 @@ enum QuickStart {
             exit(64)
         }
         if let directory = NewProcess.directory {
-            return try NewProcess.report(await load(urls, watching: install(directory)))
+            return try NewProcess.report(await pass(over: urls, watching: install(directory)))
         }
-        let directory = FileManager.default.temporaryDirectory
-            .appendingPathComponent("QuickStart-\(ProcessInfo.processInfo.processIdentifier)", isDirectory: true)
+        let directory = temporaryDirectory("QuickStart")
         defer { try? FileManager.default.removeItem(at: directory) }
         let isRight = try await urls.isEmpty ? demonstrate(directory) : tryOut(urls, directory)
         if !isRight { exit(1) }
@@ -45,9 +44,9 @@ enum QuickStart {
 
         var asked: [Int] = []
         var passes: [[Row]] = []
-        passes.append(await load(urls, watching: cache))
+        passes.append(await pass(over: urls, watching: cache))
         asked.append(await origin.log.count)
-        passes.append(await load(urls, watching: cache))
+        passes.append(await pass(over: urls, watching: cache))
         asked.append(await origin.log.count)
         cache.flush()
         passes.append(try NewProcess.load(urls, directory: directory))
@@ -67,7 +66,7 @@ enum QuickStart {
     private static func tryOut(_ urls: [URL], _ directory: URL) async throws -> Bool {
         let cache = install(directory)
         print("Cache in \(directory.path)\n")
-        var passes = [await load(urls, watching: cache), await load(urls, watching: cache)]
+        var passes = [await pass(over: urls, watching: cache), await pass(over: urls, watching: cache)]
         cache.flush()
         passes.append(try NewProcess.load(urls, directory: directory))
         print(table(passes, names: urls.map(\.absoluteString), notes: []))

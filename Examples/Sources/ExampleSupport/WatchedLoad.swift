@@ -1,0 +1,63 @@
+import DiskURLCache
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A load by plain `URLSession`, with what the cache's events say about it.
+public struct WatchedLoad: Sendable {
+    public let data: Data
+    /// Nil when the load failed.
+    public let response: HTTPURLResponse?
+    public let report: DiskURLCache.LoadReport?
+    public let seconds: TimeInterval
+
+    /// `memory`, `disk`, `network` …, or why it failed.
+    public var source: String { report?.outcome.text ?? "not seen by the cache" }
+
+    public var isFromCache: Bool {
+        switch report?.outcome {
+        case .hit?, .staleHit?, .revalidated?: true
+        case .miss?, .bypass?, .failed?, nil: false
+        }
+    }
+}
+
+extension DiskURLCache.LoadReport.Outcome {
+    public var text: String {
+        switch self {
+        case .hit(let layer): layer.rawValue
+        case .staleHit(let layer, _): "\(layer.rawValue), stale"
+        case .revalidated(let layer): "\(layer.rawValue) after 304"
+        case .miss, .bypass: "network"
+        case .failed(let reason): "failed: \(reason)"
+        }
+    }
+}
+
+/// Loads with plain `URLSession` and waits for the cache's word about it. For one load at a time, of an HTTP URL.
+public func load(
+    _ request: URLRequest, with session: URLSession = .shared, watching cache: DiskURLCache
+) async -> WatchedLoad {
+    var events = cache.events().makeAsyncIterator()
+    let start = Date()
+    let result = try? await session.data(for: request)
+    let seconds = Date().timeIntervalSince(start)
+    var report: DiskURLCache.LoadReport?
+    while report == nil, let event = await events.next() {
+        if case .load(let load) = event { report = load }
+    }
+    return WatchedLoad(
+        data: result?.0 ?? Data(), response: result?.1 as? HTTPURLResponse, report: report, seconds: seconds)
+}
+
+public func load(_ url: URL, watching cache: DiskURLCache) async -> WatchedLoad {
+    await load(URLRequest(url: url), watching: cache)
+}
+
+/// A folder for this run of a program.
+public func temporaryDirectory(_ program: String) -> URL {
+    FileManager.default.temporaryDirectory
+        .appendingPathComponent("\(program)-\(ProcessInfo.processInfo.processIdentifier)", isDirectory: true)
+}

@@ -1,0 +1,50 @@
+import DiskURLCache
+import ExampleSupport
+import Foundation
+import OpenCombine
+import OpenCombineFoundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// `swift run --package-path Examples OpenSourceClient`: OpenCombine's `DataTaskPublisher`, and an app's view model on top
+/// of it, as they are. Neither knows of the cache; the one line in `main` puts it behind them.
+@main
+enum OpenSourceClient {
+    static func main() async throws {
+        let origin = try await Origin.start(delay: .milliseconds(40), handler: answer)
+        let directory = temporaryDirectory("OpenSourceClient")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let cache = DiskURLCache(memoryCapacity: 16 << 20, diskCapacity: 200 << 20, directory: directory)
+        URLCache.shared = cache
+
+        print("A list and the details of its five books, through dataTaskPublisher.tryMap.decode.flatMap.collect\n")
+        var table = TextTable(("screen", .left), ("books", .right), ("time", .right), ("at the origin", .right))
+        for visit in ["opened", "opened again", "memory dropped, opened again"] {
+            if visit.hasPrefix("memory") {
+                cache.flush()
+                cache.removeMemory()
+            }
+            let before = await origin.log.count
+            let start = Date()
+            let books = try await Library(origin.baseURL).books()
+            table.add(
+                visit, "\(books.count)", milliseconds(Date().timeIntervalSince(start)),
+                "\(await origin.log.count - before)")
+        }
+        await origin.stop()
+        print(table.text)
+        let statistics = cache.statistics
+        print(
+            "\nHits: \(statistics.memoryHits) memory, \(statistics.diskHits) disk; misses: \(statistics.misses);",
+            "\(byteCount(statistics.bytesSaved)) did not cross the network.")
+    }
+
+    @Sendable private static func answer(_ request: Origin.Request) async -> Origin.Reply {
+        let fields = ["Content-Type": "application/json", "Cache-Control": "max-age=60"]
+        if request.path == "/books" { return Origin.Reply(fields: fields, text: "[1,2,3,4,5]") }
+        let id = request.path.split(separator: "/").last.flatMap { Int($0) } ?? 0
+        return Origin.Reply(fields: fields, text: #"{"id":\#(id),"title":"Volume \#(id)"}"#)
+    }
+}

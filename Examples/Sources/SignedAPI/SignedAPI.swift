@@ -1,0 +1,76 @@
+import DiskURLCache
+import ExampleSupport
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// `swift run --package-path Examples SignedAPI`: an API that takes `POST` with a signature in the header field `sign`.
+/// Its answers are cached by URL + sign + body, and its failures, which come with status 200, are not cached at all.
+@main
+enum SignedAPI {
+    static func main() async throws {
+        let origin = try await Origin.start(delay: .milliseconds(20), handler: answer)
+        let directory = temporaryDirectory("SignedAPI")
+        defer { try? FileManager.default.removeItem(at: directory) }
+
+        var settings = DiskURLCache.Configuration(directory: directory)
+        settings.keyPolicy = .standard.includingHeaders("sign").includingBody(ofMethods: "POST", as: .json)
+        settings.admission = { candidate in isFailure(candidate.data) ? .refuse : .store }
+        let cache = DiskURLCache(configuration: settings)
+        URLCache.shared = cache
+
+        let calls: [(note: String, body: String, user: String)] = [
+            ("a search", #"{"query":"tea","page":1}"#, "ada"),
+            ("the same again", #"{"query":"tea","page":1}"#, "ada"),
+            ("the same, members in another order", #"{"page":1,"query":"tea"}"#, "ada"),
+            ("another body", #"{"query":"tea","page":2}"#, "ada"),
+            ("another user, so another sign", #"{"query":"tea","page":1}"#, "bob"),
+            ("a failure: returnCode 7", #"{"query":"","page":1}"#, "ada"),
+            ("the failure again", #"{"query":"","page":1}"#, "ada"),
+        ]
+        var table = TextTable(
+            ("POST /api", .left), ("body", .left), ("sign", .left), ("from", .left), ("", .right), ("answer", .left))
+        for call in calls {
+            var request = URLRequest(url: origin.url("/api"))
+            request.httpMethod = "POST"
+            request.httpBody = Data(call.body.utf8)
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+            request.setValue(sign(user: call.user), forHTTPHeaderField: "sign")
+            let load = await load(request, watching: cache)
+            table.add(
+                call.note, call.body, sign(user: call.user), load.source, milliseconds(load.seconds),
+                String(decoding: load.data, as: UTF8.self))
+        }
+        await origin.stop()
+        print("keyPolicy = .standard.includingHeaders(\"sign\").includingBody(ofMethods: \"POST\", as: .json)\n")
+        print(table.text)
+        print("\nRequests at the origin: \(await origin.log.count) of \(calls.count).")
+    }
+
+    /// What the answer means is the app's business: this API reports failures with status 200.
+    @Sendable private static func isFailure(_ data: Data) -> Bool {
+        let answer = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
+        return answer?["returnCode"] as? Int != 0
+    }
+
+    /// Stands for a real signature over device, user and parameters.
+    private static func sign(user: String) -> String {
+        String(user.utf8.reduce(0x51) { ($0 &* 31 &+ UInt32($1)) & 0xffff }, radix: 16)
+    }
+
+    @Sendable private static func answer(_ request: Origin.Request) async -> Origin.Reply {
+        struct Search: Decodable {
+            let query: String
+            let page: Int
+        }
+        let fields = ["Content-Type": "application/json", "Cache-Control": "max-age=300"]
+        guard let search = try? JSONDecoder().decode(Search.self, from: request.body), !search.query.isEmpty else {
+            return Origin.Reply(fields: fields, text: #"{"returnCode":7}"#)
+        }
+        return Origin.Reply(
+            fields: fields,
+            text: #"{"returnCode":0,"hits":["\#(search.query) \#(search.page)"],"for":"\#(request.fields["sign"] ?? "")"}"#)
+    }
+}
