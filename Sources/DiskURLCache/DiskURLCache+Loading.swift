@@ -53,7 +53,7 @@ extension DiskURLCache {
             userInfo: edited?.userInfo ?? [:], tags: treatment.tags.sorted(), isPinned: treatment.isPinned == true)
         let options = cachingOptions(for: request, response: response.fields)
         return insert(
-            StoredEntry(metadata: metadata, body: body), for: key,
+            StoredEntry(metadata: metadata, body: body, presented: edited?.presented), for: key,
             onDisk: belongsOnDisk(response, treatment: treatment, options: options))
     }
 
@@ -70,7 +70,12 @@ extension DiskURLCache {
             edited.status = response.statusCode
         }
         edited.isMemoryOnly = confirmed.storagePolicy == .allowedInMemoryOnly
-        edited.userInfo = confirmed.persistentUserInfo.values
+        let (userInfo, lost) = confirmed.persistentUserInfo
+        edited.userInfo = userInfo
+        if !lost.isEmpty {
+            edited.presented = confirmed
+            hub.emit(.userInfoKeptInMemory(url: request.url?.withoutCredentials, keys: lost))
+        }
         guard let admission = configuration.admission else { return edited }
         switch admission(Admission.Candidate(request: request, response: response, data: confirmed.data)) {
         case .store: return edited

@@ -199,11 +199,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         else { return completionHandler(nil) }
         let facts = RequestFacts(request)
         let answer: @Sendable ([StoredVariant]) -> CachedURLResponse? = { variants in
-            var variants = variants
             for index in variants.indices where variants[index].answers(facts) {
                 guard let entry = variants[index].load() else { continue }
-                variants[index] = StoredVariant(entry, from: variants[index].layer)
-                return LookupResult(entry.cachedURLResponse(requestedURL: url), variants: variants)
+                let findings = LookupResult.Findings(
+                    link: link, request: request, key: key, variants: variants, index: index, entry: entry)
+                return LookupResult(entry.cachedURLResponse(requestedURL: url), findings: findings)
             }
             return nil
         }

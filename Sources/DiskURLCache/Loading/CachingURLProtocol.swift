@@ -41,43 +41,54 @@ final class CachingURLProtocol: URLProtocol {
     }
 
     override func startLoading() {
-        guard driver == nil else {
-            port?.resume()
-            return
-        }
-        guard let task else { return }
-        let link = SessionLink(task)
-        let cache = DiskURLCache.cache(for: task, link: link)
-        let request = link.effectiveRequest(task.originalRequest ?? request)
+        if let port { return port.resume() }
         #if canImport(FoundationNetworking)
-            if let passThrough {
-                passThrough.startLoading()
-                return
-            }
-            // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
-            let isHandled = task is URLSessionDataTask && !(task is URLSessionUploadTask)
-            guard isHandled, let cache, cache.key(for: request) != nil else {
-                passThrough = PassThrough(of: self, task: task, link: link, cache: cache)
-                passThrough?.startLoading()
-                return
-            }
-        #else
-            guard let cache else { return }
+            if let passThrough { return passThrough.startLoading() }
         #endif
+        guard let task else { return }
+        let findings = (cachedResponse as? LookupResult)?.findings
+        let link = findings?.link ?? SessionLink(task)
+        let cache = DiskURLCache.cache(for: task, link: link)
+        let request = findings?.request ?? link.effectiveRequest(task.originalRequest ?? request)
+        #if canImport(FoundationNetworking)
+            if let reason = Self.reasonToBypass(task, request, cache: cache) {
+                guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
+                else {
+                    client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
+                    return
+                }
+                self.passThrough = passThrough
+                return passThrough.startLoading()
+            }
+        #endif
+        guard let cache else { return }
         let port = ClientPort(self, queue: link.workQueue)
         let driver = LoadDriver(cache: cache, request: request, task: task, link: link, client: port)
         self.port = port
         self.driver = driver
-        driver.start(with: cachedResponse as? LookupResult)
+        driver.start(with: findings)
     }
+
+    #if canImport(FoundationNetworking)
+        /// Nil for a load that the cache has a part in.
+        private static func reasonToBypass(
+            _ task: URLSessionTask, _ request: URLRequest, cache: DiskURLCache?
+        ) -> String? {
+            // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
+            if task is URLSessionUploadTask { return "upload" }
+            guard task is URLSessionDataTask else { return "download" }
+            guard let cache else { return "no-cache" }
+            return cache.key(for: request) == nil ? "no-key" : nil
+        }
+    #endif
 
     override func stopLoading() {
         #if canImport(FoundationNetworking)
-            if let passThrough {
-                passThrough.stopLoading()
-                return
-            }
-            if task?.state == .suspended {
+            // Foundation tells by the error whether it means cancellation or suspension. The task's state cannot: a
+            // task suspended and resumed in quick succession is running again when this comes.
+            let isCancelled = task?.error != nil
+            if let passThrough { return passThrough.stopLoading(isCancelled: isCancelled) }
+            if !isCancelled {
                 port?.pause()
                 return
             }

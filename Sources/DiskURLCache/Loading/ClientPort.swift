@@ -14,6 +14,8 @@ enum LoadCall {
 
 /// Whoever asked for a load.
 protocol LoadClient: AnyObject, Sendable {
+    /// Whether the end is to come with a report.
+    var wantsReport: Bool { get }
     /// From any thread.
     func send(_ calls: [LoadCall])
     /// From the thread that started the load, inside `start`.
@@ -34,6 +36,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         case paused([LoadCall])
         case closed
     }
+
+    var wantsReport: Bool { false }
 
     private weak var urlProtocol: URLProtocol?
     private let queue: DispatchQueue?

@@ -53,6 +53,8 @@ final class DirectLoad: LoadClient {
 
     // MARK: LoadClient
 
+    var wantsReport: Bool { true }
+
     func send(_ calls: [LoadCall]) { perform(calls) }
 
     func perform(_ calls: [LoadCall]) {

@@ -5,7 +5,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Carries out what a `LoadMachine` decides for one task, or for a refresh in the background, and reports back to it.
+/// Carries out what a `LoadMachine` decides for one task, one direct question, or one refresh in the background, and
+/// reports back to it.
 ///
 /// Events come from Foundation's protocol queue, from the inner session's delegate queue and from the lookup queue, one
 /// at a time but for cancellation; the machine is behind a lock, and actions are performed outside it. An action that
@@ -19,7 +20,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         var variants: [StoredVariant] = []
         /// Bodies read so far, so that a 304 does not read twice.
         var loaded: [Int: StoredEntry] = [:]
-        var networkResponse: HTTPURLResponse?
+        var networkResponse: URLResponse?
         var fetch: FetchToken?
         /// Identity under which this load leads others.
         var leading: String?
@@ -41,18 +42,21 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     private let isDelegateTask: Bool
     private let state: Mutex<State>
     private let startTime: Date
-    private let initialURL: String?
-    private var refreshKey: String?
+    private let initialURL: URL?
+    /// Key of what is refreshed, for a refresh in the background.
+    private let refreshKey: String?
 
     init(
-        cache: DiskURLCache, request: URLRequest, task: URLSessionTask?, link: SessionLink, client: (any LoadClient)?
+        cache: DiskURLCache, request: URLRequest, task: URLSessionTask?, link: SessionLink,
+        client: (any LoadClient)?, refreshKey: String? = nil
     ) {
         self.cache = cache
         self.task = task
         self.link = link
         self.client = client
+        self.refreshKey = refreshKey
         startTime = cache.configuration.clock.now()
-        initialURL = request.url?.withoutCredentials
+        initialURL = request.url
         #if canImport(FoundationNetworking)
             delegate = task?.delegate
         #else
@@ -63,16 +67,18 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             key: { [cache] in cache.key(for: $0) }, options: { [cache] in cache.cachingOptions(for: $0, response: $1) },
             streams: isDelegateTask,
             confirmsStorage: cache.configuration.admission != nil || isDelegateTask,
-            confirmsRedirects: delegate != nil, largestStorableBody: cache.largestStorableBody)
+            confirmsRedirects: delegate != nil, largestStorableBody: cache.largestStorableBody,
+            prepare: { [link] in link.withCookies($0) })
         state = Mutex(State(machine: LoadMachine(request: request, settings: settings)))
     }
 
-    // MARK: From the protocol, on Foundation's queue
+    // MARK: From the client: for a task on Foundation's queue
 
-    func start(with result: LookupResult?) {
+    /// - Parameter findings: of the lookup that Foundation did before it made the protocol.
+    func start(with findings: LookupResult.Findings?) {
         let actions = state.withLock { $0.machine.handle(.started(now: now)) }
-        if let result, case .lookUp? = actions.first {
-            found(result.variants, onClientQueue: true)
+        if let findings, case .lookUp? = actions.first {
+            found(findings.variants, loaded: [findings.index: findings.entry], onClientQueue: true)
         } else {
             perform(actions, onClientQueue: true)
         }
@@ -80,13 +86,18 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     func cancel() {
         client?.close()
-        handle(.cancelled, onClientQueue: true)
-        finishLeading(.abandoned)
+        let actions: [LoadMachine.Action]? = state.withLock { state in
+            guard !state.machine.hasEnded else { return nil }
+            state.report = LoadMachine.Report(outcome: .failed("cancelled"))
+            return state.machine.handle(.cancelled)
+        }
+        guard let actions else { return }
+        perform(actions, onClientQueue: true)
+        _ = end(.abandoned)
     }
 
     /// Starts a refresh of what is stored: the store is brought up to date, and nobody is told.
-    private func refresh(_ variants: [StoredVariant], _ revalidation: Revalidation, key: String) {
-        refreshKey = key
+    private func refresh(_ variants: [StoredVariant], _ revalidation: Revalidation) {
         let actions = state.withLock { state in
             state.variants = variants
             return state.machine.handle(.refreshing(variants.compactMap(\.candidate), revalidation, now: now))
@@ -96,9 +107,11 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     // MARK: From the network
 
-    func fetchReceived(_ response: HTTPURLResponse) {
+    func fetchReceived(_ response: URLResponse) {
         state.withLock { $0.networkResponse = response }
-        handle(.head(status: response.statusCode, fields: HeaderFields(response), now: now))
+        // Another protocol class of the user's may answer without HTTP: that is delivered, and stored by no rule.
+        let http = response as? HTTPURLResponse
+        handle(.head(status: http?.statusCode ?? 0, fields: http.map { HeaderFields($0) } ?? [:], now: now))
     }
 
     func fetchReceived(_ data: Data) {
@@ -113,8 +126,8 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     private var now: Date { cache.configuration.clock.now() }
 
-    private func handle(_ event: LoadMachine.Event, onClientQueue: Bool = false) {
-        perform(state.withLock { $0.machine.handle(event) }, onClientQueue: onClientQueue)
+    private func handle(_ event: LoadMachine.Event) {
+        perform(state.withLock { $0.machine.handle(event) }, onClientQueue: false)
     }
 
     private func perform(_ actions: [LoadMachine.Action], onClientQueue: Bool) {
@@ -131,6 +144,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
                     defer { state.fetch = nil }
                     return state.fetch
                 }?.cancel()
+            case .releaseFollowers: finishLeading(.ended)
             case .deliverNetworkHead:
                 if let response = state.withLock({ $0.networkResponse }) {
                     calls.append(.receive(withCacheStatus(response)))
@@ -140,17 +154,20 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             case .deliverData(let data):
                 state.withLock { $0.deliveredBytes += data.count }
                 calls.append(.load(data))
-            case .finish:
-                invalidateAfterUnsafeMethod()
-                calls.append(.finish(end(.ended)))
-            case .fail(let error):
-                calls.append(.fail(error, end(.failed(error))))
-            case .confirmStorage(let response, let data): confirmStorage(response, data)
-            case .store(let response, let data, let edited, let replaced):
-                store(response, data, edited: edited, replacing: replaced)
-            case .change(let change): apply(change)
+            case .finish: calls.append(.finish(end(.ended)))
+            case .fail(let error): calls.append(.fail(error, end(.failed(error))))
+            case .confirmStorage(let response, let data, let byDelegate):
+                confirmStorage(response, data, byDelegate: byDelegate)
+            case .store(let response, let data, let edited, let replaced, let target):
+                store(response, data, edited: edited, replacing: replaced, target)
+            case .giveUpStoring(let bytes, let target):
+                cache.store.remove(target.key)
+                setNotStored(.tooLarge(bytes: bytes, limit: cache.largestStorableBody))
+            case .change(let change, let target): apply(change, target)
+            case .invalidate(let urls):
+                for url in urls { cache.invalidate(url) }
             case .confirmRedirect(let head, let next): confirmRedirect(head, next)
-            case .refreshInBackground(let revalidation): refreshInBackground(revalidation)
+            case .refreshInBackground(let revalidation, let target): refreshInBackground(revalidation, target)
             case .report(let report): state.withLock { $0.report = report }
             }
         }
@@ -159,61 +176,74 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     private func lookUp(_ key: RequestKey, onClientQueue: Bool) {
         if let variants = cache.store.variantsInMemory(for: key) {
-            return found(variants, onClientQueue: onClientQueue)
+            return found(variants, loaded: [:], onClientQueue: onClientQueue)
         }
         Self.lookupQueue.async { [self] in
-            found(cache.store.variants(for: key), onClientQueue: false)
+            found(cache.store.variants(for: key), loaded: [:], onClientQueue: false)
         }
     }
 
-    private func found(_ variants: [StoredVariant], onClientQueue: Bool) {
+    private func found(_ variants: [StoredVariant], loaded: [Int: StoredEntry], onClientQueue: Bool) {
         let actions = state.withLock { state in
             // Only HTTP responses can answer a load; what else was stored by hand is for `cachedResponse(for:)`.
             state.variants = variants.filter { $0.metadata.http != nil }
-            state.loaded = [:]
+            state.loaded = state.variants.count == variants.count ? loaded : [:]
+            state.notStored = nil
             return state.machine.handle(.found(state.variants.compactMap(\.candidate), now: now))
         }
         perform(actions, onClientQueue: onClientQueue)
     }
 
     private func read(_ index: Int, onClientQueue: Bool) {
-        let variant = state.withLock { $0.variants[index] }
-        let deliver: @Sendable (Bool) -> Void = { [self] onClientQueue in
-            let entry = variant.load()
-            let actions = state.withLock { state in
-                state.loaded[index] = entry
-                return state.machine.handle(.body(entry?.body, now: now))
-            }
-            perform(actions, onClientQueue: onClientQueue)
-        }
-        if variant.layer == .memory || !onClientQueue {
-            deliver(onClientQueue)
+        let (variant, loaded) = state.withLock { ($0.variants[index], $0.loaded[index]) }
+        if loaded != nil || variant.layer == .memory || !onClientQueue {
+            didRead(loaded ?? variant.load(), at: index, onClientQueue: onClientQueue)
         } else {
-            Self.lookupQueue.async { deliver(false) }
+            Self.lookupQueue.async { self.didRead(variant.load(), at: index, onClientQueue: false) }
         }
     }
 
-    private func fetch(_ request: URLRequest, collapsible: Bool) {
-        let (identity, leading) = state.withLock { ($0.machine.identity(session: link.session), $0.leading) }
-        // A load that asks again, after a 304 about nothing stored say, leads already: it must not wait for itself.
-        if collapsible, leading != identity {
-            let isLeader = cache.loads.join(identity) { [weak self] outcome in
-                guard let self else { return }
-                switch outcome {
-                case .failed(let error): fetchEnded(error)
-                case .ended: handle(.leaderFinished(mayWaitAgain: false, now: now))
-                case .abandoned: handle(.leaderFinished(mayWaitAgain: true, now: now))
-                }
-            }
-            guard isLeader else { return }
-            state.withLock { $0.leading = identity }
+    private func didRead(_ entry: StoredEntry?, at index: Int, onClientQueue: Bool) {
+        let actions = state.withLock { state in
+            state.loaded[index] = entry
+            return state.machine.handle(.body(entry?.body, now: now))
         }
-        let token = NetworkSessions.shared.fetch(request, outer: link.session, receiver: self)
+        perform(actions, onClientQueue: onClientQueue)
+    }
+
+    private func fetch(_ request: URLRequest, collapsible: Bool) {
+        if collapsible {
+            let (identity, leading) = state.withLock { ($0.machine.identity(session: link.session), $0.leading) }
+            // A load that asks again, after a 304 about nothing stored say, leads already: it must not wait for itself.
+            guard leading == identity || lead(identity) else { return }
+        }
+        let token = FetchToken()
         let isLate = state.withLock { state in
             state.fetch = token
             return state.machine.hasEnded
         }
-        if isLate { token.cancel() }
+        guard !isLate else { return }
+        NetworkSessions.shared.start(request, outer: link.session, token: token, receiver: self)
+    }
+
+    /// False where another load fetches the same: this one goes on when that one has ended.
+    private func lead(_ identity: String) -> Bool {
+        // The table keeps a waiting load alive: a refresh in the background has no other owner.
+        let isLeader = cache.loads.join(identity) { [self] outcome in
+            switch outcome {
+            case .failed(let error): fetchEnded(error)
+            case .ended: handle(.leaderFinished(mayWaitAgain: false, now: now))
+            case .abandoned: handle(.leaderFinished(mayWaitAgain: true, now: now))
+            }
+        }
+        guard isLeader else { return false }
+        let isLate = state.withLock { state in
+            state.leading = identity
+            return state.machine.hasEnded
+        }
+        // Cancelled meanwhile: that found nothing to hand over yet.
+        if isLate { finishLeading(.abandoned) }
+        return true
     }
 
     private func finishLeading(_ outcome: LoadTable.Outcome) {
@@ -227,44 +257,38 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     private func end(_ outcome: LoadTable.Outcome) -> DiskURLCache.LoadReport? {
         finishLeading(outcome)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
-        guard client != nil else { return nil }
+        guard let client else { return nil }
         let (report, variants, method, bytes, notStored) = state.withLock {
             ($0.report, $0.variants, $0.machine.method, $0.deliveredBytes, $0.notStored)
         }
         guard let report else { return nil }
+        let load = LoadFacts(
+            url: initialURL, method: method, bytes: bytes, duration: now.timeIntervalSince(startTime))
         return cache.hub.record(
-            report, variants: variants, url: initialURL, method: method, bytes: bytes, notStored: notStored,
-            duration: now.timeIntervalSince(startTime), cacheName: cache.configuration.cacheStatusName)
-    }
-
-    /// RFC 9111 §4.4, for what has no key and was sent all the same: `data(for:)` of a `POST`, say.
-    private func invalidateAfterUnsafeMethod() {
-        let (key, request, method, response) = state.withLock {
-            ($0.machine.key, $0.machine.request, $0.machine.method, $0.networkResponse)
-        }
-        guard key == nil, let url = request.url, let response else { return }
-        let urls = Invalidation.urls(
-            method: method, target: url, status: response.statusCode, fields: HeaderFields(response))
-        for url in urls { cache.invalidate(url) }
+            report, of: load, variants: variants, notStored: notStored,
+            cacheName: cache.configuration.cacheStatusName, isWanted: client.wantsReport)
     }
 
     // MARK: Storing
 
-    private func store(
-        _ response: StoredResponse, _ data: Data, edited: LoadMachine.EditedResponse?, replacing replaced: [Int]
-    ) {
-        let (key, request, variants) = state.withLock { ($0.machine.key, $0.machine.request, $0.variants) }
-        guard let key else { return }
-        let reason = cache.insert(response, body: data, edited: edited, for: request, key: key)
+    private func setNotStored(_ reason: DiskURLCache.NotStoredReason?) {
         state.withLock { $0.notStored = reason }
+    }
+
+    private func store(
+        _ response: StoredResponse, _ data: Data, edited: LoadMachine.EditedResponse?, replacing replaced: [Int],
+        _ target: LoadMachine.Target
+    ) {
+        let reason = cache.insert(response, body: data, edited: edited, for: target.request, key: target.key)
+        setNotStored(reason)
+        let variants = state.withLock { $0.variants }
         for index in replaced where variants[index].metadata.varyKey != response.vary {
-            cache.store.remove(key, sequence: variants[index].metadata.sequence)
+            cache.store.remove(target.key, sequence: variants[index].metadata.sequence)
         }
     }
 
-    private func apply(_ change: StoreChange) {
-        let (key, variants, loaded) = state.withLock { ($0.machine.key, $0.variants, $0.loaded) }
-        guard let key else { return }
+    private func apply(_ change: StoreChange, _ target: LoadMachine.Target) {
+        let (variants, loaded) = state.withLock { ($0.variants, $0.loaded) }
         switch change {
         case .update(let index, let response), .addVariant(let index, let response):
             guard let entry = loaded[index] ?? variants[index].load() else { return }
@@ -272,26 +296,26 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             metadata.response = .http(response)
             metadata.storedAt = now
             metadata.sequence = cache.sequence.next(at: now)
-            _ = cache.insert(StoredEntry(metadata: metadata, body: entry.body), for: key)
+            _ = cache.insert(StoredEntry(metadata: metadata, body: entry.body), for: target.key)
         case .remove(let index):
-            cache.store.remove(key, sequence: variants[index].metadata.sequence)
+            cache.store.remove(target.key, sequence: variants[index].metadata.sequence)
         }
     }
 
     /// Asks the delegate, then the admission closure. Both may change what is stored, or refuse it.
-    private func confirmStorage(_ response: StoredResponse, _ data: Data) {
+    private func confirmStorage(_ response: StoredResponse, _ data: Data, byDelegate: Bool) {
         let request = state.withLock { $0.machine.request }
         guard let url = request.url,
             let proposed = URLResponse.http(url: url, status: response.status, fields: response.fields)
                 as? HTTPURLResponse
-        else { return handle(.storageConfirmed(nil)) }
+        else { return handle(.storageConfirmed(nil, now: now)) }
         let cached = CachedURLResponse(response: proposed, data: data, userInfo: nil, storagePolicy: .allowed)
         let finish: @Sendable (CachedURLResponse?) -> Void = { [self] confirmed in
             let edited = confirmed.flatMap { cache.admit($0, for: request, proposed: cached) }
-            if edited == nil { state.withLock { $0.notStored = .refused } }
-            handle(.storageConfirmed(edited))
+            if edited == nil { setNotStored(.refused) }
+            handle(.storageConfirmed(edited, now: now))
         }
-        guard isDelegateTask, let session = link.session, let dataTask = task as? URLSessionDataTask,
+        guard byDelegate, isDelegateTask, let session = link.session, let dataTask = task as? URLSessionDataTask,
             let delegate = delegate as? any URLSessionDataDelegate
         else { return finish(cached) }
         session.delegateQueue.addOperation {
@@ -329,14 +353,15 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         }
     }
 
-    private func refreshInBackground(_ revalidation: Revalidation) {
-        let (key, original, variants) = state.withLock { ($0.machine.key, $0.machine.request, $0.variants) }
-        guard let key, cache.loads.beginRefresh(key.text) else { return }
-        var request = original
-        // The whole is refreshed, whatever part of it this client asked for.
+    private func refreshInBackground(_ revalidation: Revalidation, _ target: LoadMachine.Target) {
+        guard cache.loads.beginRefresh(target.key.text) else { return }
+        var request = target.request
+        // The whole is refreshed, whatever part of it was asked for.
         for name in RequestFacts.partialFieldNames { request.setValue(nil, forHTTPHeaderField: name) }
-        let driver = LoadDriver(cache: cache, request: request, task: nil, link: link, client: nil)
-        driver.refresh(variants, revalidation, key: key.text)
+        let variants = state.withLock { $0.variants }
+        let driver = LoadDriver(
+            cache: cache, request: request, task: nil, link: link, client: nil, refreshKey: target.key.text)
+        driver.refresh(variants, revalidation)
     }
 
     // MARK: Cache-Status
@@ -346,14 +371,14 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             return fields
         }
         var fields = fields
-        // RFC 9211 §2: each cache appends its member; the one closest to the user comes last.
-        let member = report.cacheStatus(name: name).fieldValue
-        fields.set("Cache-Status", fields["Cache-Status"].map { "\($0), \(member)" } ?? member)
+        report.cacheStatus(name: name).append(to: &fields)
         return fields
     }
 
-    private func withCacheStatus(_ response: HTTPURLResponse) -> URLResponse {
-        guard cache.configuration.cacheStatusName != nil, let url = response.url else { return response }
+    private func withCacheStatus(_ response: URLResponse) -> URLResponse {
+        guard cache.configuration.cacheStatusName != nil, let response = response as? HTTPURLResponse,
+            let url = response.url
+        else { return response }
         return .http(url: url, status: response.statusCode, fields: withCacheStatus(HeaderFields(response)))
     }
 }

@@ -5,14 +5,26 @@ import Foundation
 #endif
 
 /// What `getCachedResponse(for:)` found: for a caller the response that is stored, for our own protocol, to which
-/// Foundation hands it on, all variants and a body that need not be read again.
+/// Foundation hands it on, all that was worked out on the way and need not be done again.
 ///
 /// `@unchecked Sendable`: as its superclass; what it adds is constant.
 final class LookupResult: CachedURLResponse, @unchecked Sendable {
-    let variants: [StoredVariant]
+    struct Findings {
+        let link: SessionLink
+        /// As it will be sent.
+        let request: URLRequest
+        let key: RequestKey
+        let variants: [StoredVariant]
+        /// The variant that was read, and what was read.
+        let index: Int
+        let entry: StoredEntry
+    }
 
-    init(_ response: CachedURLResponse, variants: [StoredVariant]) {
-        self.variants = variants
+    /// Nil in one that was copied or decoded.
+    let findings: Findings?
+
+    init(_ response: CachedURLResponse, findings: Findings) {
+        self.findings = findings
         super.init(
             response: response.response, data: response.data, userInfo: response.userInfo,
             storagePolicy: response.storagePolicy)
@@ -20,7 +32,7 @@ final class LookupResult: CachedURLResponse, @unchecked Sendable {
 
     #if canImport(Darwin)
         required init?(coder: NSCoder) {
-            variants = []
+            findings = nil
             super.init(coder: coder)
         }
     #endif

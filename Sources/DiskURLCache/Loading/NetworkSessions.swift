@@ -6,14 +6,14 @@ import Foundation
 
 /// What becomes of a request that was sent.
 protocol FetchReceiver: AnyObject, Sendable {
-    func fetchReceived(_ response: HTTPURLResponse)
+    func fetchReceived(_ response: URLResponse)
     func fetchReceived(_ data: Data)
     func fetchEnded(_ error: Swift.Error?)
 }
 
 /// The network part of loads: one inner session for each outer session, with the outer one's configuration (timeouts,
-/// header fields, cookies, credentials, proxies, connection limits, the user's own protocol classes) but without our
-/// loader and without a cache.
+/// cookie storage, credentials, proxies, connection limits, the user's own protocol classes) but without our loader and
+/// without a cache. What the outer session adds to requests is part of them already, see `SessionLink`.
 ///
 /// Redirects are not followed: each comes back as a response, for the load to decide about.
 final class NetworkSessions: Sendable {
@@ -27,20 +27,22 @@ final class NetworkSessions: Sendable {
 
     private let sessions = Mutex<[ObjectIdentifier?: Inner]>([:])
     /// Tasks are made, resumed and cancelled here: doing so on the queue that calls protocols traps in libdispatch.
-    private let queue = DispatchQueue(label: "DiskURLCache.network")
+    private let queue = DispatchQueue(label: "DiskURLCache.network", qos: .userInitiated)
 
     /// Sends a request; the receiver hears of it until the end or until the token is cancelled.
-    func fetch(_ request: URLRequest, outer: URLSession?, receiver: any FetchReceiver) -> FetchToken {
-        let token = FetchToken(queue: queue)
+    func start(_ request: URLRequest, outer: URLSession?, token: FetchToken, receiver: any FetchReceiver) {
         queue.async {
             guard !token.isCancelled else { return }
             let inner = self.inner(for: outer)
             let task = inner.session.dataTask(with: request)
             inner.delegate.add(receiver, for: task)
-            token.didStart(task, delegate: inner.delegate)
-            task.resume()
+            let isWanted = token.didStart(task) { [delegate = inner.delegate, queue = self.queue] task in
+                delegate.remove(task)
+                queue.async { task.cancel() }
+            }
+            // A task that is never resumed hears nothing and holds nothing.
+            if isWanted { task.resume() } else { inner.delegate.remove(task) }
         }
-        return token
     }
 
     private func inner(for outer: URLSession?) -> Inner {
@@ -63,7 +65,13 @@ final class NetworkSessions: Sendable {
         let configuration =
             (outer?.configuration.copy() as? URLSessionConfiguration) ?? URLSessionConfiguration.default
         configuration.urlCache = nil
-        configuration.protocolClasses?.removeAll { $0 == CachingURLProtocol.self }
+        configuration.protocolClasses = otherClasses(of: outer)
+        if outer != nil {
+            // Both are part of each request already. Adding them again here would send, after a redirect to another
+            // origin, credentials that the key of that hop does not know of.
+            configuration.httpAdditionalHeaders = nil
+            configuration.httpShouldSetCookies = false
+        }
         let delegate = NetworkDelegate()
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
@@ -71,42 +79,44 @@ final class NetworkSessions: Sendable {
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
         return Inner(outer: outer, session: session, delegate: delegate)
     }
+
+    /// The classes that would be asked if the loader were not there: the user's first, then Foundation's.
+    static func otherClasses(of outer: URLSession?) -> [AnyClass] {
+        let own = (outer?.configuration.protocolClasses ?? []).filter { $0 != CachingURLProtocol.self }
+        let standard = (URLSessionConfiguration.default.protocolClasses ?? []).filter { candidate in
+            candidate != CachingURLProtocol.self && !own.contains { $0 == candidate }
+        }
+        return own + standard
+    }
 }
 
-/// Stands for a request under way. Cancelling it twice, or after the end, does nothing.
+/// Stands for a request that is sent, or about to be. Cancelling it twice, or after the end, does nothing.
 final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
-        var task: URLSessionTask?
-        var delegate: NetworkDelegate?
+        var cancel: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
-    private let queue: DispatchQueue
-
-    init(queue: DispatchQueue) {
-        self.queue = queue
-    }
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    func didStart(_ task: URLSessionTask, delegate: NetworkDelegate) {
+    /// False when it was cancelled meanwhile.
+    func didStart(_ task: URLSessionTask, cancel: @escaping @Sendable (URLSessionTask) -> Void) -> Bool {
         state.withLock { state in
-            state.task = task
-            state.delegate = delegate
+            if !state.isCancelled { state.cancel = { cancel(task) } }
+            return !state.isCancelled
         }
     }
 
     /// The receiver hears nothing any more.
     func cancel() {
-        let (task, delegate) = state.withLock { state in
+        let cancel = state.withLock { state in
             state.isCancelled = true
-            defer { (state.task, state.delegate) = (nil, nil) }
-            return (state.task, state.delegate)
+            defer { state.cancel = nil }
+            return state.cancel
         }
-        guard let task else { return }
-        delegate?.remove(task)
-        queue.async { task.cancel() }
+        cancel?()
     }
 }
 
@@ -131,9 +141,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        if let response = response as? HTTPURLResponse {
-            receiver(of: dataTask)?.fetchReceived(response)
-        }
+        receiver(of: dataTask)?.fetchReceived(response)
         completionHandler(.allow)
     }
 

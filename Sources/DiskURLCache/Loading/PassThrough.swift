@@ -8,34 +8,35 @@
     ///
     /// `@unchecked Sendable`: used on the queue on which Foundation calls protocols, only.
     final class PassThrough: NSObject, URLProtocolClient, @unchecked Sendable {
+        /// Holds this object as its client, so it is let go at the end.
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: DiskURLCache?
-        private let requestTime: Date
+        private let reason: String
+        private let startTime: Date
+        private var bytes = 0
         /// Made when the first data or the end comes, since Foundation tells of the head only where a delegate asks.
         private lazy var representation = native?.task.flatMap {
-            PostRepresentation(of: $0, requestTime: requestTime, cache: cache)
+            PostRepresentation(of: $0, requestTime: startTime, cache: cache)
         }
 
         /// Nil when Foundation has no class for the request.
-        init?(of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: DiskURLCache?) {
+        init?(of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: DiskURLCache?, reason: String) {
             guard let client = outer.client,
                 let nativeClass = Self.nativeClass(for: outer.request, session: link.session)
             else { return nil }
             self.client = client
             self.cache = cache
-            requestTime = cache?.configuration.clock.now() ?? Date()
+            self.reason = reason
+            startTime = cache?.configuration.clock.now() ?? Date()
             super.init()
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
         }
 
-        /// The class that would have been asked if the loader were not there: the user's other classes come first.
+        /// The class that would have been asked if the loader were not there.
         private static func nativeClass(for request: URLRequest, session: URLSession?) -> URLProtocol.Type? {
-            let classes =
-                (session?.configuration.protocolClasses ?? [])
-                + (URLSessionConfiguration.default.protocolClasses ?? [])
-            for case let candidate as URLProtocol.Type in classes
-            where candidate != CachingURLProtocol.self && candidate.canInit(with: request) {
+            for case let candidate as URLProtocol.Type in NetworkSessions.otherClasses(of: session)
+            where candidate.canInit(with: request) {
                 return candidate
             }
             return nil
@@ -45,19 +46,46 @@
             native?.startLoading()
         }
 
-        func stopLoading() {
-            native?.stopLoading()
-            // A cancelled task hears of its end from Foundation: nothing more comes through here.
-            if native?.task?.state != .suspended { native = nil }
+        func stopLoading(isCancelled: Bool) {
+            guard let native else { return }
+            if isCancelled {
+                native.stopLoading()
+                // Of its end a cancelled task hears from Foundation: nothing more comes through here.
+                end(failure: "cancelled")
+            } else if native.task?.state == .suspended {
+                native.stopLoading()
+            }
+            // Else it was resumed again already, and Foundation's class would take this call for a cancellation.
         }
 
-        private func invalidate() {
-            guard let cache, let task = native?.task, let request = task.originalRequest, let url = request.url,
-                let response = task.response as? HTTPURLResponse
-            else { return }
+        private func end(failure: String? = nil) {
+            guard let task = native?.task else { return }
+            native = nil
+            let response = task.response as? HTTPURLResponse
+            guard let cache, let request = task.originalRequest else { return }
+            if let response { invalidate(in: cache, after: response, request: request, task: task) }
+            let load = LoadFacts(
+                url: request.url, method: RequestFacts(request).method,
+                bytes: max(bytes, Int(clamping: task.countOfBytesReceived)),
+                duration: cache.configuration.clock.now().timeIntervalSince(startTime))
+            cache.hub.record(
+                bypass: reason, failure: failure, status: response?.statusCode ?? 0, of: load,
+                cacheName: cache.configuration.cacheStatusName)
+        }
+
+        private func invalidate(
+            in cache: DiskURLCache, after response: HTTPURLResponse, request: URLRequest, task: URLSessionTask
+        ) {
+            guard let url = request.url else { return }
+            var status = response.statusCode
+            var fields = HeaderFields(response)
+            if let final = task.currentRequest?.url, final != url {
+                // Foundation followed a redirect by itself: that was the answer to the unsafe request.
+                status = 303
+                fields = ["Location": final.absoluteString]
+            }
             let urls = Invalidation.urls(
-                method: RequestFacts(request).method, target: url, status: response.statusCode,
-                fields: HeaderFields(response))
+                method: RequestFacts(request).method, target: url, status: status, fields: fields)
             for url in urls { cache.invalidate(url) }
         }
 
@@ -80,20 +108,21 @@
         }
 
         func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
+            bytes += data.count
             representation?.append(data)
             client.urlProtocol(`protocol`, didLoad: data)
         }
 
         func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
-            invalidate()
+            let representation = representation
+            end()
             representation?.store()
             client.urlProtocolDidFinishLoading(`protocol`)
-            native = nil
         }
 
         func urlProtocol(_ protocol: URLProtocol, didFailWithError error: Swift.Error) {
+            end(failure: "network")
             client.urlProtocol(`protocol`, didFailWithError: error)
-            native = nil
         }
 
         func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {

@@ -9,7 +9,7 @@ import Foundation
 /// Foundation on Linux gives a protocol the task but not its session, and `task.session` is internal. Reflection reads
 /// it; should a later Foundation lay its tasks out differently, the link is empty and the loader uses careful defaults:
 /// a default configuration, the body in one piece. On Apple platforms the link is always empty.
-struct SessionLink {
+struct SessionLink: Sendable {
     let session: URLSession?
     /// The queue on which Foundation calls protocols, and on which it expects a protocol to call its client.
     let workQueue: DispatchQueue?
@@ -30,7 +30,8 @@ struct SessionLink {
         #endif
     }
 
-    /// The request as Foundation will send it: fields of the configuration are added where the request has none.
+    /// The request as Foundation will send it: fields of the configuration are added where the request has none. The
+    /// session's cookies are in it since the task was made.
     func effectiveRequest(_ request: URLRequest) -> URLRequest {
         guard let additional = session?.configuration.httpAdditionalHeaders, !additional.isEmpty else { return request }
         var request = request
@@ -38,6 +39,17 @@ struct SessionLink {
             guard let name = name.base as? String, request.value(forHTTPHeaderField: name) == nil else { continue }
             request.setValue(value as? String ?? "\(value)", forHTTPHeaderField: name)
         }
+        return request
+    }
+
+    /// The request that follows a redirect, with the cookies the session has by now, as Foundation does it.
+    func withCookies(_ request: URLRequest) -> URLRequest {
+        guard let configuration = session?.configuration, configuration.httpShouldSetCookies, let url = request.url,
+            let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty,
+            let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
+        else { return request }
+        var request = request
+        request.setValue(value, forHTTPHeaderField: "Cookie")
         return request
     }
 
@@ -67,7 +79,8 @@ struct SessionLink {
 }
 
 #if canImport(FoundationNetworking)
-    /// Stored properties of `URLSessionTask` by name. The position of each is found once.
+    /// Stored properties of `URLSessionTask` by name. The position of each is found once; then no other property is
+    /// touched, since Foundation may be writing to it at the time.
     private enum TaskReflection {
         private static let positions = Mutex<[String: Int]>([:])
 
@@ -76,18 +89,20 @@ struct SessionLink {
             while let current = mirror, current.subjectType != URLSessionTask.self {
                 mirror = current.superclassMirror
             }
-            guard let children = mirror?.children else { return nil }
-            if let position = positions.withLock({ $0[name] }),
+            guard let children = mirror?.children, let position = position(of: name, in: children),
                 let index = children.index(children.startIndex, offsetBy: position, limitedBy: children.endIndex),
-                index != children.endIndex, children[index].label == name
-            {
-                return unwrapped(children[index].value)
+                index != children.endIndex
+            else { return nil }
+            return unwrapped(children[index].value)
+        }
+
+        private static func position(of name: String, in children: Mirror.Children) -> Int? {
+            positions.withLock { positions in
+                if let position = positions[name] { return position }
+                let position = children.enumerated().first { $0.element.label == name }?.offset
+                positions[name] = position
+                return position
             }
-            guard let position = children.enumerated().first(where: { $0.element.label == name })?.offset else {
-                return nil
-            }
-            positions.withLock { $0[name] = position }
-            return unwrapped(children[children.index(children.startIndex, offsetBy: position)].value)
         }
 
         private static func unwrapped(_ value: Any) -> Any? {

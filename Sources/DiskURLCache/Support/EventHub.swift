@@ -16,6 +16,8 @@ final class EventHub: Sendable {
         state.withLock { change(&$0.statistics) }
     }
 
+    var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
+
     func emit(_ event: @autoclosure () -> DiskURLCache.Event) {
         let listeners = state.withLock { $0.listeners }
         guard !listeners.isEmpty else { return }

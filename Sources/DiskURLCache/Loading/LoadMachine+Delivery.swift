@@ -1,0 +1,65 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// The last part of a load: store what was confirmed, follow a redirect, hand the answer to the client.
+
+extension LoadMachine {
+    mutating func store(_ answer: Answer, edited: EditedResponse?, now: Date) -> [Action] {
+        guard let edited, let target, case .deliver(.store(var response, let replaced), _)? = answer.decision else {
+            return proceed(answer, now: now)
+        }
+        if let fields = edited.fields { response.fields = fields }
+        if let status = edited.status { response.status = status }
+        return [.store(response, edited.data, edited: edited, replacing: replaced, target)]
+            + proceed(answer, now: now)
+    }
+
+    /// To the next hop, or to the client.
+    mutating func proceed(_ answer: Answer, now: Date) -> [Action] {
+        if let next = answer.redirect { return redirected(answer, next: next, now: now) }
+        return deliver(answer)
+    }
+
+    func redirect(status: Int, fields: HeaderFields) -> URLRequest? {
+        RedirectRequest.following(request, status: status, fields: fields)
+    }
+
+    mutating func redirected(_ answer: Answer, next: URLRequest, now: Date) -> [Action] {
+        guard hops < RedirectRequest.limit else {
+            return fail(loadError(.httpTooManyRedirects), because: "redirects")
+        }
+        guard settings.confirmsRedirects else { return follow(next, now: now) }
+        state = .confirmingRedirect(answer)
+        return [.confirmRedirect(answer.head, next)]
+    }
+
+    mutating func deliver(_ answer: Answer) -> [Action] {
+        guard !answer.isDelivered else {
+            state = .ended
+            return [.finish]
+        }
+        guard let url = request.url else { return fail(loadError(.badURL), because: "redirects") }
+        state = .ended
+        var actions: [Action] = [.report(answer.report)]
+        // A redirect that is not followed may have come from the store: its head is at hand either way.
+        actions.append(answer.redirect == nil ? .deliverNetworkHead : .deliverStoredHead(answer.head, url))
+        if !arriving.data.isEmpty { actions.append(.deliverData(arriving.data)) }
+        return actions + [.finish]
+    }
+
+    mutating func fail(_ error: Swift.Error, because reason: String) -> [Action] {
+        state = .ended
+        return [.report(Report(outcome: .failed(reason))), .fail(error)]
+    }
+
+    func loadError(_ code: URLError.Code) -> URLError {
+        var userInfo: [String: Any] = [:]
+        if let url = request.url {
+            userInfo[NSURLErrorFailingURLErrorKey] = url
+        }
+        return URLError(code, userInfo: userInfo)
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// From the request to an answer out of the store, or to the decision to ask the network.
+
+extension LoadMachine {
+    mutating func lookUp(now: Date) -> [Action] {
+        guard let key else {
+            // A hop without a key, such as one that a delegate gave a stream: the network answers, nothing is stored.
+            candidates = []
+            return fetch(.methodNotCached, fields: HeaderFields(), revalidation: nil, now: now)
+        }
+        state = .lookingUp
+        return [.lookUp(key)]
+    }
+
+    mutating func decide(now: Date) -> [Action] {
+        let decision = CacheDecision.decide(
+            for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
+        switch decision {
+        case .useStored(let reuse):
+            state = .reading(reuse)
+            return [.readBody(index: reuse.index)]
+        case .revalidate(let revalidation):
+            return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
+        case .fetch(let reason, let fields):
+            return fetch(reason, fields: fields, revalidation: nil, now: now)
+        case .unsatisfiable(let reason):
+            return refuse(reason)
+        }
+    }
+
+    /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's own ways to forbid the network
+    /// have errors of their own.
+    private mutating func refuse(_ reason: FetchReason) -> [Action] {
+        let isOffline = storedOptions.isOffline
+        if isOffline || policy == .dontLoad {
+            let code: URLError.Code = isOffline ? .notConnectedToInternet : .resourceUnavailable
+            return fail(loadError(code), because: reason.rawValue)
+        }
+        guard let url = request.url else { return fail(loadError(.badURL), because: reason.rawValue) }
+        state = .ended
+        return [
+            .report(Report(outcome: .failed(reason.rawValue), status: 504)),
+            .deliverStoredHead(ResponseHead(status: 504, fields: ["Content-Length": "0"]), url), .finish,
+        ]
+    }
+
+    /// Answers from the store.
+    mutating func answer(_ reuse: Reuse, body: Data?, now: Date) -> [Action] {
+        guard let body, let url = request.url else {
+            // Gone or damaged since the lookup: as if nothing were stored.
+            candidates = []
+            return decide(now: now)
+        }
+        let stored = candidates[reuse.index].response
+        let head = reuse.presentation.head(of: stored, age: reuse.age)
+        var actions: [Action] = []
+        if let revalidation = reuse.backgroundRevalidation, let target {
+            actions.append(.refreshInBackground(revalidation, target))
+        }
+        let allowance: StaleAllowance? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
+        let report = Report(
+            outcome: .hit(index: reuse.index, allowance), status: head.status, age: reuse.age,
+            timeToLive: reuse.timeToLive, collapsedInto: waited)
+        // A redirect from the store is followed as one from the network is; a condition of the client is not.
+        if reuse.presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
+            arriving = Arriving(data: body)
+            return actions + redirected(Answer(head: head, report: report, redirect: next), next: next, now: now)
+        }
+        state = .ended
+        actions += [.report(report), .deliverStoredHead(head, url)]
+        // A fresh `Data`: a slice's indices would not start at 0.
+        let part = reuse.presentation == .whole ? body : Data(reuse.presentation.body(of: body))
+        if !part.isEmpty { actions.append(.deliverData(part)) }
+        return actions + [.finish]
+    }
+}
