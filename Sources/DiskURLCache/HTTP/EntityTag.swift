@@ -7,8 +7,10 @@ struct EntityTag: Sendable, Hashable {
     var isWeak: Bool
 
     /// What both comparisons compare: the tag without its weakness.
-    private var opaque: Substring {
-        text.hasPrefix("W/") ? text.dropFirst(2) : Substring(text)
+    ///
+    /// Bytes, since two texts may be equal for Unicode that are not for the origin.
+    private var opaque: Substring.UTF8View {
+        Substring(text).utf8.dropFirst(text.hasPrefix("W/\"") ? 2 : 0)
     }
 
     /// The value of a response's `ETag` field; nil where it is nothing that could be sent back.
@@ -26,12 +28,12 @@ struct EntityTag: Sendable, Hashable {
 
     /// Weak comparison (RFC 9110 §8.8.3.2): for `If-None-Match`.
     func weaklyMatches(_ other: EntityTag) -> Bool {
-        opaque == other.opaque
+        opaque.elementsEqual(other.opaque)
     }
 
     /// Strong comparison: for `If-Range`, and wherever bytes are combined.
     func stronglyMatches(_ other: EntityTag) -> Bool {
-        !isWeak && !other.isWeak && text == other.text
+        !isWeak && !other.isWeak && weaklyMatches(other)
     }
 
     /// Takes one tag from the front of `text`.

@@ -7,7 +7,7 @@ enum Freshening {
         let named = indicesNamed(by: exchange, revalidation: revalidation)
         guard let index = named.first else { return nil }
         let matches = exchange.candidates[index].response.vary.matches(exchange.request.fields)
-        var served = freshened(exchange.candidates[index].response, by: exchange)
+        var served = StorableFields.updated(exchange.candidates[index].response, by: exchange)
         // The origin chose it for this request, so it is a variant of this request's fields from now on.
         served.vary = VaryKey(response: served.fields, request: exchange.request.fields)
         let candidate = Candidate(response: served, bodyLength: exchange.candidates[index].bodyLength)
@@ -49,18 +49,10 @@ enum Freshening {
         return offered.count == 1 && exchange.request.fields["If-None-Match"] == nil ? offered : []
     }
 
-    private static func freshened(_ stored: StoredResponse, by exchange: Exchange) -> StoredResponse {
-        var result = stored
-        result.fields = StorableFields.updated(stored.fields, with: exchange.fields)
-        result.requestTime = exchange.requestTime
-        result.responseTime = exchange.responseTime
-        return result
-    }
-
     /// Freshens another variant of the same strong validator. Its request is gone: should the 304 vary by other fields
     /// than before, the variant stays as it is.
     private static func change(of index: Int, by exchange: Exchange) -> StoreChange? {
-        let result = freshened(exchange.candidates[index].response, by: exchange)
+        let result = StorableFields.updated(exchange.candidates[index].response, by: exchange)
         let names = VaryKey(response: result.fields, request: HeaderFields()).fields.map(\.name)
         guard names == result.vary.fields.map(\.name), mayStay(result, exchange) else { return nil }
         return .update(index: index, result)

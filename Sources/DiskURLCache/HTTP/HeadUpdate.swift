@@ -19,10 +19,7 @@ enum HeadUpdate {
             return new != old
         }
         if differs { return [.remove(index: index)] }
-        var updated = stored
-        updated.fields = StorableFields.updated(stored.fields, with: exchange.fields)
-        updated.requestTime = exchange.requestTime
-        updated.responseTime = exchange.responseTime
+        var updated = StorableFields.updated(stored, by: exchange)
         updated.vary = VaryKey(response: updated.fields, request: exchange.request.fields)
         guard !updated.vary.matchesNothing, StorableFields.areWellFormed(updated.fields) else { return [] }
         return [.update(index: index, updated)]

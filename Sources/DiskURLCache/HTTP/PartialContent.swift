@@ -57,13 +57,10 @@ enum PartialContent {
             let stored = candidate.response.entityTag, let new = exchange.fields["ETag"].flatMap(EntityTag.init),
             stored.stronglyMatches(new)
         else { return nil }
-        var whole = candidate.response
+        var whole = StorableFields.updated(candidate.response, by: exchange)
         whole.status = 200
-        whole.fields = StorableFields.updated(whole.fields, with: exchange.fields)
         whole.fields.remove("Content-Range")
         whole.fields.set("Content-Length", String(held.total))
-        whole.requestTime = exchange.requestTime
-        whole.responseTime = exchange.responseTime
         whole.vary = VaryKey(response: whole.fields, request: exchange.request.fields)
         return whole
     }

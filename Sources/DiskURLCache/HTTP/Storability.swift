@@ -19,7 +19,7 @@ enum Storability {
         guard StorableFields.areWellFormed(exchange.fields) else { return .refuse(.malformed) }
         if response.vary.matchesNothing { return .refuse(.varyAsterisk) }
         let (lifetime, _) = Freshness.lifetime(of: response, directives: directives, options: options)
-        response.fields = StorableFields.filtered(exchange.fields)
+        response.fields = StorableFields.stored(exchange.fields, receivedAt: exchange.responseTime)
 
         let matching = exchange.candidates.indices.filter {
             exchange.candidates[$0].response.vary.matches(request.fields)

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Which header fields of a response are stored (RFC 9111 §3.1).
 enum StorableFields {
     /// Fields that belong to one connection, to a proxy, or to one user's session.
@@ -21,11 +23,29 @@ enum StorableFields {
         return HeaderFields(fields.fields.filter { !dropped.contains($0.name.lowercased()) })
     }
 
+    /// As stored: filtered, and with a `Date` where the origin sent none (RFC 9110 §6.6.1).
+    static func stored(_ fields: HeaderFields, receivedAt time: Date) -> HeaderFields {
+        var result = filtered(fields)
+        if result["Date"] == nil { result.append("Date", HTTPDate.format(time)) }
+        return result
+    }
+
     /// Whether every field can be written down and read again as the same field (RFC 9110 §5.1, §5.5).
     static func areWellFormed(_ fields: HeaderFields) -> Bool {
         fields.fields.allSatisfy { field in
             FieldSyntax.isToken(field.name) && field.value.utf8.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }
         }
+    }
+
+    /// The stored response after a 304, a HEAD or the rest of a partial response.
+    static func updated(_ stored: StoredResponse, by exchange: Exchange) -> StoredResponse {
+        var result = stored
+        result.fields = updated(stored.fields, with: exchange.fields)
+        // What is fresh from now on is not of the old date.
+        if exchange.fields["Date"] == nil { result.fields.set("Date", HTTPDate.format(exchange.responseTime)) }
+        result.requestTime = exchange.requestTime
+        result.responseTime = exchange.responseTime
+        return result
     }
 
     /// The stored fields after a 304, or after the rest of a partial response (RFC 9111 §3.2): each field that comes

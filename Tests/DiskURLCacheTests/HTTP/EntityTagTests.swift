@@ -38,6 +38,12 @@ import Testing
         #expect(tag.weaklyMatches(tag))
     }
 
+    @Test func tagsOfOtherBytesAreOthersWhateverUnicodeSays() throws {
+        let composed = try #require(EntityTag("\"\u{E9}\""))
+        let decomposed = try #require(EntityTag("\"e\u{301}\""))
+        #expect(!composed.stronglyMatches(decomposed) && !composed.weaklyMatches(decomposed))
+    }
+
     @Test func listOfTagsIsReadTagByTag() {
         let condition = EntityTagCondition("\"a,b\" , W/\"c\",,d, \"e\"")
         #expect(condition.tags.map(\.text) == ["\"a,b\"", "W/\"c\"", "d", "\"e\""])

@@ -69,4 +69,23 @@ import Testing
             #expect(counted == days)
         }
     }
+
+    @Test func whatIsWrittenIsReadAgain() {
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<2_000 {
+            let seconds = Int.random(in: -62_167_219_200...253_402_300_799, using: &generator)
+            let date = Date(timeIntervalSince1970: TimeInterval(seconds))
+            #expect(HTTPDate.parse(HTTPDate.format(date), reference: Self.reference) == date)
+        }
+    }
+
+    @Test(arguments: [
+        (784_111_777.0, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+        (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+        (1e300, "Fri, 31 Dec 9999 23:59:59 GMT"), (-1e300, "Sat, 01 Jan 0000 00:00:00 GMT"),
+        (.nan, "Thu, 01 Jan 1970 00:00:00 GMT"), (1_800_000_000.9, "Fri, 15 Jan 2027 08:00:00 GMT"),
+    ])
+    func dateIsWrittenInThePreferredForm(_ seconds: Double, _ text: String) {
+        #expect(HTTPDate.format(Date(timeIntervalSince1970: seconds)) == text)
+    }
 }

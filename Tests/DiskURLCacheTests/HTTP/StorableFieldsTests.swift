@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import DiskURLCache
@@ -42,6 +43,14 @@ import Testing
         let answer = cache.load()
         #expect(answer.source == .stored)
         #expect(answer.fields["a"] == nil && answer.fields["b"] == nil && answer.fields["c"] == "3")
+    }
+
+    /// RFC 9110 §6.6.1
+    @Test func responseWithoutADateGetsOne() {
+        var cache = PureCache()
+        #expect(cache.load(answer: ["Cache-Control": "max-age=60"]).fields["Date"] == nil)
+        cache.now += 5
+        #expect(cache.load().fields["Date"] == httpDate())
     }
 
     /// cache-tests `304-etag-update-response-*`
