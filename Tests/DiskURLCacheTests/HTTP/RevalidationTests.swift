@@ -77,7 +77,8 @@ import Testing
 
     @Test func clientsOwnTagsStayInTheList() {
         var cache = Self.stale(["ETag": "\"a\""])
-        #expect(cache.load(["If-None-Match": "\"x\", \"a\""]).asked?.fields["If-None-Match"] == "\"x\", \"a\"")
+        #expect(cache.load(["If-None-Match": "\"x\""], status: 500).asked?.fields["If-None-Match"] == "\"x\", \"a\"")
+        #expect(cache.load(["If-None-Match": "\"a\""], status: 500).asked?.fields["If-None-Match"] == "\"a\"")
     }
 
     // MARK: The 304
