@@ -49,6 +49,9 @@ enum IndexFile {
         return start.starts(with: first.bytes)
     }
 
+    // One terabyte: no record is that large, and an index that says so would have good records evicted.
+    private static let maximumBlocks: UInt32 = 1 << 31
+
     /// Nil for anything but bytes that `encode` wrote. Uses `bytes` as scratch.
     static func decode(_ bytes: UnsafeMutableRawBufferPointer) -> (index: DiskIndex, snapshot: UInt64)? {
         guard let count = IndexFileLayout.count(forLength: bytes.count) else { return nil }
@@ -83,6 +86,7 @@ enum IndexFile {
             row.tagFilter = TagFilter(bits: value(3))
             row.varyHash = value(4)
             row.blocks = value(5)
+            guard row.blocks <= maximumBlocks else { return nil }
             row.storedAt = value(7)
             row.flags = IndexRow.Flags(rawValue: bytes[starts[9] + number]).intersection(.saved)
             index.insert(row)

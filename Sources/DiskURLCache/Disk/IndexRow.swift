@@ -72,6 +72,6 @@ struct IndexRow: Sendable, Hashable {
     }
 
     private static func blocks(_ allocated: Int) -> UInt32 {
-        UInt32(clamping: (max(0, allocated) + blockSize - 1) / blockSize)
+        UInt32(clamping: max(0, allocated) / blockSize + (allocated % blockSize > 0 ? 1 : 0))
     }
 }

@@ -131,6 +131,8 @@ enum MetadataCodec {
     // CR, LF and NUL end or cut a field: whoever writes the fields out again would write another field.
     private static func isSafe(_ string: String) -> Bool {
         var string = string
+        // What is too long in any case need not be looked through.
+        guard string.utf8.count <= maximumLength else { return false }
         return string.withUTF8 { isSafe(UnsafeRawBufferPointer($0)) }
     }
 

@@ -1,0 +1,310 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// FAULTS.md, rows about an index that is not as it was written: it is a hint, and is made again from the files.
+@Suite("Damaged index") struct IndexDamageTests {
+    private static let count = 20
+
+    /// A closed directory with some records and an index.
+    private func fixture(_ label: String = #function) throws -> DiskFixture {
+        let fixture = try DiskFixture(label)
+        let store = fixture.open()
+        for number in 0..<Self.count { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.close()
+        return fixture
+    }
+
+    private func index(_ fixture: DiskFixture) -> URL { URL(fileURLWithPath: fixture.directory + "/index.plist") }
+    private func journal(_ fixture: DiskFixture) -> URL { URL(fileURLWithPath: fixture.directory + "/index.journal") }
+
+    /// Every record is served, before and after the index is known, and usage is exact.
+    private func expectWhole(_ fixture: DiskFixture, _ comment: Comment, isRebuilt: Bool = true) {
+        let rebuilt = fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } }
+        let store = fixture.open()
+        for number in 0..<Self.count {
+            if store.body(.test("\(number)")) != testBody(number) { Issue.record("\(number) is lost: \(comment)") }
+        }
+        store.flush()
+        for number in 0..<Self.count {
+            if store.body(.test("\(number)")) != testBody(number) {
+                Issue.record("\(number) is lost later: \(comment)")
+            }
+        }
+        #expect(store.usage == fixture.allocatedByRecords(), comment)
+        #expect(store.entryCount == Self.count, comment)
+        store.close()
+        let after = fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } }
+        #expect((after > rebuilt) == isRebuilt, comment)
+    }
+
+    @Test("FAULTS 14-16, 24: index empty, missing, of a future version, XML, garbage: rebuilt") func replaced() throws {
+        let fixture = try fixture()
+        let good = try Data(contentsOf: index(fixture))
+        var future = good
+        // The version is the last byte of the first integer.
+        let version = try #require(future.range(of: Data([0x13, 0, 0, 0, 0, 0, 0, 0, 1])))
+        future[version.upperBound - 1] = 2
+        let xml = try PropertyListSerialization.data(fromPropertyList: ["version": 1], format: .xml, options: 0)
+        let other = try PropertyListSerialization.data(fromPropertyList: ["version": 1], format: .binary, options: 0)
+        let damages = [
+            Data(), future, xml, other, testBody(1, length: 5000), Data(count: good.count), good + Data([0]),
+            good.dropLast(),
+        ]
+        for (number, bytes) in damages.enumerated() {
+            try bytes.write(to: index(fixture))
+            expectWhole(fixture, "damage \(number)")
+        }
+        try FileManager.default.removeItem(at: index(fixture))
+        expectWhole(fixture, "missing")
+        expectWhole(fixture, "and good again", isRebuilt: false)
+    }
+
+    @Test("FAULTS 11: every single-bit flip of the index: rejected") func everyBitFlip() throws {
+        let fixture = try fixture()
+        let store = fixture.open()
+        store.flush()
+        store.close()
+        let good = try Data(contentsOf: index(fixture))
+        #expect(decode(good) != nil)
+        for position in good.indices {
+            for bit in 0..<8 {
+                var flipped = good
+                flipped[position] ^= 1 << UInt8(bit)
+                if decode(flipped) != nil {
+                    Issue.record("bit \(bit) of byte \(position) goes unnoticed")
+                    return
+                }
+            }
+        }
+        // A few of them through the whole store.
+        for position in stride(from: 0, to: good.count, by: good.count / 12) {
+            var flipped = good
+            flipped[position] ^= 16
+            try flipped.write(to: index(fixture))
+            expectWhole(fixture, "byte \(position)")
+        }
+    }
+
+    private func decode(_ bytes: Data) -> DiskIndex? {
+        var bytes = Array(bytes)
+        return bytes.withUnsafeMutableBytes { IndexFile.decode($0)?.index }
+    }
+
+    @Test("FAULTS 11: every single-bit flip of the journal: no record is lost") func journalBitFlip() throws {
+        let fixture = try fixture()
+        let good = try Data(contentsOf: journal(fixture))
+        #expect(good.count == IndexStorage.journalHeaderLength + Self.count * JournalRow.length)
+        for position in stride(from: 0, to: good.count, by: 37) {
+            var flipped = good
+            flipped[position] ^= 1 << UInt8(position % 8)
+            try flipped.write(to: journal(fixture))
+            expectWhole(fixture, "byte \(position)", isRebuilt: false)
+            // Restores snapshot and journal together.
+            let store = fixture.open()
+            store.flush()
+            store.close()
+        }
+        for damage in [Data(), testBody(1, length: 1000), good + Data(count: 30), good.dropLast(5)] {
+            try damage.write(to: journal(fixture))
+            expectWhole(fixture, "\(damage.count) bytes", isRebuilt: false)
+        }
+        try FileManager.default.removeItem(at: journal(fixture))
+        expectWhole(fixture, "missing", isRebuilt: false)
+    }
+
+    @Test("FAULTS 2: a journal that continues another snapshot is passed over") func journalOfAnotherSnapshot() throws {
+        let fixture = try fixture()
+        let old = try Data(contentsOf: journal(fixture))
+        var store = fixture.open()
+        for number in 0..<Self.count { store.remove(.test("\(number)")) }
+        store.close()
+        // A new snapshot, the journal of the old one beside it.
+        try FileManager.default.removeItem(at: index(fixture))
+        store = fixture.open()
+        store.flush()
+        store.close()
+        try old.write(to: journal(fixture))
+        store = fixture.open()
+        store.flush()
+        #expect(store.entryCount == 0)
+        #expect(store.usage == 0)
+    }
+
+    @Test("FAULTS 17: rows whose files are gone go, and usage is right") func filesGone() throws {
+        let fixture = try fixture()
+        for name in fixture.recordNames().prefix(7) {
+            try FileManager.default.removeItem(atPath: fixture.records + "/" + name)
+        }
+        let store = fixture.open()
+        store.flush()
+        #expect(store.entryCount == Self.count - 7)
+        #expect(store.usage == fixture.allocatedByRecords())
+        // And when they go while the store is open.
+        for name in fixture.recordNames().prefix(5) {
+            try FileManager.default.removeItem(atPath: fixture.records + "/" + name)
+        }
+        for number in 0..<Self.count { _ = store.candidates(for: .test("\(number)")) }
+        store.flush()
+        #expect(store.entryCount == Self.count - 12)
+        #expect(store.usage == fixture.allocatedByRecords())
+        for number in 0..<Self.count { store.remove(.test("\(number)")) }
+        #expect(store.usage == 0)
+    }
+
+    @Test("FAULTS 18: files that the index lacks are served, and counted", arguments: [5, 700])
+    func filesUnknown(count: Int) throws {
+        let fixture = try fixture()
+        let saved = try (Data(contentsOf: index(fixture)), Data(contentsOf: journal(fixture)))
+        var store = fixture.open()
+        for number in 0..<count { store.store(.test(testBody(number), tags: ["t"]), for: .test("new \(number)")) }
+        store.close()
+        try saved.0.write(to: index(fixture))
+        try saved.1.write(to: journal(fixture))
+        store = fixture.open()
+        #expect(store.body(.test("new 1")) == testBody(1))
+        store.flush()
+        for number in 0..<count { #expect(store.contains(.test("new \(number)"))) }
+        #expect(store.entryCount == Self.count + count)
+        #expect(store.usage == fixture.allocatedByRecords())
+        // Their headers are read when they are asked for.
+        store.remove(matching: DiskCriteria(tag: "t"))
+        #expect(store.entryCount == Self.count)
+        #expect(fixture.recordNames().count == Self.count)
+    }
+
+    @Test("FAULTS 19-21: an index with hostile numbers, checksum right: no trap, usage exact")
+    func hostileNumbers() throws {
+        let fixture = try fixture()
+        let store = fixture.open()
+        store.flush()
+        store.close()
+        var index = DiskIndex()
+        for number in 0..<Self.count {
+            var row = IndexRow(
+                digest: DiskKey.test("\(number)").digest, slot: UInt8(number % 8), allocated: .max, accessedAt: .max)
+            row.storedAt = number % 2 == 0 ? .max : 0
+            row.blocks = .max
+            row.flags = .pinned
+            index.insert(row)
+            index.insert(
+                IndexRow(digest: DiskKey.test("gone \(number)").digest, slot: 0, allocated: .max, accessedAt: 0))
+        }
+        try Data(IndexFile.encode(index, snapshot: 5)).write(to: self.index(fixture))
+        let reopened = fixture.open()
+        reopened.flush()
+        for number in 0..<Self.count {
+            _ = reopened.candidates(for: .test("\(number)"))
+            _ = reopened.candidates(for: .test("gone \(number)"))
+        }
+        reopened.flush()
+        for number in 0..<Self.count { #expect(reopened.body(.test("\(number)")) == testBody(number)) }
+        reopened.flush()
+        #expect(reopened.usage == fixture.allocatedByRecords())
+    }
+
+    @Test("FAULTS 19-21: columns of unequal length, negative and huge sizes, slots out of range: rejected")
+    func hostileColumns() throws {
+        var index = DiskIndex()
+        index.insert(IndexRow(digest: DiskKey.test("a").digest, slot: 7, allocated: 4096, accessedAt: 1))
+        let good = Data(IndexFile.encode(index, snapshot: 5))
+        let layout = IndexFileLayout(count: 1)
+        func resummed(_ change: (inout Data) -> Void) -> Data {
+            var bytes = good
+            change(&bytes)
+            bytes.replaceSubrange(layout.checksumOffset..<layout.checksumOffset + 8, with: Data(count: 8))
+            let sum = bytes.withUnsafeBytes { Checksum.of($0) }
+            withUnsafeBytes(of: sum.littleEndian) {
+                bytes.replaceSubrange(layout.checksumOffset..<layout.checksumOffset + 8, with: $0)
+            }
+            return bytes
+        }
+        #expect(decode(resummed { _ in }) != nil)
+        #expect(decode(resummed { $0[layout.columnOffsets[8]] = 8 }) == nil)
+        #expect(decode(resummed { $0[layout.columnOffsets[3] - 1] = 5 }) == nil)
+        // The count, a column's length, an offset, the trailer.
+        for offset in [layout.columnOffsets[0] - 4, layout.length - 40, layout.length - 10, layout.length - 25] {
+            #expect(decode(resummed { $0[offset] ^= 0xFF }) == nil)
+        }
+        #expect(decode(resummed { $0.insert(0, at: layout.columnOffsets[4]) }) == nil)
+    }
+
+    @Test("FAULTS 22-24: plist bombs and a 10 GB sparse index: bounded, rebuilt") func bombs() throws {
+        let fixture = try fixture()
+        // Arrays that refer to themselves ten times over, a dictionary of 2^64 pairs, and XML 100,000 deep.
+        var bomb = Data("bplist00".utf8)
+        var offsets: [UInt8] = []
+        for level in 0..<40 {
+            offsets.append(UInt8(truncatingIfNeeded: bomb.count))
+            bomb.append(0xAA)
+            bomb.append(contentsOf: [UInt8](repeating: UInt8(min(level + 1, 39)), count: 10))
+        }
+        let table = bomb.count
+        bomb.append(contentsOf: offsets)
+        bomb.append(contentsOf: [0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0, 0])
+        withUnsafeBytes(of: UInt64(table).bigEndian) { bomb.append(contentsOf: $0) }
+        var huge = Data("bplist00".utf8) + Data([0xDF, 0x13]) + Data(repeating: 0xFF, count: 8)
+        huge += Data(count: 100)
+        let deep = Data((String(repeating: "<array>", count: 100_000)).utf8)
+        for (number, bytes) in [bomb, huge, deep].enumerated() {
+            try bytes.write(to: index(fixture))
+            expectWhole(fixture, "bomb \(number)")
+        }
+        for length in [UInt64(10) << 30, UInt64(IndexFileLayout(count: 1 << 20).length)] {
+            let file = try FileHandle(forWritingTo: index(fixture))
+            try file.truncate(atOffset: length)
+            try file.close()
+            expectWhole(fixture, "\(length) bytes")
+            let journalFile = try FileHandle(forWritingTo: journal(fixture))
+            try journalFile.truncate(atOffset: length)
+            try journalFile.close()
+            expectWhole(fixture, "\(length) bytes of journal", isRebuilt: false)
+        }
+    }
+
+    @Test func indexIsABinaryPropertyList() throws {
+        let fixture = try fixture()
+        try FileManager.default.removeItem(at: index(fixture))
+        let store = fixture.open()
+        store.flush()
+        store.close()
+        let bytes = try Data(contentsOf: index(fixture))
+        let list = try #require(
+            PropertyListSerialization.propertyList(from: bytes, format: nil) as? [String: Any])
+        #expect(list["version"] as? Int == 1)
+        #expect(list["count"] as? Int == Self.count)
+        for (name, width) in IndexFileLayout.columns { #expect((list[name] as? Data)?.count == Self.count * width) }
+        #expect(list.count == 14)
+        let digests = try #require(list["digests"] as? Data)
+        let names = Set(fixture.recordNames().map { String($0.prefix(64)) })
+        let listed = (0..<Self.count).map { number -> String in
+            KeyDigest(bytes: digests.dropFirst(number * 32).prefix(32)).hex
+        }
+        #expect(Set(listed) == names)
+    }
+
+    @Test func orderOfUseSurvivesReopening() throws {
+        let fixture = try fixture()
+        var store = fixture.open(capacity: 160 << 10)
+        store.flush()
+        _ = store.candidates(for: .test("3"))
+        store.touch(.test("5"))
+        store.close()
+        store = fixture.open(capacity: 160 << 10)
+        for number in 0..<26 { store.store(.test(testBody(number)), for: .test("new \(number)")) }
+        store.flush()
+        #expect(store.contains(.test("3")))
+        #expect(store.contains(.test("5")))
+        #expect(!store.contains(.test("0")))
+        #expect(!store.contains(.test("1")))
+    }
+}
+
+extension KeyDigest {
+    fileprivate init(bytes: Data) {
+        var words = SIMD4<UInt64>()
+        for (place, byte) in bytes.enumerated() { words[place / 8] = words[place / 8] << 8 | UInt64(byte) }
+        self.init(words: words)
+    }
+}

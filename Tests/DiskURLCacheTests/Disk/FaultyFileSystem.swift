@@ -1,0 +1,214 @@
+import Foundation
+
+@testable import DiskURLCache
+
+/// The system's files, with faults put in between, and a log of what was changed.
+final class FaultyFileSystem: FileSystem {
+    enum Operation: Sendable, Hashable {
+        case open, close, status, statusAt, read, write, truncate, setPermissions, unlink, rename, makeDirectory
+        case removeDirectory, list, lockFile, lockProcess
+    }
+
+    struct Call: Sendable {
+        var operation: Operation
+        /// Of open files too.
+        var path: String
+        /// Counts all calls from 1.
+        var number: Int
+
+        var name: String { String(path.split(separator: "/").last ?? "") }
+        var isRecord: Bool { name.utf8.count == RecordName.length }
+    }
+
+    enum Fault: Sendable {
+        case error(Int32)
+        /// Reads or writes no more than so many bytes.
+        case short(Int)
+    }
+
+    /// A change of the directory, to be made again elsewhere.
+    enum Change: Sendable {
+        case create(String)
+        case write(String, offset: Int, bytes: Data)
+        case truncate(String, length: Int)
+        case unlink(String)
+        case rename(String, String)
+        case makeDirectory(String)
+        case removeDirectory(String)
+    }
+
+    private struct State {
+        var count = 0
+        var paths: [Int32: String] = [:]
+        var offsets: [Int32: Int] = [:]
+        var rule: @Sendable (Call) -> Fault? = { _ in nil }
+        var calls: [Call] = []
+        var changes: [Change] = []
+        var logsCalls = false
+        var logsChanges = false
+    }
+
+    private let system = SystemFiles()
+    private let state = Mutex(State())
+
+    init(_ rule: @escaping @Sendable (Call) -> Fault? = { _ in nil }) {
+        self.rule = rule
+    }
+
+    var rule: @Sendable (Call) -> Fault? {
+        get { state.withLock { $0.rule } }
+        set { state.withLock { $0.rule = newValue } }
+    }
+
+    /// The calls since the last time; from then on they are logged.
+    func takeCalls() -> [Call] {
+        state.withLock { state in
+            defer { state.calls = [] }
+            state.logsCalls = true
+            return state.calls
+        }
+    }
+
+    func logChanges() {
+        state.withLock { $0.logsChanges = true }
+    }
+
+    var changes: [Change] { state.withLock { $0.changes } }
+
+    private func fault(_ operation: Operation, _ path: String) -> Fault? {
+        let (rule, call) = state.withLock { state in
+            state.count += 1
+            let call = Call(operation: operation, path: path, number: state.count)
+            if state.logsCalls { state.calls.append(call) }
+            return (state.rule, call)
+        }
+        return rule(call)
+    }
+
+    private func fault(_ operation: Operation, _ path: UnsafePointer<CChar>) throws(Errno) {
+        if case .error(let code) = fault(operation, String(cString: path)) { throw Errno(code) }
+    }
+
+    private func path(_ file: Int32) -> String {
+        state.withLock { $0.paths[file] ?? "?" }
+    }
+
+    private func log(_ change: Change) {
+        state.withLock { state in
+            if state.logsChanges { state.changes.append(change) }
+        }
+    }
+
+    // MARK: The seam
+
+    func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
+        try fault(.open, path)
+        let name = String(cString: path)
+        let isNew = flags & O_CREAT != 0 && (try? system.status(at: path)) == nil
+        let file = try system.open(path, flags)
+        let length = flags & O_APPEND != 0 ? (try? system.status(file))?.size ?? 0 : 0
+        state.withLock { state in
+            state.paths[file] = name
+            state.offsets[file] = length
+        }
+        if isNew { log(.create(name)) }
+        return file
+    }
+
+    func close(_ file: Int32) throws(Errno) {
+        let fault = fault(.close, path(file))
+        state.withLock { _ = $0.paths.removeValue(forKey: file) }
+        try system.close(file)
+        // As the system does it: the descriptor is gone, and the error is told.
+        if case .error(let code) = fault { throw Errno(code) }
+    }
+
+    func status(_ file: Int32) throws(Errno) -> FileStatus {
+        if case .error(let code) = fault(.status, path(file)) { throw Errno(code) }
+        return try system.status(file)
+    }
+
+    func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
+        try fault(.statusAt, path)
+        return try system.status(at: path)
+    }
+
+    func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+        switch fault(.read, path(file)) {
+        case .error(let code): throw Errno(code)
+        case .short(let count):
+            return try system.read(file, UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count)))
+        case nil: return try system.read(file, buffer)
+        }
+    }
+
+    func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int {
+        let path = path(file)
+        let count: Int
+        switch fault(.write, path) {
+        case .error(let code): throw Errno(code)
+        case .short(let limit):
+            let piece = first.isEmpty ? second.prefix(limit) : first.prefix(limit)
+            count = try system.write(file, UnsafeRawBufferPointer(rebasing: piece), .init(start: nil, count: 0))
+        case nil: count = try system.write(file, first, second)
+        }
+        let bytes = Data((Array(first) + Array(second)).prefix(count))
+        let offset = state.withLock { state in
+            defer { state.offsets[file, default: 0] += count }
+            return state.offsets[file, default: 0]
+        }
+        log(.write(path, offset: offset, bytes: bytes))
+        return count
+    }
+
+    func truncate(_ file: Int32, _ length: Int) throws(Errno) {
+        let path = path(file)
+        if case .error(let code) = fault(.truncate, path) { throw Errno(code) }
+        try system.truncate(file, length)
+        log(.truncate(path, length: length))
+    }
+
+    func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno) {
+        if case .error(let code) = fault(.setPermissions, path(file)) { throw Errno(code) }
+        try system.setPermissions(file, permissions)
+    }
+
+    func unlink(_ path: UnsafePointer<CChar>) throws(Errno) {
+        try fault(.unlink, path)
+        try system.unlink(path)
+        log(.unlink(String(cString: path)))
+    }
+
+    func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno) {
+        try fault(.rename, path)
+        try system.rename(path, to: newPath)
+        log(.rename(String(cString: path), String(cString: newPath)))
+    }
+
+    func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
+        try fault(.makeDirectory, path)
+        try system.makeDirectory(path)
+        log(.makeDirectory(String(cString: path)))
+    }
+
+    func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
+        try fault(.removeDirectory, path)
+        try system.removeDirectory(path)
+        log(.removeDirectory(String(cString: path)))
+    }
+
+    func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
+        try fault(.list, path)
+        try system.list(path, body)
+    }
+
+    func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
+        if case .error(let code) = fault(.lockFile, path(file)) { throw Errno(code) }
+        return try system.lockFile(file, exclusively: exclusively)
+    }
+
+    func lockProcess(_ file: Int32) throws(Errno) -> Bool {
+        if case .error(let code) = fault(.lockProcess, path(file)) { throw Errno(code) }
+        return try system.lockProcess(file)
+    }
+}
