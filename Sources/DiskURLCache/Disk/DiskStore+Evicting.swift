@@ -11,21 +11,22 @@ extension DiskStore {
         withIO { io in footprint(io) > state.withLock { $0.capacity } }
     }
 
-    /// Evicts from above the capacity down to the low-water mark; only the maintainer does.
-    func evict() {
+    /// Evicts from above the capacity down to the low-water mark; only the maintainer does. `now`: even if it hardly worked
+    /// a moment ago.
+    func evict(now: Bool = false) {
         let (isDue, capacity) = withIO { io in
             let capacity = state.withLock { $0.capacity }
-            let isDue = io.isMaintainer && footprint(io) > capacity && MonotonicTime.seconds >= io.nextEviction
-            return (isDue, capacity)
+            let isRested = now || MonotonicTime.seconds >= io.nextEviction
+            return (io.isMaintainer && footprint(io) > capacity && isRested, capacity)
         }
         if isDue { evict(downTo: capacity.share(configuration.lowWaterFraction)) }
     }
 
     /// Evicts the least recently used records until no more than `target` bytes are taken. A record that cannot be unlinked
-    /// is passed over; when many in a row cannot, the directory is at fault, and it is left alone for a while.
+    /// is passed over; when many in a row cannot, the directory is at fault, and eviction rests for a while.
     func evict(downTo target: Int) {
         let pinnedLimit = state.withLock { $0.capacity.share(configuration.pinnedShare) }
-        var passedOver: Set<RecordName> = []
+        var passedOver = withIO { $0.stuck }
         var failures = 0
         while failures < 16 {
             let victims = withIO { io in
@@ -37,26 +38,36 @@ extension DiskStore {
             }
             if victims.isEmpty { break }
             for victim in victims {
-                let name = RecordName(digest: victim.digest, slot: victim.slot)
-                let isGone = withIO { io -> Bool in
-                    guard state.withLock({ $0.index.row(victim.digest, victim.slot) })?.isSameRecord(as: victim) == true
-                    else { return true }
-                    guard remove(name, &io) else { return false }
-                    state.withLock { _ = $0.index.remove(victim.digest, victim.slot) }
-                    io.pending.append(JournalRow(kind: .remove, row: victim))
-                    io.events.append(.evicted(key: victim.digest, bytes: victim.bytes))
-                    return true
-                }
-                if isGone {
+                if evict(victim) {
                     failures = 0
                 } else {
-                    passedOver.insert(name)
+                    passedOver.insert(RecordName(digest: victim.digest, slot: victim.slot))
                     failures += 1
                 }
             }
         }
-        if !passedOver.isEmpty { withIO { $0.nextEviction = MonotonicTime.seconds + 1 } }
+        withIO { io in
+            if failures >= 16 {
+                io.nextEviction = MonotonicTime.seconds + 1
+            } else if passedOver.count < 1024 {
+                io.stuck = passedOver
+            }
+        }
         compactFolderIfEmpty(target)
+    }
+
+    /// False when the record cannot be unlinked.
+    private func evict(_ victim: IndexRow) -> Bool {
+        withIO { io in
+            // Removed or replaced meanwhile.
+            guard state.withLock({ $0.index.row(victim.digest, victim.slot) })?.isSameRecord(as: victim) == true
+            else { return true }
+            guard remove(RecordName(digest: victim.digest, slot: victim.slot), &io) else { return false }
+            state.withLock { _ = $0.index.remove(victim.digest, victim.slot) }
+            io.pending.append(JournalRow(kind: .remove, row: victim))
+            io.events.append(.evicted(key: victim.digest, bytes: victim.bytes))
+            return true
+        }
     }
 
     /// Folders do not shrink when files go. One that alone takes more than all may take is replaced.
@@ -86,14 +97,7 @@ extension DiskStore {
             }
             return rows
         }
-        for row in expired {
-            withIO { io in
-                guard remove(RecordName(digest: row.digest, slot: row.slot), &io) else { return }
-                state.withLock { _ = $0.index.remove(row.digest, row.slot) }
-                io.pending.append(JournalRow(kind: .remove, row: row))
-                io.events.append(.evicted(key: row.digest, bytes: row.bytes))
-            }
-        }
+        for row in expired { _ = evict(row) }
     }
 
     /// Deletes folders of cleared records, up to `limit` files; true when none is left. What is in them and is not a

@@ -45,6 +45,8 @@ extension DiskStore {
         /// One bit for each slot to be looked at.
         var slots: UInt8 = 0
         var isAuthoritative = false
+        /// Slots whose rows the index believes to be good records.
+        var known: UInt8 = 0
         /// The largest record that would be read.
         var limit = 0
         fileprivate var isFirstTouch = false
@@ -78,6 +80,7 @@ extension DiskStore {
             var expired: UInt8 = 0
             state.index.forEachRow(of: key.digest) { row in
                 let bit = UInt8(1) << row.slot
+                if !row.isPartial { plan.known |= bit }
                 if isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
             }
             if isUse, plan.slots != 0 {
@@ -130,7 +133,9 @@ extension DiskStore {
                     suspect(key.digest)
                 }
             case .damaged: suspect(key.digest, verifyingBodies: true)
-            case .unreadable, .foreign: break
+            case .foreign:
+                if plan.known & 1 << slot != 0 { suspect(key.digest) }
+            case .unreadable: break
             }
         }
         return records.count < 2 ? records : oneForEachVariant(records, key)

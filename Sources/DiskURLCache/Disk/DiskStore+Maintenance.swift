@@ -31,14 +31,14 @@ extension DiskStore {
         }
         removeExpired()
         let isSwept = !withIO { $0.hasTrash } || sweepTrash(limit: isFlush ? .max : 256)
-        evict()
+        evict(now: isFlush)
         withIO { io in
             if isFlush || isSaveDue(io) { save(&io) }
             updateOverhead(&io)
         }
         if isFlush, isOverCapacity {
             // The index files grew above the mark: once more, and they are counted.
-            evict()
+            evict(now: true)
             withIO { io in
                 save(&io)
                 updateOverhead(&io)

@@ -38,6 +38,7 @@ extension DiskStore {
     func removeRecords(_ key: DiskKey, _ io: inout IOState, where isRemoved: (IndexRow) -> Bool) {
         let digest = key.digest
         io.removalCount += 1
+        guard isFolderOurs() else { return }
         let (isAuthoritative, known) = state.withLock { ($0.isAuthoritative, $0.index.rows(of: digest)) }
         if !isAuthoritative || known.contains(where: \.isPartial) { examine(digest, &io) }
         for row in state.withLock({ $0.index.rows(of: digest) }) where isRemoved(row) {
@@ -52,6 +53,11 @@ extension DiskStore {
         if !isGone { empty(RecordName(digest: row.digest, slot: row.slot)) }
         state.withLock { _ = $0.index.remove(row.digest, row.slot) }
         io.pending.append(JournalRow(kind: .remove, row: row))
+    }
+
+    /// A link in the folder's place leads to files that are not ours to remove.
+    private func isFolderOurs() -> Bool {
+        (try? files.status(at: paths.records))?.kind == .directory
     }
 
     private func empty(_ name: RecordName) {
@@ -76,9 +82,11 @@ extension DiskStore {
         if !state.withLock({ $0.isAuthoritative }) { maintenance.perform { refresh() } }
         let rows = withIO { io in
             io.removalCount += 1
+            let isOurs = isFolderOurs()
             return state.withLock { state in
                 state.staged.removeAll { criteria.matches($0.key, $0.entry.metadata) }
                 var rows: [(row: IndexRow, isCertain: Bool)] = []
+                guard isOurs else { return rows }
                 state.index.forEachLeastRecentFirst { row in
                     switch criteria.judge(row) {
                     case .matches: rows.append((row, true))

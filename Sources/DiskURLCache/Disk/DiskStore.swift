@@ -131,7 +131,10 @@ extension DiskStore {
         /// What directories and index files take, in bytes.
         var overhead = 0
         var nextElection = 0.0
+        /// Until then eviction rests: hardly anything could be unlinked the last time.
         var nextEviction = 0.0
+        /// Single records that could not be unlinked. They are not tried again.
+        var stuck: Set<RecordName> = []
         var nextSave = 0.0
         var events: [DiskEvent] = []
         /// Indexes that were replaced: freed on the maintenance queue, since that takes a while.

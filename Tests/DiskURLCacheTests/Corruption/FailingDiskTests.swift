@@ -1,0 +1,310 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// FAULTS.md, rows about a system that refuses: the store is dropped, the old value is kept, nothing is left over, and it
+/// works again when the cause goes.
+@Suite("Failing disk") struct FailingDiskTests {
+    private typealias Call = FaultyFileSystem.Call
+    private typealias Fault = FaultyFileSystem.Fault
+    private let key = DiskKey.test("a")
+
+    @Test(
+        "FAULTS 35-38: no room for a record: dropped, the old value kept, no leftovers, no spinning",
+        arguments: [ENOSPC, EDQUOT, EFBIG, EIO], [FaultyFileSystem.Operation.open, .write, .close])
+    func noRoom(code: Int32, operation: FaultyFileSystem.Operation) throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        let usage = store.usage
+        files.rule = { call in
+            guard call.isRecord, call.operation == operation, operation != .open || call.number % 1 == 0 else {
+                return nil
+            }
+            return .error(code)
+        }
+        _ = files.takeCalls()
+        store.store(.test(testBody(2), sequence: 2), for: key)
+        store.store(.test(testBody(3)), for: .test("b"))
+        store.flush()
+        #expect(files.takeCalls().filter(\.isRecord).count < 40)
+        #expect(fixture.log.events.contains(.dropped(key: key.digest, .failed(errno: code))))
+        files.rule = { _ in nil }
+        #expect(store.body(key) == testBody(1))
+        #expect(!store.contains(.test("b")))
+        #expect(store.usage == usage)
+        #expect(fixture.recordNames().count == 1)
+        store.store(.test(testBody(4), sequence: 3), for: key)
+        store.flush()
+        #expect(store.body(key) == testBody(4))
+        #expect(fixture.recordNames().count == 1)
+    }
+
+    @Test("FAULTS 37: full while the index is written: the old one holds, no record is lost, saved again later")
+    func noRoomForIndex() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        for operation in [FaultyFileSystem.Operation.open, .write, .close, .rename, .truncate] {
+            let store = fixture.open(files: files)
+            store.store(.test(testBody(1)), for: .test("\(operation) 1"))
+            store.flush()
+            files.rule = { call in
+                call.operation == operation && call.name.hasPrefix("index") ? .error(ENOSPC) : nil
+            }
+            for round in 0..<20 {
+                store.store(.test(testBody(round)), for: .test("\(operation) \(round)"))
+                store.flush()
+            }
+            #expect(store.body(.test("\(operation) 19")) == testBody(19))
+            store.close()
+            files.rule = { _ in nil }
+            let reopened = fixture.open(files: files)
+            reopened.flush()
+            for round in 0..<20 { #expect(reopened.body(.test("\(operation) \(round)")) == testBody(round)) }
+            #expect(reopened.usage == fixture.allocatedByRecords(), "\(operation)")
+            reopened.close()
+            #expect(!FileManager.default.fileExists(atPath: fixture.directory + "/index.plist.new"))
+        }
+    }
+
+    @Test("FAULTS 39: out of file descriptors: a miss or a skipped store, nothing deleted, works again")
+    func noDescriptors() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        for number in 0..<10 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.flush()
+        for code in [EMFILE, ENFILE, EACCES, EIO, ENOMEM] {
+            files.rule = { $0.operation == .open || $0.operation == .list ? .error(code) : nil }
+            for number in 0..<10 { #expect(store.candidates(for: .test("\(number)")).isEmpty) }
+            store.store(.test(testBody(99)), for: .test("new"))
+            store.flush()
+            let other = fixture.open(files: files)
+            #expect(other.candidates(for: .test("1")).isEmpty)
+            other.flush()
+            other.close()
+            #expect(fixture.recordNames().count == 10)
+            files.rule = { _ in nil }
+            for number in 0..<10 { #expect(store.body(.test("\(number)")) == testBody(number)) }
+        }
+        store.store(.test(testBody(99)), for: .test("new"))
+        store.flush()
+        #expect(store.body(.test("new")) == testBody(99))
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    @Test(
+        "FAULTS 40: an error while reading is a miss, and nothing is deleted",
+        arguments: [FaultyFileSystem.Operation.read, .status])
+    func readError(operation: FaultyFileSystem.Operation) throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        for length in [100, 100_000, 1_000_000] {
+            store.store(.test(testBody(1, length: length)), for: key)
+            store.flush()
+            files.rule = { $0.isRecord && $0.operation == operation ? .error(EIO) : nil }
+            #expect(store.body(key) == nil)
+            store.flush()
+            files.rule = { _ in nil }
+            #expect(store.body(key) == testBody(1, length: length))
+        }
+    }
+
+    @Test("FAULTS 41-42: interrupted calls and short counts are carried to the end") func interrupted() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem { call in
+            switch call.operation {
+            case .read, .write:
+                switch call.number % 3 {
+                case 0: .error(EINTR)
+                case 1: .short(call.name.hasPrefix("index") ? 50 : 70)
+                default: nil
+                }
+            case .open: call.number % 2 == 0 ? .error(EINTR) : nil
+            default: nil
+            }
+        }
+        var store = fixture.open(files: files)
+        for number in 0..<20 { store.store(.test(testBody(number, length: number * 100)), for: .test("\(number)")) }
+        store.flush()
+        for number in 0..<20 { #expect(store.body(.test("\(number)")) == testBody(number, length: number * 100)) }
+        store.close()
+        store = fixture.open(files: files)
+        store.flush()
+        for number in 0..<20 { #expect(store.body(.test("\(number)")) == testBody(number, length: number * 100)) }
+        #expect(store.usage == fixture.allocatedByRecords())
+        #expect(fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } } == 0)
+    }
+
+    @Test("FAULTS 40-42: a read that ends early is a miss, and the file stays if a second read proves it whole")
+    func endsEarly() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        let once = Mutex(true)
+        files.rule = { call in
+            guard call.isRecord, call.operation == .read else { return nil }
+            return once.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst ? .short(0) : nil
+            }
+        }
+        #expect(store.body(key) == nil)
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+    }
+
+    @Test("FAULTS 43-44: a directory that cannot be written: lookups work, stores drop, eviction does not loop")
+    func readOnly() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(capacity: 1 << 20, files: files)
+        for number in 0..<50 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.flush()
+        for code in [EROFS, EACCES] {
+            files.rule = { call in
+                switch call.operation {
+                case .unlink, .rename, .makeDirectory, .removeDirectory, .write, .truncate: .error(code)
+                default: nil
+                }
+            }
+            _ = files.takeCalls()
+            store.capacity = 100 << 10
+            store.flush()
+            store.store(.test(testBody(99)), for: .test("new"))
+            store.flush()
+            store.flush()
+            #expect(files.takeCalls().filter { $0.operation == .unlink }.count < 200)
+            for number in 0..<50 { #expect(store.body(.test("\(number)")) == testBody(number)) }
+            #expect(!store.contains(.test("new")))
+            // Cleared all the same, as far as anybody can see.
+            files.rule = { _ in nil }
+        }
+        store.flush()
+        #expect(fixture.recordNames().count == 50 || fixture.allocated() <= 100 << 10)
+    }
+
+    @Test("FAULTS 43: a clearing that cannot be done is never seen undone, and is done as soon as it can be")
+    func clearingFails() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        files.rule = { $0.operation == .rename ? .error(EACCES) : nil }
+        store.removeAll()
+        #expect(store.candidates(for: key).isEmpty)
+        store.flush()
+        #expect(store.candidates(for: key).isEmpty)
+        #expect(fixture.log.events.contains(.cannotDelete(errno: EACCES)))
+        files.rule = { _ in nil }
+        store.flush()
+        #expect(fixture.recordNames().isEmpty)
+        store.store(.test(testBody(2)), for: key)
+        store.flush()
+        #expect(store.body(key) == testBody(2))
+    }
+
+    @Test("FAULTS 50: a victim that cannot be unlinked is passed over") func stuckVictim() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(capacity: 400 << 10, files: files)
+        store.store(.test(testBody(0)), for: .test("0"))
+        store.flush()
+        let stuck = try #require(fixture.recordNames().first)
+        files.rule = { $0.operation == .unlink && $0.name == stuck ? .error(EPERM) : nil }
+        _ = files.takeCalls()
+        for number in 1..<300 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.flush()
+        #expect(fixture.allocated() <= 400 << 10)
+        #expect(fixture.recordNames().contains(stuck))
+        #expect(store.contains(.test("299")))
+        #expect(files.takeCalls().filter { $0.operation == .unlink && $0.name == stuck }.count <= 20)
+    }
+
+    @Test(
+        "FAULTS 45-46: directory deleted, renamed or replaced while in use: the next store makes it again and works",
+        arguments: ["deleted", "records deleted", "renamed", "replaced", "records replaced"])
+    func directoryGone(kind: String) throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        let aside = fixture.scratch.appending("aside").path
+        switch kind {
+        case "deleted": try FileManager.default.removeItem(atPath: fixture.directory)
+        case "records deleted": try FileManager.default.removeItem(atPath: fixture.records)
+        case "renamed": try FileManager.default.moveItem(atPath: fixture.directory, toPath: aside)
+        case "replaced":
+            try FileManager.default.moveItem(atPath: fixture.directory, toPath: aside)
+            try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+        default:
+            try FileManager.default.moveItem(atPath: fixture.records, toPath: aside)
+            try FileManager.default.createDirectory(atPath: fixture.records, withIntermediateDirectories: true)
+        }
+        #expect(store.candidates(for: key).isEmpty)
+        for number in 0..<3 {
+            store.store(.test(testBody(number)), for: .test("\(number)"))
+            store.flush()
+            // A folder that another process put there may mean that it cleared the cache: the first store may go with it.
+            if number > 0 || kind != "records replaced" { #expect(store.body(.test("\(number)")) == testBody(number)) }
+        }
+        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.usage == fixture.allocatedByRecords())
+        let status = try SystemFiles().status(at: fixture.records)
+        if kind != "records replaced" { #expect(status.permissions == 0o700) }
+        // And it is ours to maintain.
+        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
+    }
+
+    @Test("FAULTS 45: a directory deleted in mid-write", arguments: 1...6) func directoryGoneInMidWrite(step: Int)
+        throws
+    {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.flush()
+        let count = Mutex(0)
+        let directory = fixture.directory
+        files.rule = { call in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number == step { try? FileManager.default.removeItem(atPath: directory) }
+            return nil
+        }
+        for number in 0..<5 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.flush()
+        files.rule = { _ in nil }
+        store.store(.test(testBody(9)), for: .test("9"))
+        store.flush()
+        #expect(store.body(.test("9")) == testBody(9))
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    @Test("FAULTS 47: nothing is ever written outside the directory") func noTemporaryDirectory() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        _ = files.takeCalls()
+        let store = fixture.open(files: files)
+        for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.flush()
+        store.removeAll()
+        store.close()
+        let calls = files.takeCalls()
+        #expect(calls.count > 100)
+        // Making the directory tries its parents, and nothing else.
+        #expect(
+            calls.allSatisfy {
+                $0.path.hasPrefix(fixture.directory)
+                    || fixture.directory.hasPrefix($0.path.replacingOccurrences(of: "/.", with: ""))
+            })
+    }
+}

@@ -1,0 +1,209 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// FAULTS.md, rows about names in the directory that are not ours.
+@Suite("Foreign files") struct ForeignFilesTests {
+    private let key = DiskKey.test("a")
+
+    @Test("FAULTS 28: foreign files and folders are never read as records, never deleted") func foreignFiles() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.close()
+        let names = [
+            "notes.txt", String(repeating: "a", count: 65), key.digest.hex, key.digest.hex + "8",
+            key.digest.hex + "00", key.digest.hex.uppercased() + "1", "trash-0123456789abcdef", ".hidden",
+        ]
+        let folders = [fixture.directory, fixture.records]
+        for folder in folders {
+            for name in names { try testBody(5).write(to: URL(fileURLWithPath: folder + "/" + name)) }
+            try FileManager.default.createDirectory(
+                atPath: folder + "/folder/inner", withIntermediateDirectories: true)
+        }
+        store = fixture.open()
+        store.flush()
+        #expect(store.entryCount == 1)
+        store.removeAll()
+        store.flush()
+        store.store(.test(testBody(2)), for: key)
+        store.capacity = 0
+        store.flush()
+        store.close()
+        for folder in folders {
+            for name in names {
+                let bytes = try? Data(contentsOf: URL(fileURLWithPath: folder + "/" + name))
+                #expect(bytes == testBody(5), "\(folder)/\(name)")
+            }
+            #expect(FileManager.default.fileExists(atPath: folder + "/folder/inner"))
+        }
+    }
+
+    @Test(
+        "FAULTS 29-32: a record's name is a link, FIFO, device, folder, hard link: no hang, a miss, the target untouched",
+        arguments: ["symlink", "dangling", "fifo", "device", "directory", "hardlink"])
+    func namesTaken(kind: String) throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.close()
+        // The target is an intact record of this very key and slot, outside.
+        let path = try #require(fixture.onlyRecord(key))
+        let outside = fixture.scratch.appending("outside").path
+        try FileManager.default.moveItem(atPath: path, toPath: outside)
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: outside))
+        switch kind {
+        case "symlink": try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: outside)
+        case "dangling":
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/nowhere/at/all")
+        case "fifo": #expect(mkfifo(path, 0o600) == 0)
+        case "device":
+            // /dev/zero never ends. Where the machine does not let us make one, a link to it must do.
+            if mknod(path, S_IFCHR | 0o600, dev_t(1 << 8 | 5)) != 0 {
+                try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/zero")
+            }
+        case "directory":
+            try FileManager.default.createDirectory(atPath: path + "/inner", withIntermediateDirectories: true)
+        default: #expect(link(outside, path) == 0)
+        }
+        store = fixture.open()
+        for _ in 0..<2 {
+            #expect(store.candidates(for: key).isEmpty)
+            store.flush()
+        }
+        #expect(store.usage == 0)
+        store.store(.test(testBody(2)), for: key)
+        store.flush()
+        #expect(store.body(key) == testBody(2))
+        store.remove(key)
+        #expect(store.candidates(for: key).isEmpty)
+        store.store(.test(testBody(3)), for: key)
+        store.removeAll()
+        store.flush()
+        #expect(store.candidates(for: key).isEmpty)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: outside)) == bytes)
+    }
+
+    @Test("FAULTS 29-32: the records' folder is a symbolic link: a miss, nothing written, the target untouched")
+    func linkedFolder() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.close()
+        let outside = fixture.scratch.appending("outside").path
+        try FileManager.default.moveItem(atPath: fixture.records, toPath: outside)
+        try FileManager.default.createSymbolicLink(atPath: fixture.records, withDestinationPath: outside)
+        let before = try FileManager.default.contentsOfDirectory(atPath: outside)
+        store = fixture.open()
+        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.openingError == .symbolicLink(path: fixture.records))
+        store.store(.test(testBody(2)), for: key)
+        store.store(.test(testBody(2)), for: .test("b"))
+        store.flush()
+        store.remove(key)
+        store.removeAll()
+        store.flush()
+        #expect(store.candidates(for: key).isEmpty)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: outside) == before)
+        #expect(fixture.log.events.contains(.dropped(key: key.digest, .unavailable)))
+        // And it works again when the link goes.
+        try FileManager.default.removeItem(atPath: fixture.records)
+        store.store(.test(testBody(3)), for: key)
+        store.flush()
+        #expect(store.body(key) == testBody(3))
+        #expect(store.openingError == nil)
+    }
+
+    @Test("FAULTS 29-32: the records' folder becomes a link while the store is open") func folderLinkedLater() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        let outside = fixture.scratch.appending("outside").path
+        try FileManager.default.moveItem(atPath: fixture.records, toPath: outside)
+        try FileManager.default.createSymbolicLink(atPath: fixture.records, withDestinationPath: outside)
+        store.store(.test(testBody(2)), for: key)
+        store.flush()
+        #expect(store.candidates(for: key).isEmpty)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: outside).count == 1)
+    }
+
+    @Test("FAULTS 29-32: index files that are links or have a second name are not written through")
+    func linkedIndexFiles() throws {
+        let fixture = try DiskFixture()
+        try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+        for (place, name) in ["index.plist", "index.journal", "guests", "lock", "index.plist.new"].enumerated() {
+            let target = fixture.scratch.appending("target \(name)").path
+            try testBody(7).write(to: URL(fileURLWithPath: target))
+            if place % 2 == 0 {
+                try FileManager.default.createSymbolicLink(
+                    atPath: fixture.directory + "/" + name, withDestinationPath: target)
+            } else {
+                #expect(link(target, fixture.directory + "/" + name) == 0)
+            }
+        }
+        for round in 0..<2 {
+            let store = fixture.open()
+            let second = fixture.open()
+            for number in 0..<10 {
+                store.store(.test(testBody(number)), for: .test("\(round) \(number)"))
+                second.store(.test(testBody(number)), for: .test("\(round) \(number) b"))
+            }
+            store.flush()
+            second.flush()
+            #expect(store.body(.test("\(round) 1")) == testBody(1))
+            store.close()
+            second.close()
+        }
+        for name in ["index.plist", "index.journal", "guests", "lock", "index.plist.new"] {
+            let target = fixture.scratch.appending("target \(name)")
+            #expect(try Data(contentsOf: target) == testBody(7), "\(name)")
+        }
+    }
+
+    @Test("FAULTS 33: file names are always fixed-length hexadecimal") func fileNames() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        let urls = ["http://a/../../etc/passwd", "a\0b", String(repeating: "x", count: 100 << 10), "😀/..", "", "."]
+        for url in urls { store.store(.test(testBody(1), url: url), for: .test(url)) }
+        store.flush()
+        #expect(fixture.recordNames().count == urls.count)
+        for name in fixture.recordNames() {
+            #expect(name.utf8.count == 65)
+            #expect(name.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) })
+        }
+        for url in urls { #expect(store.body(.test(url)) == testBody(1)) }
+    }
+
+    @Test(
+        "A file, a missing parent, a relative or forbidden path: a typed error, and memory only",
+        arguments: ["file", "below a file", "relative", "empty", "nul", "forbidden"])
+    func unusableDirectories(kind: String) throws {
+        let fixture = try DiskFixture()
+        let file = fixture.scratch.appending("file").path
+        try testBody(1).write(to: URL(fileURLWithPath: file))
+        let (path, error): (String, DiskStoreError) =
+            switch kind {
+            case "file": (file, .notADirectory(path: file))
+            case "below a file": (file + "/x/y", .notADirectory(path: file + "/x/y"))
+            case "relative": ("a/b", .cannotMakeDirectory(path: "a/b", errno: EINVAL))
+            case "empty": ("", .cannotMakeDirectory(path: "", errno: EINVAL))
+            case "nul": ("/tmp/a\0b", .cannotMakeDirectory(path: "/tmp/a\0b", errno: EINVAL))
+            default: ("/proc/nothing/here", .cannotMakeDirectory(path: "/proc/nothing", errno: ENOENT))
+            }
+        let store = DiskStore(configuration: .init(directory: path, capacity: 1 << 20), report: fixture.log.report)
+        #expect(store.candidates(for: key).isEmpty)
+        store.store(.test(testBody(1)), for: key)
+        store.remove(.test("b"))
+        store.flush()
+        #expect(store.openingError == error)
+        #expect(store.candidates(for: key).isEmpty)
+        store.removeAll()
+        #expect(store.usage == 0)
+        store.close()
+        #expect(fixture.log.count { $0 == .unavailable(error) } == 1)
+        #expect(fixture.log.events.contains(.dropped(key: key.digest, .unavailable)))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == testBody(1))
+    }
+}
