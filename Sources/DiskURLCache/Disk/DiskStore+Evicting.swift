@@ -103,6 +103,8 @@ extension DiskStore {
     /// Deletes folders of cleared records, up to `limit` files; true when none is left. What is in them and is not a
     /// record was there before us, and goes back to the records' folder.
     func sweepTrash(limit: Int) -> Bool {
+        // First, so that a clearing that comes meanwhile is not forgotten.
+        withIO { $0.hasTrash = false }
         var folders: [String] = []
         try? files.list(paths.directory) { name in
             let name = String(cString: name)
@@ -137,7 +139,7 @@ extension DiskStore {
             for name in others { try? files.rename(folder + "/" + name, to: paths.records + "/" + name) }
             try? files.removeDirectory(folder)
         }
-        if isClean { withIO { $0.hasTrash = false } }
+        if !isClean { withIO { $0.hasTrash = true } }
         return isClean
     }
 

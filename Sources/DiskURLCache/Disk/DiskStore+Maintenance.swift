@@ -183,8 +183,14 @@ extension DiskStore {
         maintenance.perform {
             pass(isFlush: true)
             guard withIO({ $0.isMaintainer }) else { return }
-            evict(downTo: max(0, bytes))
-            withIO { save(&$0) }
+            // Twice: saving what the first round did may take a block more.
+            for _ in 0..<2 {
+                evict(downTo: max(0, bytes))
+                withIO { io in
+                    save(&io)
+                    updateOverhead(&io)
+                }
+            }
         }
     }
 
@@ -208,8 +214,9 @@ extension DiskStore {
         return state.withLock { $0.index.count + $0.staged.count }
     }
 
-    private func refreshIfNeeded() {
-        if !state.withLock({ $0.isAuthoritative }) { maintenance.perform { refresh() } }
+    func refreshIfNeeded() {
+        let isCurrent = state.withLock { $0.isAuthoritative } && GuestFile(files: files, paths: paths).isEmpty
+        if !isCurrent { maintenance.perform { refresh() } }
     }
 
     /// Makes the index agree with the files as they are now.

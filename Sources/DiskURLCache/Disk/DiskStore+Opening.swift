@@ -28,8 +28,8 @@ extension DiskStore {
             }
             if directory != knownDirectory || records != knownRecords {
                 // Another process cleared the cache if only the folder was replaced: what was staged before goes with it.
-                let wasCleared = directory == knownDirectory && knownRecords != nil && !isNew
-                if knownDirectory != nil { forgetDirectory(&io, dropsStaged: wasCleared) }
+                let wasCleared = directory == knownDirectory && !isNew
+                if knownDirectory != nil { forgetDirectory(&io, onlyRecords: wasCleared) }
                 state.withLock { state in
                     state.directoryIdentity = directory
                     state.recordsIdentity = records
@@ -125,7 +125,9 @@ extension DiskStore {
     }
 
     /// The directory that was open is gone, or is another one now: nothing that is known of it holds any more.
-    private func forgetDirectory(_ io: inout IOState, dropsStaged: Bool = false) {
+    /// With `onlyRecords` the directory itself stays, and with it who maintains it; another process cleared it, and what was
+    /// staged before goes too.
+    private func forgetDirectory(_ io: inout IOState, onlyRecords: Bool = false) {
         state.withLock { state in
             io.discarded.append(state.index)
             state.index = DiskIndex()
@@ -133,12 +135,15 @@ extension DiskStore {
             state.isAuthoritative = false
             state.directoryIdentity = nil
             state.recordsIdentity = nil
-            if dropsStaged { state.staged.removeAll() }
+            if onlyRecords { state.staged.removeAll() }
         }
-        if dropsStaged { signalRoom() }
-        if case .maintainer(let lock) = io.role { lock.release(files) }
-        io.role = .undecided
-        io.nextElection = 0
+        if onlyRecords {
+            signalRoom()
+        } else {
+            if case .maintainer(let lock) = io.role { lock.release(files) }
+            io.role = .undecided
+            io.nextElection = 0
+        }
         io.isReconciled = false
         io.pending = []
         io.freed = [:]
@@ -167,8 +172,12 @@ extension DiskStore {
 
     /// Loads the index and makes it agree with the files. On the maintenance queue; lookups go on meanwhile.
     func loadAndReconcile() {
-        let loading = withIO { io -> IndexStorage.Loading in
-            let loading = io.storage.load()
+        // Read without a lock, so that removals need not wait. What is removed meanwhile has a row then, but no file, and
+        // the listing that follows drops it.
+        var storage = IndexStorage(files, paths)
+        let loading = storage.load()
+        withIO { io in
+            io.storage = storage
             state.withLock { state in
                 io.discarded.append(state.index)
                 state.index = DiskIndex()
@@ -176,7 +185,6 @@ extension DiskStore {
                 state.touchedCount = 0
                 state.isAuthoritative = false
             }
-            return loading
         }
         reconcile()
         withIO { io in

@@ -79,7 +79,7 @@ extension DiskStore {
     /// Removes every entry for which all conditions hold.
     func remove(matching criteria: DiskCriteria) {
         if configuration.isReadOnly { return }
-        if !state.withLock({ $0.isAuthoritative }) { maintenance.perform { refresh() } }
+        refreshIfNeeded()
         let rows = withIO { io in
             io.removalCount += 1
             let isOurs = isFolderOurs()

@@ -1,0 +1,278 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+@Suite("Capacity and recency") struct CapacityTests {
+    private let key = DiskKey.test("a")
+
+    @Test("FAULTS 51: capacity cut during stores, to 0, raised: at or below it after a flush") func capacityChanges()
+        throws
+    {
+        let fixture = try DiskFixture()
+        let store = fixture.open(capacity: 4 << 20)
+        for (round, capacity) in [4 << 20, 2 << 20, 300 << 10, 1 << 20, 0, 2 << 20, Int.max, -5, 500 << 10].enumerated()
+        {
+            for number in 0..<300 {
+                store.store(.test(testBody(number, length: 6000)), for: .test("\(round) \(number)"))
+                if number == 150 { store.capacity = capacity }
+            }
+            store.flush()
+            #expect(store.capacity == max(0, capacity))
+            if capacity > 0 {
+                #expect(fixture.allocated() <= capacity, "capacity \(capacity)")
+                #expect(store.body(.test("\(round) 299")) == testBody(299, length: 6000))
+            } else {
+                #expect(fixture.recordNames().isEmpty)
+                #expect(store.usage == 0)
+            }
+            #expect(store.usage == fixture.allocatedByRecords())
+        }
+    }
+
+    @Test("FAULTS 51: a capacity of 0 stores nothing") func nothing() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open(capacity: 0)
+        store.store(.test(Data()), for: key)
+        store.store(.test(testBody(1)), for: key)
+        #expect(store.candidates(for: key).isEmpty)
+        store.flush()
+        #expect(fixture.recordNames().isEmpty)
+        #expect(fixture.log.count { $0 == .dropped(key: key.digest, .tooLarge) } == 2)
+    }
+
+    @Test("FAULTS 52: an entry larger than its share is refused before writing, and takes the older one along")
+    func tooLarge() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(capacity: 1 << 20, files: files) { $0.maximumEntryShare = 0.25 }
+        store.store(.test(testBody(1, length: 250 << 10)), for: key)
+        store.store(.test(testBody(2), language: "de"), for: key)
+        store.flush()
+        #expect(store.candidates(for: key).count == 2)
+        _ = files.takeCalls()
+        store.store(.test(Data(count: 260 << 10), sequence: 2), for: key)
+        store.flush()
+        #expect(store.candidates(for: key).map(\.bodyLength) == [1000])
+        #expect(!files.takeCalls().contains { $0.isRecord && $0.operation == .write })
+        // With its metadata it is too large by a little.
+        store.store(.test(Data(count: 256 << 10), sequence: 2, language: "de"), for: key)
+        store.flush()
+        #expect(store.candidates(for: key).isEmpty)
+        #expect(fixture.log.count { $0 == .dropped(key: key.digest, .tooLarge) } == 2)
+    }
+
+    @Test func aMemoryOnlyEntryNeverTouchesTheDisk() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        var metadata = StoredEntry.test(Data()).metadata
+        metadata.isMemoryOnly = true
+        store.store(StoredEntry(metadata: metadata, body: testBody(2)), for: key)
+        #expect(store.candidates(for: key).isEmpty)
+        store.flush()
+        #expect(fixture.recordNames().isEmpty)
+    }
+
+    @Test func pinnedEntriesGoLastWithinTheirShare() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open(capacity: 400 << 10)
+        for number in 0..<10 { store.store(.test(testBody(number), isPinned: true), for: .test("pinned \(number)")) }
+        for number in 0..<300 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.flush()
+        for number in 0..<10 { #expect(store.contains(.test("pinned \(number)"))) }
+        // More than the share: they take their turn like all others.
+        for number in 10..<200 { store.store(.test(testBody(number), isPinned: true), for: .test("pinned \(number)")) }
+        store.store(.test(testBody(1)), for: .test("last"))
+        store.flush()
+        #expect(!store.contains(.test("pinned 0")))
+        #expect(store.contains(.test("last")))
+        #expect(fixture.allocated() <= 400 << 10)
+    }
+
+    @Test("FAULTS 48-49: a clock set back ten years, or forward and back: recency stays right, ages are never negative")
+    func clockChanges() throws {
+        let fixture = try DiskFixture()
+        let clock = ManualClock()
+        let store = fixture.open(capacity: 400 << 10, clock: clock.wallClock)
+        let years: TimeInterval = 10 * 365 * 86400
+        for number in 0..<300 {
+            if number == 100 { clock.advance(by: -years) }
+            if number == 200 { clock.advance(by: 2 * years) }
+            if number == 250 { clock.advance(by: -years) }
+            store.store(.test(testBody(number), storedAt: clock.now), for: .test("\(number)"))
+            if number % 10 == 9 {
+                store.flush()
+                #expect(store.contains(.test("\(number)")))
+                #expect(store.contains(.test("\(number - 9)")))
+            }
+        }
+        for date in [Date.distantPast, .distantFuture, Date(timeIntervalSinceReferenceDate: -1e300)] {
+            clock.set(date)
+            store.store(.test(testBody(1), storedAt: Date.distantPast), for: key)
+            store.flush()
+            #expect(store.body(key) == testBody(1))
+        }
+    }
+
+    @Test func whatIsTooOldIsAMissAndGoes() throws {
+        let fixture = try DiskFixture()
+        let clock = ManualClock()
+        let store = fixture.open(clock: clock.wallClock) {
+            $0.maximumStorageAge = 1000
+            $0.maximumAccessAge = 100
+        }
+        for name in ["used", "unused"] { store.store(.test(testBody(1), storedAt: clock.now), for: .test(name)) }
+        store.flush()
+        for _ in 0..<19 {
+            clock.advance(by: 50)
+            #expect(store.body(.test("used")) == testBody(1))
+        }
+        #expect(store.candidates(for: .test("unused")).isEmpty)
+        store.flush()
+        #expect(fixture.recordNames().count == 1)
+        clock.advance(by: 60)
+        #expect(store.candidates(for: .test("used")).isEmpty)
+        store.flush()
+        #expect(fixture.recordNames().isEmpty)
+    }
+
+    @Test func trimmingEvictsTheLeastRecent() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        for number in 0..<100 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.trim(toBytes: 200 << 10)
+        #expect(fixture.allocated() <= 200 << 10)
+        #expect(store.contains(.test("99")))
+        #expect(!store.contains(.test("0")))
+        store.trim(toBytes: -1)
+        #expect(fixture.recordNames().isEmpty)
+    }
+
+    @Test func removingByCriteria() throws {
+        let fixture = try DiskFixture()
+        let start = Date(timeIntervalSince1970: 1_790_000_000)
+        func fill(_ store: DiskStore) {
+            store.removeAll()
+            for number in 0..<20 {
+                store.store(
+                    .test(
+                        testBody(number), sequence: UInt64(number), storedAt: start + Double(number) / 4,
+                        tags: number < 5 ? ["five", "all"] : ["all"], url: "http://example.org/\(number % 2)/\(number)"),
+                    for: .test("\(number)", host: number < 3 ? "three" : "other"))
+            }
+        }
+        let hosts = DiskKey.test("0", host: "three").hostHash
+        let rows: [(DiskCriteria, (Int) -> Bool)] = [
+            (DiskCriteria(uriHash: DiskKey.test("7").uriHash), { $0 == 7 }),
+            (DiskCriteria(hostHash: hosts), { $0 < 3 }),
+            (DiskCriteria(tag: "five"), { $0 < 5 }),
+            (DiskCriteria(tag: "none"), { _ in false }),
+            (DiskCriteria(storedAfter: start + 2.5), { $0 >= 10 }),
+            (DiskCriteria(storedBefore: start + 2.5), { $0 < 10 }),
+            (DiskCriteria(storedAfter: start + 1, storedBefore: start + 2), { (4..<8).contains($0) }),
+            (DiskCriteria(urlPrefix: "http://example.org/1/"), { $0 % 2 == 1 }),
+            (DiskCriteria(hostHash: hosts, tag: "five", storedAfter: start + 0.25), { $0 == 1 || $0 == 2 }),
+            (DiskCriteria(accessedBefore: .distantPast), { _ in false }),
+            (DiskCriteria(accessedBefore: .distantFuture), { _ in true }),
+            (DiskCriteria(), { _ in true }),
+        ]
+        for (criteria, isRemoved) in rows {
+            // Staged, written, and of a directory that was just opened.
+            for state in 0..<3 {
+                var store = fixture.open()
+                fill(store)
+                if state > 0 { store.flush() }
+                if state == 2 {
+                    store.close()
+                    store = fixture.open()
+                }
+                store.remove(matching: criteria)
+                for number in 0..<20 {
+                    let isThere = !store.candidates(for: .test("\(number)")).isEmpty
+                    #expect(isThere == !isRemoved(number), "\(criteria) \(number) \(state)")
+                }
+                store.flush()
+                #expect(store.usage == fixture.allocatedByRecords())
+                store.close()
+            }
+        }
+    }
+
+    @Test func removingOneVariant() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        for (number, language) in ["a", "b", "c"].enumerated() {
+            store.store(.test(testBody(number), sequence: UInt64(number), language: language), for: key)
+        }
+        store.remove(key, sequence: 1)
+        #expect(store.candidates(for: key).map(\.metadata.sequence) == [2, 0])
+        store.flush()
+        store.remove(key, sequence: 2)
+        #expect(store.candidates(for: key).map(\.metadata.sequence) == [0])
+        #expect(fixture.recordNames().count == 1)
+    }
+
+    @Test func theNinthVariantReplacesTheLeastRecent() throws {
+        let fixture = try DiskFixture()
+        let clock = ManualClock()
+        let store = fixture.open(clock: clock.wallClock)
+        for number in 0..<12 {
+            clock.advance(by: 1)
+            store.store(.test(testBody(number), sequence: UInt64(number), language: "\(number)"), for: key)
+            store.flush()
+        }
+        #expect(Set(store.candidates(for: key).map(\.metadata.sequence)).count == 8)
+        #expect(store.candidates(for: key).first?.metadata.sequence == 11)
+        // Replacing one of eight variants works, too.
+        store.store(.test(testBody(50), sequence: 50, language: "9"), for: key)
+        store.flush()
+        #expect(store.body(key) == testBody(50))
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    @Test func aReadOnlyDirectoryIsOnlyRead() throws {
+        let fixture = try DiskFixture()
+        let writing = fixture.open()
+        for number in 0..<5 { writing.store(.test(testBody(number)), for: .test("\(number)")) }
+        writing.close()
+        let before = fixture.scratch.files()
+        let files = FaultyFileSystem()
+        _ = files.takeCalls()
+        let store = fixture.open(capacity: 0, files: files) { $0.isReadOnly = true }
+        #expect(store.body(.test("1")) == testBody(1))
+        #expect(store.entryCount == 5)
+        #expect(store.usage == fixture.allocatedByRecords())
+        store.store(.test(testBody(1)), for: key)
+        store.remove(.test("1"))
+        store.remove(matching: DiskCriteria())
+        store.removeAll()
+        store.trim(toBytes: 0)
+        store.flush()
+        store.close()
+        #expect(store.body(.test("1")) == testBody(1))
+        #expect(store.candidates(for: key).isEmpty)
+        #expect(fixture.scratch.files() == before)
+        let reading: Set<FaultyFileSystem.Operation> = [.open, .close, .status, .statusAt, .read, .list]
+        #expect(files.takeCalls().allSatisfy { reading.contains($0.operation) })
+    }
+
+    @Test func urlsCanBeKeptOffTheDisk() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open { $0.keepsURLs = false }
+        store.store(.test(testBody(1), url: "http://secret.example/"), for: key)
+        store.close()
+        #expect(fixture.open().candidates(for: key).first?.metadata.url == nil)
+    }
+
+    @Test func inspectionListsEveryRecord() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        for number in 0..<10 { store.store(.test(testBody(number, length: number * 100)), for: .test("\(number)")) }
+        store.flush()
+        var lengths: [Int] = []
+        store.forEachRecord { lengths.append($0.bodyLength) }
+        #expect(lengths == (0..<10).map { $0 * 100 })
+    }
+}

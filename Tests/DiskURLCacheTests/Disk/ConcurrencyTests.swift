@@ -1,0 +1,317 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Runs work on so many threads at once, and waits for all of them.
+func onThreads(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) {
+    let group = DispatchGroup()
+    for number in 0..<count {
+        group.enter()
+        Thread.detachNewThread {
+            work(number)
+            group.leave()
+        }
+    }
+    group.wait()
+}
+
+/// Numbers that look random and are the same in each run.
+struct TestRandom: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: Int) {
+        state = UInt64(truncatingIfNeeded: seed) &* 0x9E37_79B9_7F4A_7C15 | 1
+    }
+
+    mutating func next() -> UInt64 {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return state &* 0x2545_F491_4F6C_DD1D
+    }
+}
+
+/// What has been stored and removed, by number; decides whether a value read was possible.
+///
+/// A value was possible unless a removal, or the storing of another value for the key, began after the value was stored and
+/// ended before the reading began.
+final class Oracle: Sendable {
+    private struct Operation {
+        var value: Int?
+        var began: Int
+        var ended: Int?
+    }
+
+    private struct State {
+        var time = 0
+        var operations: [[Operation]]
+    }
+
+    private let state: Mutex<State>
+
+    init(keys: Int) {
+        state = Mutex(State(operations: .init(repeating: [], count: keys)))
+    }
+
+    /// Stores a value that was never stored before, or nil to remove.
+    func change(_ key: Int, to value: Int?, _ work: () -> Void) {
+        let place = state.withLock { state in
+            state.time += 1
+            state.operations[key].append(Operation(value: value, began: state.time))
+            return state.operations[key].count - 1
+        }
+        work()
+        state.withLock { state in
+            state.time += 1
+            state.operations[key][place].ended = state.time
+        }
+    }
+
+    func changeAll(_ work: () -> Void) {
+        let places = state.withLock { state in
+            state.time += 1
+            return state.operations.indices.map { key in
+                state.operations[key].append(Operation(value: nil, began: state.time))
+                return state.operations[key].count - 1
+            }
+        }
+        work()
+        state.withLock { state in
+            state.time += 1
+            for (key, place) in places.enumerated() { state.operations[key][place].ended = state.time }
+        }
+    }
+
+    /// Whether what `read` finds was possible.
+    func isPossible(_ key: Int, _ read: () -> Int?) -> Bool {
+        let began = state.withLock { state in
+            state.time += 1
+            return state.time
+        }
+        // A cache may always forget.
+        guard let value = read() else { return true }
+        return state.withLock { state in
+            guard let store = state.operations[key].first(where: { $0.value == value }) else { return false }
+            guard let stored = store.ended else { return true }
+            return !state.operations[key].contains { other in
+                guard other.value != value, let ended = other.ended else { return false }
+                return other.began > stored && ended < began
+            }
+        }
+    }
+}
+
+@Suite("Concurrency") struct ConcurrencyTests {
+    private let key = DiskKey.test("a")
+
+    /// A body that tells its number, of a length that follows from it.
+    private static func body(_ number: Int) -> Data {
+        withUnsafeBytes(of: number) { Data($0) } + testBody(number, length: number % 50 == 0 ? 70_000 : number % 700)
+    }
+
+    private static func number(_ body: Data) -> Int? {
+        guard body.count >= 8 else { return nil }
+        let number = body.withUnsafeBytes { $0.loadUnaligned(as: Int.self) }
+        return body == Self.body(number) ? number : nil
+    }
+
+    private static func run(
+        _ stores: [DiskStore], threads: Int, operations: Int, oracle: Oracle, keys: Int, removesAll: Bool
+    ) {
+        let sequences = Mutex<UInt64>(0)
+        onThreads(threads) { thread in
+            var random = TestRandom(thread + 1)
+            let store = stores[thread % stores.count]
+            for step in 0..<operations {
+                let key = Int.random(in: 0..<keys, using: &random)
+                switch Int.random(in: 0..<100, using: &random) {
+                case 0..<50:
+                    let isPossible = oracle.isPossible(key) {
+                        guard let candidate = store.candidates(for: .test("\(key)")).first, let entry = candidate.load()
+                        else { return nil }
+                        // A body that is nobody's is a number that nobody stored.
+                        return number(entry.body) ?? -1
+                    }
+                    if !isPossible { Issue.record("an impossible value of \(key)") }
+                case 50..<85:
+                    let value = (step * threads + thread) + 1
+                    oracle.change(key, to: value) {
+                        // As the owner of the layers gives them: later entries have larger numbers.
+                        let sequence = sequences.withLock { last in
+                            last += 1
+                            return last
+                        }
+                        store.store(.test(body(value), sequence: sequence), for: .test("\(key)"))
+                    }
+                case 85..<95: oracle.change(key, to: nil) { store.remove(.test("\(key)")) }
+                case 95..<97: store.touch(.test("\(key)"))
+                case 97: _ = store.contains(.test("\(key)"))
+                case 98: if step % 20 == 0 { store.flush() }
+                default: if removesAll, step % 10 == 0 { oracle.changeAll { store.removeAll() } }
+                }
+            }
+        }
+    }
+
+    /// Under Thread Sanitizer in CI: DISKURLCACHE_OPERATIONS=12500 makes it 100,000 operations.
+    private static let operations =
+        ProcessInfo.processInfo.environment["DISKURLCACHE_OPERATIONS"].flatMap(Int.init) ?? 1500
+
+    @Test(
+        "FAULTS 53-54: eight threads, all operations mixed: some serial order, and all agree after a flush",
+        arguments: [100 << 20, 300 << 10])
+    func eightThreads(capacity: Int) throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open(capacity: capacity)
+        let oracle = Oracle(keys: 60)
+        Self.run([store], threads: 8, operations: Self.operations, oracle: oracle, keys: 60, removesAll: true)
+        store.flush()
+        #expect(store.usage == fixture.allocatedByRecords())
+        #expect(store.entryCount == fixture.recordNames().count)
+        #expect(fixture.allocated() <= capacity)
+        for key in 0..<60 {
+            let isPossible = oracle.isPossible(key) { store.body(.test("\(key)")).map { Self.number($0) ?? -1 } }
+            #expect(isPossible)
+        }
+        #expect(fixture.log.count { if case .removedCorruptRecord = $0 { true } else { false } } == 0)
+    }
+
+    @Test("FAULTS 56: two caches on one directory: right bytes, one maintainer, usage converges") func twoCaches()
+        throws
+    {
+        let fixture = try DiskFixture()
+        let stores = [fixture.open(), fixture.open()]
+        onThreads(8) { thread in
+            var random = TestRandom(thread)
+            let store = stores[thread % 2]
+            for step in 0..<Self.operations / 3 {
+                let key = Int.random(in: 0..<50, using: &random)
+                switch step % 10 {
+                case 0..<5:
+                    if let body = store.body(.test("\(key)")), Self.number(body).map({ $0 % 50 }) != key {
+                        Issue.record("not a body of \(key)")
+                    }
+                case 5..<9:
+                    store.store(
+                        .test(Self.body(key + 50 * (step * 8 + thread)), sequence: UInt64(step * 8 + thread)),
+                        for: .test("\(key)"))
+                default: store.remove(.test("\(key)"))
+                }
+            }
+        }
+        for store in stores { store.flush() }
+        for store in stores { store.flush() }
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+        for store in stores {
+            #expect(store.usage == fixture.allocatedByRecords())
+            #expect(store.entryCount == fixture.recordNames().count)
+            for key in 0..<50 {
+                if let body = store.body(.test("\(key)")) { #expect(Self.number(body).map { $0 % 50 } == key) }
+            }
+        }
+        // What one stores, replaces or removes the other sees.
+        for (one, other) in [(stores[0], stores[1]), (stores[1], stores[0])] {
+            one.store(.test(testBody(1), sequence: 1 << 40), for: key)
+            one.flush()
+            other.flush()
+            #expect(other.body(key) == testBody(1))
+            other.store(.test(testBody(2), sequence: 1 << 41), for: key)
+            other.flush()
+            one.flush()
+            #expect(one.body(key) == testBody(2))
+            one.remove(key)
+            #expect(other.candidates(for: key).isEmpty)
+            one.store(.test(testBody(3), sequence: 1 << 42), for: key)
+            one.flush()
+            other.removeAll()
+            #expect(one.candidates(for: key).isEmpty)
+            one.flush()
+            #expect(one.usage == 0)
+            #expect(other.usage == 0)
+        }
+        // The maintainer goes, the guest takes over.
+        let isFirst = stores[0].withIO { $0.isMaintainer }
+        stores[isFirst ? 0 : 1].close()
+        stores[isFirst ? 1 : 0].flush()
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
+    }
+
+    @Test("FAULTS 56: a guest neither writes the index nor evicts") func guestKeepsOut() throws {
+        let fixture = try DiskFixture()
+        let maintainer = fixture.open()
+        maintainer.flush()
+        let files = FaultyFileSystem()
+        _ = files.takeCalls()
+        let guest = fixture.open(capacity: 100 << 10, files: files)
+        for number in 0..<100 { guest.store(.test(testBody(number)), for: .test("\(number)")) }
+        guest.flush()
+        #expect(fixture.recordNames().count == 100)
+        let calls = files.takeCalls()
+        #expect(!calls.contains { $0.operation == .write && $0.name.hasPrefix("index") })
+        #expect(!calls.contains { $0.operation == .unlink })
+        maintainer.flush()
+        #expect(maintainer.usage == fixture.allocatedByRecords())
+        maintainer.capacity = 200 << 10
+        maintainer.flush()
+        #expect(fixture.allocated() <= 200 << 10)
+    }
+
+    @Test func theLockCanBeGivenUpAndTakenBack() throws {
+        let fixture = try DiskFixture()
+        let one = fixture.open()
+        one.flush()
+        one.releaseLock()
+        let other = fixture.open()
+        other.flush()
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
+        one.store(.test(testBody(1)), for: key)
+        one.flush()
+        #expect(other.entryCount == 1)
+        other.close()
+        one.flush()
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
+        one.reacquireLock()
+        one.flush()
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 3)
+    }
+
+    @Test("FAULTS 55: eviction while a reader holds the body: its bytes stay whole") func evictionWhileReading() throws
+    {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.store(.test(testBody(1, length: 2_000_000)), for: key)
+        store.flush()
+        let candidate = try #require(store.candidates(for: key).first)
+        let body = try #require(candidate.load()?.body)
+        // Cut, overwritten, unlinked, the folder moved away.
+        let path = try #require(fixture.onlyRecord(key))
+        try Data(count: 10).write(to: URL(fileURLWithPath: path))
+        store.remove(key)
+        store.removeAll()
+        store.flush()
+        #expect(body == testBody(1, length: 2_000_000))
+        #expect(candidate.load() == nil)
+    }
+
+    @Test("FAULTS 53: removeAll racing stores: nothing that was stored before it is found after it") func clearing()
+        throws
+    {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        for round in 0..<30 {
+            onThreads(4) { thread in
+                for number in 0..<20 { store.store(.test(testBody(round)), for: .test("\(thread) \(number)")) }
+            }
+            store.removeAll()
+            for thread in 0..<4 {
+                for number in 0..<20 where store.contains(.test("\(thread) \(number)")) {
+                    Issue.record("found after removeAll")
+                }
+            }
+        }
+        store.flush()
+        #expect(fixture.recordNames().isEmpty)
+        #expect(store.usage == 0)
+    }
+}

@@ -1,0 +1,228 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+@Suite("Maintenance") struct MaintenanceTests {
+    private let key = DiskKey.test("a")
+
+    @Test("FAULTS 62: timer: start, suspend and release in every order") func timerOrders() {
+        let queue = DispatchQueue(label: "test")
+        for steps in 0..<4096 {
+            let timer = SuspendableTimer(queue: queue) {}
+            var rest = steps
+            for _ in 0..<6 {
+                switch rest % 4 {
+                case 0: timer.start(after: 1000)
+                case 1: timer.suspend()
+                case 2: timer.start(after: 0)
+                default: break
+                }
+                rest /= 4
+            }
+        }
+        queue.sync {}
+    }
+
+    @Test("FAULTS 62: the timer fires after it was suspended and started again") func timerFires() {
+        let fired = DispatchSemaphore(value: 0)
+        let timer = SuspendableTimer(queue: DispatchQueue(label: "test")) { fired.signal() }
+        timer.start(after: 1000)
+        timer.suspend()
+        timer.suspend()
+        timer.start(after: 0)
+        #expect(fired.wait(timeout: .now() + 20) == .success)
+        timer.start(after: 0)
+        #expect(fired.wait(timeout: .now() + 20) == .success)
+        timer.suspend()
+    }
+
+    @Test("FAULTS 63: let go with stores queued: all of them land") func releasedWithStores() throws {
+        for count in [1, 10, 300] {
+            let fixture = try DiskFixture()
+            let landed = DispatchSemaphore(value: 0)
+            var store: DiskStore? = DiskStore(
+                configuration: .init(directory: fixture.directory, capacity: 100 << 20),
+                report: { if case .stored = $0 { landed.signal() } })
+            for number in 0..<count { store?.store(.test(testBody(number)), for: .test("\(number)")) }
+            weak let reference = store
+            store = nil
+            for _ in 0..<count { #expect(landed.wait(timeout: .now() + 20) == .success) }
+            #expect(fixture.recordNames().count == count)
+            _ = reference
+        }
+    }
+
+    @Test("FAULTS 63: let go while paused: none of them lands, and nothing crashes") func releasedWhilePaused() throws {
+        let fixture = try DiskFixture()
+        var store: DiskStore? = fixture.open()
+        store?.flush()
+        store?.maintenance.pause()
+        for number in 0..<10 { store?.store(.test(testBody(number)), for: .test("\(number)")) }
+        #expect(store?.body(.test("3")) == testBody(3))
+        store?.maintenance.forget()
+        store = nil
+        #expect(fixture.recordNames().isEmpty)
+    }
+
+    @Test("FAULTS 63: let go at any moment", arguments: 0..<30) func releasedAtAnyMoment(number: Int) throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open { $0.maintenanceDelay = 0 }
+        for step in 0..<number { store.store(.test(testBody(step)), for: .test("\(step)")) }
+        if number % 3 == 0 { _ = store.candidates(for: key) }
+        if number % 5 == 0 { store.removeAll() }
+        if number % 7 == 0 { store.close() }
+    }
+
+    @Test func aClosedStoreReadsAndRemovesButDoesNotStore() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.store(.test(testBody(2)), for: .test("b"))
+        store.close()
+        store.close()
+        #expect(store.body(key) == testBody(1))
+        store.store(.test(testBody(3)), for: key)
+        #expect(fixture.log.events.contains(.dropped(key: key.digest, .unavailable)))
+        store.remove(.test("b"))
+        #expect(!store.contains(.test("b")))
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+    }
+
+    @Test func callingBackFromAnEventDoesNotHang() throws {
+        let fixture = try DiskFixture()
+        let box = Mutex<DiskStore?>(nil)
+        let key = key
+        let store = DiskStore(
+            configuration: .init(directory: fixture.directory, capacity: 10 << 20),
+            report: { event in
+                guard case .stored = event, let store = box.withLock({ $0 }) else { return }
+                _ = store.candidates(for: key)
+                _ = store.usage
+                store.remove(.test("other"))
+                store.flush()
+            })
+        box.withLock { $0 = store }
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+        box.withLock { $0 = nil }
+    }
+
+    @Test("FAULTS 64: pending writes push back: memory held by them stays within the limit") func backPressure() throws
+    {
+        let fixture = try DiskFixture()
+        let store = fixture.open(capacity: 1 << 30) { $0.pendingByteLimit = 1 << 20 }
+        let largest = Mutex(0)
+        onThreads(8) { thread in
+            for number in 0..<20 {
+                store.store(.test(testBody(number, length: 100 << 10)), for: .test("\(thread) \(number)"))
+                let pending = store.state.withLock { $0.staged.bytes }
+                largest.withLock { $0 = max($0, pending) }
+            }
+        }
+        #expect(largest.withLock { $0 } <= 1 << 20)
+        store.flush()
+        #expect(fixture.recordNames().count == 160)
+        // One that is larger than the limit goes alone.
+        store.store(.test(testBody(1, length: 3 << 20)), for: key)
+        store.flush()
+        #expect(store.body(key) == testBody(1, length: 3 << 20))
+    }
+
+    @Test("FAULTS 64: a caller does not wait for ever: the store is dropped, the older value too") func backlog() throws
+    {
+        let fixture = try DiskFixture()
+        let store = fixture.open {
+            $0.pendingByteLimit = 10 << 10
+            $0.backlogTimeout = 0
+        }
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        store.maintenance.pause()
+        for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.store(.test(testBody(2)), for: key)
+        #expect(store.candidates(for: key).isEmpty)
+        #expect(fixture.log.events.contains(.dropped(key: key.digest, .backlog)))
+        store.maintenance.resume()
+        store.flush()
+        #expect(store.candidates(for: key).isEmpty)
+    }
+
+    @Test("FAULTS 65: the first lookups do not wait for the index") func lookupsBeforeTheIndex() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        for number in 0..<10 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.close()
+        // The listing waits for the lookups: the other way round this never ends.
+        let done = DispatchSemaphore(value: 0)
+        let files = FaultyFileSystem { call in
+            if call.operation == .list || call.name == "index.plist" { done.wait() }
+            return nil
+        }
+        store = fixture.open(files: files)
+        for number in 0..<10 { #expect(store.body(.test("\(number)")) == testBody(number)) }
+        #expect(store.candidates(for: key).isEmpty)
+        store.remove(.test("3"))
+        store.store(.test(testBody(50)), for: .test("50"))
+        #expect(store.body(.test("50")) == testBody(50))
+        for _ in 0..<100 { done.signal() }
+        store.flush()
+        #expect(!store.contains(.test("3")))
+        #expect(store.entryCount == 10)
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    @Test func anAuthoritativeIndexAnswersMissesWithoutSystemCalls() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        store.maintenance.pause()
+        _ = store.candidates(for: key)
+        store.state.withLock { $0.nextCheck = .infinity }
+        _ = files.takeCalls()
+        for number in 0..<10 { #expect(store.candidates(for: .test("\(number)")).isEmpty) }
+        #expect(files.takeCalls().isEmpty)
+        // And a hit takes four.
+        #expect(store.body(key) == testBody(1))
+        #expect(files.takeCalls().map(\.operation) == [.open, .status, .read, .close])
+    }
+
+    @Test func accessTimesOfAReadOnlySessionAreSaved() throws {
+        let fixture = try DiskFixture()
+        let clock = ManualClock()
+        var store = fixture.open(clock: clock.wallClock)
+        for number in 0..<5 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.close()
+        clock.advance(by: 1000)
+        store = fixture.open(clock: clock.wallClock)
+        store.flush()
+        _ = store.candidates(for: .test("1"))
+        store.close()
+        store = fixture.open(clock: clock.wallClock)
+        var times: [Date] = []
+        store.forEachRecord { times.append($0.accessedAt) }
+        #expect(times == [Date](repeating: clock.now - 1000, count: 4) + [clock.now])
+    }
+
+    @Test func aFlushAfterOneStoreDoesNotWriteTheWholeIndex() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.flush()
+        _ = files.takeCalls()
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        let calls = files.takeCalls()
+        #expect(!calls.contains { $0.operation == .rename })
+        #expect(calls.filter { $0.name == "index.journal" && $0.operation == .write }.count == 1)
+        // A long journal is folded into a new index.
+        for number in 0..<5000 { store.store(.test(Data()), for: .test("\(number)")) }
+        store.flush()
+        #expect(files.takeCalls().filter { $0.operation == .rename }.count >= 1)
+        #expect(try SystemFiles().status(at: fixture.directory + "/index.journal").size < 5000 * JournalRow.length)
+    }
+}
