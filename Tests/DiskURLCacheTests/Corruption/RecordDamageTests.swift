@@ -157,18 +157,26 @@ import Testing
         let body = reopened.body(key)
         #expect(body == nil || body == entry.body)
         reopened.flush()
-        // Put back under its own name, beside the newer: the newer counts.
-        try write(try Data(contentsOf: URL(fileURLWithPath: newPath)), to: newPath)
+        reopened.removeAll()
         reopened.store(newer, for: key)
         reopened.close()
-        try FileManager.default.removeItem(atPath: try #require(fixture.onlyRecord(key)))
+        // Put back under a name of its own, beside the newer: the newer counts.
+        try FileManager.default.moveItem(
+            atPath: try #require(fixture.onlyRecord(key)), toPath: fixture.scratch.appending("x").path)
         try old.write(to: URL(fileURLWithPath: path))
         let again = fixture.open()
         #expect(again.body(key) == entry.body)
-        again.store(newer, for: key)
-        again.flush()
-        try old.write(to: URL(fileURLWithPath: fixture.recordPath(key, slot: 7)))
-        #expect(fixture.open().body(key) == newer.body)
+        again.close()
+        try FileManager.default.removeItem(atPath: path)
+        let last = fixture.open()
+        last.flush()
+        last.maintenance.pause()
+        last.store(.test(testBody(3), sequence: 1, language: "de"), for: key)
+        last.store(newer, for: key)
+        last.flush()
+        try #require(fixture.onlyRecord(key) == path)
+        try FileManager.default.moveItem(atPath: path, toPath: fixture.recordPath(key, slot: 3))
+        #expect(last.candidates(for: key).isEmpty)
     }
 
     @Test("FAULTS 1: of two records of one variant, left by a crash, the newer is served and the older goes")
