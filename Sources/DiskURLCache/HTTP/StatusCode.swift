@@ -17,6 +17,15 @@ enum StatusCode {
         }
     }
 
+    /// Answers to the request's own condition, range or expectation: they say nothing to a request without it, and
+    /// the cache's key does not hold those fields. Servers do send them with a lifetime (nginx a 416, by `expires`).
+    static func isAboutRequestOnly(_ status: Int) -> Bool {
+        switch status {
+        case 412, 416, 417: true
+        default: false
+        }
+    }
+
     /// The errors that stale content may stand in for (RFC 5861 §4).
     static func isServerTrouble(_ status: Int) -> Bool {
         switch status {

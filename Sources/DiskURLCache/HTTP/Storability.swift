@@ -16,6 +16,7 @@ enum Storability {
         }
         guard (200...599).contains(exchange.status) else { return .refuse(.statusNotCacheable) }
         if exchange.status == 304 { return .refuse(.notModified) }
+        if StatusCode.isAboutRequestOnly(exchange.status) { return .refuse(.statusNotCacheable) }
         guard StorableFields.areWellFormed(exchange.fields) else { return .refuse(.malformed) }
         if response.vary.matchesNothing { return .refuse(.varyAsterisk) }
         let (lifetime, _) = Freshness.lifetime(of: response, directives: directives, options: options)

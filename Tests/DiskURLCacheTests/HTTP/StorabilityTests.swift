@@ -56,6 +56,11 @@ import Testing
         #expect(Self.refusal(status: status, Self.fresh) == .statusNotCacheable)
     }
 
+    @Test(arguments: [412, 416, 417])
+    func answerToTheRequestsOwnConditionRangeOrExpectationIsNotStored(_ status: Int) {
+        #expect(Self.refusal(of: ["Range": "bytes=20-"], status: status, Self.fresh) == .statusNotCacheable)
+    }
+
     @Test(arguments: [302, 307, 403, 500, 503, 599])
     func otherStatusWithoutALifetimeIsNotStored(_ status: Int) {
         #expect(Self.refusal(status: status, ["ETag": "\"a\""]) == .statusNotCacheable)
