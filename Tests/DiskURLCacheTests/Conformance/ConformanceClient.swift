@@ -29,7 +29,11 @@ final class ConformanceClient: Sendable {
     }
 
     deinit {
-        current.withLock { $0.session.finishTasksAndInvalidate() }
+        current.withLock { current in
+            current.session.finishTasksAndInvalidate()
+            // The session lives on for a moment, and the cache with it: what it still wrote would outlast `scratch`.
+            current.cache.flush()
+        }
     }
 
     var now: @Sendable () -> Date { { [clock] in clock.now } }

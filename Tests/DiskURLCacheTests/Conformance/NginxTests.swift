@@ -9,7 +9,7 @@ import Testing
 
 /// A real origin that nobody here wrote: static files with entity tags, `expires`, gzip and ranges.
 @Suite(.enabled(if: NginxServer.path != nil, "nginx is not installed: apt-get install nginx-light, or .ci/run does"))
-struct NginxTests {
+final class NginxTests {
     private let server: NginxServer
     private let scratch: ScratchDirectory
     private let cache: DiskURLCache
@@ -18,8 +18,14 @@ struct NginxTests {
 
     init() throws {
         server = try NginxServer()
-        scratch = try ScratchDirectory()
+        scratch = try ScratchDirectory("nginx-client")
         (cache, session) = Self.open(scratch)
+    }
+
+    deinit {
+        session.finishTasksAndInvalidate()
+        // The session lives on for a moment, and the cache with it: what it still wrote would outlast `scratch`.
+        cache.flush()
     }
 
     private static func open(_ scratch: ScratchDirectory) -> (DiskURLCache, URLSession) {
@@ -69,7 +75,11 @@ struct NginxTests {
         try serve("one", at: "/fresh/a.txt")
         let first = try await load("/fresh/a.txt")
         cache.flush()
-        let (_, session) = Self.open(scratch)
+        let (reopened, session) = Self.open(scratch)
+        defer {
+            session.finishTasksAndInvalidate()
+            reopened.flush()
+        }
         let second = try await load("/fresh/a.txt", by: session)
         #expect(second.text == "one")
         #expect(second.id == first.id)
