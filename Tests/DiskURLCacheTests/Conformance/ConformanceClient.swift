@@ -17,6 +17,8 @@ final class ConformanceClient: Sendable {
         case restartedDisk
     }
 
+    static let isRealTime = ProcessInfo.processInfo.environment["DISKURLCACHE_CONFORMANCE_REAL_TIME"] == "1"
+
     private let mode: Mode
     private let clock = ManualClock()
     private let scratch: ScratchDirectory
@@ -25,7 +27,7 @@ final class ConformanceClient: Sendable {
     init(_ mode: Mode) throws {
         self.mode = mode
         scratch = try ScratchDirectory("conformance")
-        current = Mutex(Self.open(mode, scratch.appending("cache"), clock))
+        current = Mutex(Self.open(mode, scratch.appending("cache"), Self.isRealTime ? .system : clock.wallClock))
     }
 
     deinit {
@@ -36,7 +38,10 @@ final class ConformanceClient: Sendable {
         }
     }
 
-    var now: @Sendable () -> Date { { [clock] in clock.now } }
+    var now: @Sendable () -> Date { time.now }
+
+    /// By which the cache and the origin tell the time.
+    private var time: WallClock { Self.isRealTime ? .system : clock.wallClock }
 
     /// Loads, and if the step says so waits until a refresh in the background is stored.
     func load(_ request: URLRequest, refreshes: Bool) async throws -> SeenResponse {
@@ -51,23 +56,31 @@ final class ConformanceClient: Sendable {
     }
 
     /// What happens between two steps.
-    func rest(pauses: Bool) {
-        if pauses { clock.advance(by: 3) }
+    func rest(pauses: Bool) async {
+        if pauses { await pause() }
         guard mode == .restartedDisk else { return }
         current.withLock { current in
             current.session.finishTasksAndInvalidate()
             current.cache.flush()
-            current = Self.open(mode, scratch.appending("cache"), clock)
+            current = Self.open(mode, scratch.appending("cache"), time)
+        }
+    }
+
+    private func pause() async {
+        if Self.isRealTime {
+            try? await Task.sleep(nanoseconds: 3_000_000_000)
+        } else {
+            clock.advance(by: 3)
         }
     }
 
     private static func open(
-        _ mode: Mode, _ directory: URL, _ clock: ManualClock
+        _ mode: Mode, _ directory: URL, _ time: WallClock
     ) -> (cache: DiskURLCache, session: URLSession) {
         var settings = DiskURLCache.Configuration(
             memoryCapacity: mode == .memory ? 16 << 20 : 0, diskCapacity: mode == .memory ? 0 : 16 << 20,
             directory: directory)
-        settings.clock = clock.wallClock
+        settings.clock = time
         let cache = DiskURLCache(configuration: settings)
         let configuration = URLSessionConfiguration.default
         cache.attach(to: configuration)
