@@ -74,6 +74,7 @@ extension DiskStore {
                 guard io.isMaintainer else { return }
                 // What a maintainer before us left; a guest's clearing is its own to sweep while it lives, but both may.
                 io.hasTrash = true
+                try? files.unlink(paths.newIndex)
                 if io.storage.snapshot == nil { save(&io) }
             }
         }

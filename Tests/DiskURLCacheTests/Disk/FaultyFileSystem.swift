@@ -44,6 +44,7 @@ final class FaultyFileSystem: FileSystem {
         var rule: @Sendable (Call) -> Fault? = { _ in nil }
         var calls: [Call] = []
         var changes: [Change] = []
+        var openFlags: [Int32] = []
         var logsCalls = false
         var logsChanges = false
     }
@@ -68,6 +69,9 @@ final class FaultyFileSystem: FileSystem {
             return state.calls
         }
     }
+
+    /// What was asked of each `open`.
+    var openFlags: [Int32] { state.withLock { $0.openFlags } }
 
     func logChanges() {
         state.withLock { $0.logsChanges = true }
@@ -104,6 +108,7 @@ final class FaultyFileSystem: FileSystem {
     func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
         try fault(.open, path)
         let name = String(cString: path)
+        state.withLock { $0.openFlags.append(flags) }
         let isNew = flags & O_CREAT != 0 && (try? system.status(at: path)) == nil
         let file = try system.open(path, flags)
         let length = flags & O_APPEND != 0 ? (try? system.status(file))?.size ?? 0 : 0

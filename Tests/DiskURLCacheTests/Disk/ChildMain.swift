@@ -1,0 +1,24 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// What child processes of the tests do; does nothing in an ordinary run.
+    @Suite struct ChildMain {
+        @Test(.enabled(if: ChildProcess.argument("MODE") != nil, "runs in child processes only")) func run() throws {
+            let directory = try #require(ChildProcess.argument("DIRECTORY"))
+            switch ChildProcess.argument("MODE") {
+            case "kill": try KillScenario.runInChild(directory)
+            case "load": try CrashLoad.runInChild(directory)
+            case "share": ProcessScenarios.share(directory)
+            case "hold": ProcessScenarios.hold(directory)
+            case "stop": ProcessScenarios.stop(directory)
+            case "fork": try ProcessScenarios.fork(directory)
+            case "limits": ProcessScenarios.limits(directory)
+            case "nobody": ProcessScenarios.nobody(directory)
+            default: Issue.record("no such mode")
+            }
+        }
+    }
+#endif

@@ -1,0 +1,90 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    /// A second process: this test binary again, running the one test that does what `mode` says.
+    final class ChildProcess: @unchecked Sendable {
+        // `@unchecked Sendable`: used by one test, from one thread at a time.
+        private let process = Process()
+        private let output = Pipe()
+        private let input = Pipe()
+        private var buffer = Data()
+
+        private static let prefix = "DISKURLCACHE_CHILD_"
+
+        /// What the parent told the child; nil in a process that is no child.
+        static func argument(_ name: String) -> String? {
+            ProcessInfo.processInfo.environment[prefix + name]
+        }
+
+        /// Tells the parent something.
+        static func say(_ line: String) {
+            let bytes = Array("@@\(line)\n".utf8)
+            _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+        }
+
+        init(_ mode: String, directory: String, _ arguments: [String: String] = [:], asNobody: Bool = false) throws {
+            let binary = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+            var command = [binary, "--testing-library", "swift-testing", "--filter", "ChildMain"]
+            if asNobody {
+                command = ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + command
+            }
+            process.executableURL = URL(fileURLWithPath: command[0])
+            process.arguments = Array(command.dropFirst())
+            var environment = ProcessInfo.processInfo.environment
+            environment[Self.prefix + "MODE"] = mode
+            environment[Self.prefix + "DIRECTORY"] = directory
+            for (name, value) in arguments { environment[Self.prefix + name] = value }
+            process.environment = environment
+            process.standardOutput = output
+            process.standardInput = input
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+        }
+
+        var identifier: pid_t { process.processIdentifier }
+
+        /// The next thing that the child says; nil when it ended.
+        func nextLine() -> String? {
+            while true {
+                while let end = buffer.firstIndex(of: 10) {
+                    let line = String(decoding: buffer[buffer.startIndex..<end], as: UTF8.self)
+                    buffer.removeSubrange(buffer.startIndex...end)
+                    if let mark = line.range(of: "@@") { return String(line[mark.upperBound...]) }
+                }
+                let more = output.fileHandleForReading.availableData
+                if more.isEmpty { return nil }
+                buffer.append(more)
+            }
+        }
+
+        /// Everything it still says, to its end.
+        func remainingLines() -> [String] {
+            var lines: [String] = []
+            while let line = nextLine() { lines.append(line) }
+            process.waitUntilExit()
+            return lines
+        }
+
+        /// Lets a child go on that waits in `waitForParent`.
+        func release() {
+            try? input.fileHandleForWriting.close()
+        }
+
+        static func waitForParent() {
+            _ = FileHandle.standardInput.availableData
+        }
+
+        func kill() {
+            signal(SIGKILL)
+            process.waitUntilExit()
+        }
+
+        func signal(_ number: Int32) {
+            Glibc.kill(process.processIdentifier, number)
+        }
+
+        var wasKilled: Bool { process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL }
+        var succeeded: Bool { process.terminationReason == .exit && process.terminationStatus == 0 }
+    }
+#endif

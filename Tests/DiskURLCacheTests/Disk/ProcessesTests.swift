@@ -1,0 +1,379 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// What children do for the tests below.
+    enum ProcessScenarios {
+        static let key = DiskKey.test("a")
+        static let keys = 50
+
+        private static func open(_ directory: String, files: any FileSystem = SystemFiles()) -> DiskStore {
+            DiskStore(
+                configuration: .init(directory: directory, capacity: 100 << 20), fileSystem: files,
+                report: { if $0 == .becameMaintainer { ChildProcess.say("maintainer") } })
+        }
+
+        /// Four threads store, read and remove keys that the other processes use, too.
+        static func share(_ directory: String) {
+            let store = open(directory)
+            let process = Int(getpid())
+            onThreads(4) { thread in
+                var random = TestRandom(process * 4 + thread)
+                for step in 0..<300 {
+                    let key = Int.random(in: 0..<keys, using: &random)
+                    switch step % 10 {
+                    case 0..<5:
+                        if let body = store.body(.test("\(key)")), CrashLoad.value(body).map({ $0 % keys }) != key {
+                            ChildProcess.say("wrong \(key)")
+                        }
+                    case 5..<9:
+                        let value = key + keys * (step * 16 + process % 4 * 4 + thread)
+                        store.store(
+                            .test(CrashLoad.body(value), sequence: UInt64(step)), for: .test("\(key)"))
+                    default: store.remove(.test("\(key)"))
+                    }
+                }
+            }
+            store.flush()
+            ChildProcess.say("shared")
+            ChildProcess.waitForParent()
+            store.flush()
+            store.close()
+            ChildProcess.say("end")
+        }
+
+        /// Maintains the directory until it is killed.
+        static func hold(_ directory: String) {
+            let store = open(directory)
+            store.store(.test(testBody(1)), for: key)
+            store.flush()
+            ChildProcess.say("held")
+            ChildProcess.waitForParent()
+            store.close()
+        }
+
+        /// Stops itself in the middle of writing a record.
+        static func stop(_ directory: String) {
+            let files = FaultyFileSystem()
+            let store = open(directory, files: files)
+            store.flush()
+            let count = Mutex(0)
+            files.rule = { call in
+                guard call.isRecord, call.operation == .write else { return nil }
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                if number == 1 { return .short(50) }
+                if number == 2 {
+                    ChildProcess.say("stopping")
+                    raise(SIGSTOP)
+                }
+                return nil
+            }
+            store.store(.test(testBody(1)), for: key)
+            store.flush()
+            ChildProcess.say("written")
+            ChildProcess.waitForParent()
+        }
+
+        /// Forks, and lets the child try everything.
+        static func fork(_ directory: String) throws {
+            typealias Fork = @convention(c) () -> pid_t
+            let fork = unsafeBitCast(try #require(dlsym(nil, "fork")), to: Fork.self)
+            let store = open(directory)
+            store.store(.test(testBody(1)), for: key)
+            store.flush()
+            store.maintenance.pause()
+            let before = try Data(contentsOf: URL(fileURLWithPath: directory + "/index.journal"))
+            let child = fork()
+            if child == 0 {
+                store.store(.test(testBody(2)), for: .test("b"))
+                store.touch(key)
+                store.pass(isFlush: true)
+                store.close(landing: true)
+                store.close(landing: false)
+                _exit(0)
+            }
+            var status: Int32 = 0
+            waitpid(child, &status, 0)
+            ChildProcess.say(status == 0 ? "child ended" : "child failed")
+            let after = try Data(contentsOf: URL(fileURLWithPath: directory + "/index.journal"))
+            ChildProcess.say(before == after ? "same index" : "index changed")
+            ChildProcess.say("forked")
+            ChildProcess.waitForParent()
+            store.close()
+        }
+
+        static func limits(_ directory: String) {
+            signal(SIGXFSZ, SIG_IGN)
+            let store = open(directory)
+            store.store(.test(testBody(1)), for: key)
+            store.flush()
+            func names() -> Int {
+                ((try? FileManager.default.contentsOfDirectory(atPath: directory + "/records")) ?? []).count
+            }
+            // RLIMIT_FSIZE: no file may grow beyond it.
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+            var small = rlimit(rlim_cur: 5000, rlim_max: limit.rlim_max)
+            setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &small)
+            store.store(.test(testBody(2, length: 20_000), sequence: 2), for: key)
+            store.flush()
+            let kept = store.body(key) == testBody(1) && names() == 1
+            ChildProcess.say(kept ? "size: kept" : "size: lost")
+            setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+            store.store(.test(testBody(2, length: 20_000), sequence: 2), for: key)
+            store.flush()
+            ChildProcess.say(store.body(key) == testBody(2, length: 20_000) ? "size: works again" : "size: broken")
+            // RLIMIT_NOFILE: not one more.
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            small = rlimit(rlim_cur: 3, rlim_max: limit.rlim_max)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &small)
+            let isMiss = store.candidates(for: key).isEmpty
+            store.store(.test(testBody(3)), for: .test("b"))
+            store.flush()
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            ChildProcess.say(isMiss && names() == 1 ? "files: kept" : "files: lost")
+            store.store(.test(testBody(3)), for: .test("b"))
+            store.flush()
+            let works = store.body(key) == testBody(2, length: 20_000) && store.body(.test("b")) == testBody(3)
+            ChildProcess.say(works ? "files: works again" : "files: broken")
+        }
+
+        /// Run without root's rights, which pass over file modes.
+        static func nobody(_ directory: String) {
+            let store = open(directory)
+            for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+            store.flush()
+            chmod(directory, 0)
+            let isMiss = store.candidates(for: .test("1")).isEmpty
+            store.store(.test(testBody(50)), for: .test("50"))
+            store.flush()
+            chmod(directory, 0o700)
+            ChildProcess.say(isMiss && store.openingError != nil ? "000: error" : "000: no error")
+            store.flush()
+            let isThere = (0..<20).allSatisfy { store.body(.test("\($0)")) == testBody($0) }
+            ChildProcess.say(isThere && store.openingError == nil ? "000: works again" : "000: broken")
+            // Records that cannot be removed: lookups work, clearing still hides them.
+            chmod(directory + "/records", 0o500)
+            store.capacity = 0
+            store.flush()
+            store.capacity = 100 << 20
+            store.store(.test(testBody(51)), for: .test("51"))
+            store.flush()
+            let stillThere = (0..<20).allSatisfy { store.body(.test("\($0)")) == testBody($0) }
+            ChildProcess.say(stillThere && !store.contains(.test("51")) ? "500: reads" : "500: broken")
+            store.remove(.test("1"))
+            ChildProcess.say(store.contains(.test("1")) ? "500: not removed" : "500: removed")
+            chmod(directory + "/records", 0o700)
+            store.removeAll()
+            store.flush()
+            ChildProcess.say(store.usage == 0 ? "500: works again" : "500: broken")
+        }
+    }
+
+    @Suite("Several processes") struct ProcessesTests {
+        private let key = ProcessScenarios.key
+
+        @Test("FAULTS 57: four processes with four threads each: right bytes always, usage converges, one maintainer")
+        func fourProcesses() throws {
+            let fixture = try DiskFixture()
+            let children = try (0..<4).map { _ in try ChildProcess("share", directory: fixture.directory) }
+            var maintainers = 0
+            for child in children {
+                while let line = child.nextLine(), line != "shared" {
+                    #expect(line == "maintainer")
+                    maintainers += 1
+                }
+            }
+            #expect(maintainers == 1)
+            // One after the other hands over.
+            for child in children {
+                child.release()
+                #expect(child.remainingLines().filter { $0 != "maintainer" } == ["end"])
+            }
+            let store = fixture.open()
+            for _ in 0..<2 {
+                for key in 0..<ProcessScenarios.keys {
+                    guard let body = store.body(.test("\(key)")) else { continue }
+                    #expect(CrashLoad.value(body).map { $0 % ProcessScenarios.keys } == key)
+                }
+                store.flush()
+            }
+            #expect(store.usage == fixture.allocatedByRecords())
+            #expect(store.entryCount == fixture.recordNames().count)
+        }
+
+        @Test("FAULTS 58: the maintaining process is killed: another takes over") func takingOver() throws {
+            let fixture = try DiskFixture()
+            let child = try ChildProcess("hold", directory: fixture.directory)
+            #expect(child.nextLine() == "maintainer")
+            #expect(child.nextLine() == "held")
+            let store = fixture.open()
+            store.flush()
+            #expect(store.body(key) == testBody(1))
+            #expect(fixture.log.count { $0 == .becameMaintainer } == 0)
+            store.store(.test(testBody(2), sequence: 2), for: key)
+            store.flush()
+            child.kill()
+            store.flush()
+            #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+            #expect(store.body(key) == testBody(2))
+            #expect(store.usage == fixture.allocatedByRecords())
+        }
+
+        @Test("FAULTS 59: a forked child never writes the index or frees the lock") func forking() throws {
+            let fixture = try DiskFixture()
+            let child = try ChildProcess("fork", directory: fixture.directory)
+            var lines: [String] = []
+            while let line = child.nextLine() {
+                lines.append(line)
+                if line == "forked" { break }
+            }
+            #expect(lines == ["maintainer", "child ended", "same index", "forked"])
+            // The parent still has the lock.
+            let store = fixture.open()
+            store.flush()
+            #expect(fixture.log.count { $0 == .becameMaintainer } == 0)
+            #expect(store.candidates(for: .test("b")).isEmpty)
+            child.release()
+            _ = child.remainingLines()
+            store.flush()
+            #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+        }
+
+        @Test("FAULTS 60: no descriptor leaks over exec, and every open says so") func descriptors() throws {
+            let fixture = try DiskFixture()
+            let files = FaultyFileSystem()
+            let store = fixture.open(files: files)
+            store.store(.test(testBody(1)), for: key)
+            store.flush()
+            store.removeAll()
+            store.flush()
+            let flags = files.openFlags
+            #expect(flags.count > 5)
+            for flag in flags { #expect(flag & O_CLOEXEC != 0 && flag & O_NOFOLLOW != 0) }
+            // The lock is open all the time. `ls` is started with everything that may be inherited.
+            let output = fixture.scratch.appending("output").path
+            var actions = posix_spawn_file_actions_t()
+            posix_spawn_file_actions_init(&actions)
+            posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT, 0o600)
+            var arguments: [UnsafeMutablePointer<CChar>?] = []
+            for argument in ["ls", "-l", "/proc/self/fd"] { arguments.append(strdup(argument)) }
+            arguments.append(nil)
+            var child: pid_t = 0
+            #expect(posix_spawn(&child, "/bin/ls", &actions, nil, &arguments, environ) == 0)
+            var status: Int32 = 0
+            waitpid(child, &status, 0)
+            for argument in arguments { free(argument) }
+            posix_spawn_file_actions_destroy(&actions)
+            let listing = try String(contentsOfFile: output, encoding: .utf8)
+            #expect(listing.contains(" 0 ->"))
+            #expect(!listing.contains(fixture.directory + "/"))
+        }
+
+        @Test("FAULTS 61: a process stopped in mid-write: others go on, and its fresh file is not swept") func stopped()
+            throws
+        {
+            let fixture = try DiskFixture()
+            let child = try ChildProcess("stop", directory: fixture.directory)
+            #expect(child.nextLine() == "maintainer")
+            #expect(child.nextLine() == "stopping")
+            // Until the system shows it as stopped.
+            while true {
+                let status = try String(contentsOfFile: "/proc/\(child.identifier)/stat", encoding: .utf8)
+                if status.contains(") T ") { break }
+                sched_yield()
+            }
+            var store = fixture.open()
+            for _ in 0..<2 {
+                #expect(store.candidates(for: key).isEmpty)
+                store.flush()
+                store.store(.test(testBody(3)), for: .test("b"))
+                store.flush()
+                #expect(store.body(.test("b")) == testBody(3))
+                #expect(fixture.recordNames().count == 2)
+                store.close()
+                store = fixture.open()
+            }
+            child.signal(SIGCONT)
+            #expect(child.nextLine() == "written")
+            #expect(store.body(key) == testBody(1))
+            child.kill()
+            store.flush()
+            #expect(store.body(key) == testBody(1))
+            #expect(store.usage == fixture.allocatedByRecords())
+        }
+
+        @Test("FAULTS 38-39: RLIMIT_FSIZE and RLIMIT_NOFILE: dropped, nothing deleted, works again") func limits()
+            throws
+        {
+            let fixture = try DiskFixture()
+            let lines = try ChildProcess("limits", directory: fixture.directory).remainingLines()
+            #expect(lines == ["maintainer", "size: kept", "size: works again", "files: kept", "files: works again"])
+        }
+
+        @Test(
+            "FAULTS 43: modes 000 and 500, seen without root's rights",
+            .enabled(if: getuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0, "needs root and setpriv"))
+        func otherUser() throws {
+            let fixture = try DiskFixture()
+            chmod(fixture.scratch.url.path, 0o777)
+            let lines = try ChildProcess("nobody", directory: fixture.directory, asNobody: true).remainingLines()
+            // Where nobody may not read the test binary there is nothing to be seen.
+            if lines.isEmpty { return print("FAULTS 43 skipped: another user cannot run this binary") }
+            #expect(
+                lines.filter { $0 != "maintainer" } == [
+                    "000: error", "000: works again", "500: reads", "500: removed", "500: works again",
+                ])
+        }
+
+        @Test(
+            "FAULTS 35-36: a tmpfs of 1 MB and 20 inodes: dropped, old value kept, no leftovers, works again",
+            arguments: ["size=1m,nr_inodes=1000", "size=4m,nr_inodes=20"])
+        func fullFileSystem(options: String) throws {
+            let scratch = try ScratchDirectory()
+            let mount = try run("/bin/mount", ["-t", "tmpfs", "-o", options, "tmpfs", scratch.url.path])
+            if mount != 0 {
+                print("FAULTS 35-36 skipped: no tmpfs can be mounted here")
+                return
+            }
+            defer { _ = try? run("/bin/umount", [scratch.url.path]) }
+            let log = EventLog()
+            let directory = scratch.url.path + "/cache"
+            let store = DiskStore(configuration: .init(directory: directory, capacity: 1 << 30), report: log.report)
+            store.store(.test(testBody(0), sequence: 1), for: key)
+            store.flush()
+            for number in 0..<100 { store.store(.test(testBody(number, length: 30_000)), for: .test("\(number)")) }
+            store.flush()
+            store.store(.test(testBody(1, length: 300_000), sequence: 2), for: key)
+            store.flush()
+            #expect(log.count { if case .dropped(_, .failed(ENOSPC)) = $0 { true } else { false } } > 10)
+            #expect(store.body(key) == testBody(0))
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory + "/records")
+            #expect(store.entryCount == names.count)
+            for number in 0..<100 {
+                if let body = store.body(.test("\(number)")) { #expect(body == testBody(number, length: 30_000)) }
+            }
+            for number in 0..<100 { store.remove(.test("\(number)")) }
+            store.store(.test(testBody(1, length: 300_000), sequence: 2), for: key)
+            store.flush()
+            #expect(store.body(key) == testBody(1, length: 300_000))
+            #expect(store.entryCount == 1)
+            store.close()
+        }
+
+        private func run(_ path: String, _ arguments: [String]) throws -> Int32 {
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: path)
+            process.arguments = arguments
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            process.waitUntilExit()
+            return process.terminationStatus
+        }
+    }
+#endif
