@@ -69,8 +69,9 @@ enum SignedAPI {
         guard let search = try? JSONDecoder().decode(Search.self, from: request.body), !search.query.isEmpty else {
             return Origin.Reply(fields: fields, text: #"{"returnCode":7}"#)
         }
+        let sign = request.fields["sign"] ?? ""
         return Origin.Reply(
             fields: fields,
-            text: #"{"returnCode":0,"hits":["\#(search.query) \#(search.page)"],"for":"\#(request.fields["sign"] ?? "")"}"#)
+            text: #"{"returnCode":0,"hits":["\#(search.query) \#(search.page)"],"for":"\#(sign)"}"#)
     }
 }
