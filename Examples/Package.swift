@@ -3,7 +3,8 @@
 import PackageDescription
 
 // A package of its own, so that the library has no dependencies: FlyingFox is the origin server inside the examples,
-// OpenCombine the client that OpenSourceClient puts the cache behind. `swift run` builds only what a program needs.
+// OpenCombine the client that OpenSourceClient puts the cache behind, swift-argument-parser reads the command line of the
+// inspector `urlcache`. `swift run` builds only what a program needs.
 let package = Package(
     name: "Examples",
     platforms: [.macOS(.v13)],
@@ -11,6 +12,7 @@ let package = Package(
         .package(name: "DiskURLCache", path: ".."),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
         .target(name: "ExampleSupport", dependencies: ["DiskURLCache", "FlyingFox"]),
@@ -26,6 +28,9 @@ let package = Package(
                 .product(name: "OpenCombine", package: "OpenCombine"),
                 .product(name: "OpenCombineFoundation", package: "OpenCombine"),
             ]),
+        .executableTarget(
+            name: "urlcache",
+            dependencies: ["DiskURLCache", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,114 @@
+import ArgumentParser
+import DiskURLCache
+import Foundation
+
+struct Export: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Writes entries as a HAR file (HTTP Archive 1.2) for a browser's developer tools.",
+        discussion: "Requests are not kept by a cache: the archive has their method and URL only.")
+
+    @OptionGroup var cache: CacheDirectory
+    @OptionGroup var filter: Filter
+
+    @Option(help: "The file to write.")
+    var har: String
+
+    @Flag(help: "Without bodies.")
+    var headersOnly = false
+
+    func run() throws {
+        let inspector = try cache.open()
+        let records = try inspector.records(progress: Progress("Reading records:").show).filter {
+            $0.state == .intact && $0.status != nil && filter.matches($0)
+        }
+        let progress = Progress("Writing:")
+        let entries = records.enumerated().map { index, record in
+            progress.show(index, records.count)
+            return Archive.Entry(record, body: headersOnly ? nil : inspector.body(of: record))
+        }
+        progress.show(records.count, records.count)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        try encoder.encode(Archive(entries)).write(to: URL(fileURLWithPath: har))
+        print("\(entries.count) entries in \(har).")
+    }
+}
+
+/// HTTP Archive 1.2, as far as a cache knows what belongs in it.
+struct Archive: Encodable {
+    struct Log: Encodable {
+        let version = "1.2"
+        let creator = ["name": "urlcache", "version": "1"]
+        let entries: [Entry]
+    }
+
+    struct NameValue: Encodable {
+        let name: String
+        let value: String
+    }
+
+    struct Request: Encodable {
+        let method: String
+        let url: String
+        let httpVersion = "HTTP/1.1"
+        let cookies: [NameValue] = []
+        let headers: [NameValue] = []
+        let queryString: [NameValue]
+        let headersSize = -1
+        let bodySize = -1
+    }
+
+    struct Content: Encodable {
+        let size: Int
+        let mimeType: String
+        let text: String?
+        let encoding: String?
+    }
+
+    struct Response: Encodable {
+        let status: Int
+        let statusText = ""
+        let httpVersion = "HTTP/1.1"
+        let cookies: [NameValue] = []
+        let headers: [NameValue]
+        let content: Content
+        let redirectURL: String
+        let headersSize = -1
+        let bodySize: Int
+    }
+
+    struct Entry: Encodable {
+        let startedDateTime: String
+        let time = 0
+        let request: Request
+        let response: Response
+        let cache: [String: String] = [:]
+        let timings = ["send": 0, "wait": 0, "receive": 0]
+    }
+
+    let log: Log
+
+    init(_ entries: [Entry]) {
+        log = Log(entries: entries)
+    }
+}
+
+extension Archive.Entry {
+    init(_ record: CacheInspector.Record, body: Data?) {
+        let url = record.url ?? "unknown:\(record.fileName)"
+        let items = URLComponents(string: url)?.queryItems ?? []
+        let text = body.flatMap { String(data: $0, encoding: .utf8) }
+        startedDateTime = ISO8601DateFormatter().string(from: record.storedAt ?? Date(timeIntervalSince1970: 0))
+        request = Archive.Request(
+            method: record.method ?? "GET", url: url,
+            queryString: items.map { Archive.NameValue(name: $0.name, value: $0.value ?? "") })
+        response = Archive.Response(
+            status: record.status ?? 0,
+            headers: record.fields.map { Archive.NameValue(name: $0.name, value: $0.value) },
+            content: Archive.Content(
+                size: record.bodyLength, mimeType: record.contentType ?? "application/octet-stream",
+                text: text ?? body?.base64EncodedString(), encoding: text == nil && body != nil ? "base64" : nil),
+            redirectURL: record.fields.first { $0.name.lowercased() == "location" }?.value ?? "",
+            bodySize: record.bodyLength)
+    }
+}

@@ -1,0 +1,111 @@
+import ArgumentParser
+import DiskURLCache
+import Foundation
+
+struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Lists entries, the most recently used first.")
+
+    enum Order: String, ExpressibleByArgument, CaseIterable {
+        case used, stored, size, age, url
+    }
+
+    @OptionGroup var cache: CacheDirectory
+    @OptionGroup var filter: Filter
+
+    @Option(help: "Order: used, stored, size, age or url.")
+    var sort = Order.used
+
+    @Option(help: "At most so many.")
+    var limit: Int?
+
+    @Flag(help: "As JSON.")
+    var json = false
+
+    func run() throws {
+        let inspector = try cache.open()
+        let progress = Progress("Reading records:")
+        let now = Date()
+        var records = try inspector.records(progress: progress.show).filter { filter.matches($0, now: now) }
+        switch sort {
+        case .used: break
+        case .stored: records.sort { ($0.storedAt ?? .distantPast) > ($1.storedAt ?? .distantPast) }
+        case .size: records.sort { $0.bodyLength > $1.bodyLength }
+        case .age: records.sort { ($0.age ?? 0) > ($1.age ?? 0) }
+        case .url: records.sort { ($0.url ?? "~") < ($1.url ?? "~") }
+        }
+        if let limit { records = Array(records.prefix(max(0, limit))) }
+        if json { return try printJSON(records.map { RecordFacts($0, now: now) }) }
+        let rows = records.map { record in
+            [
+                record.status.map(String.init) ?? "-", record.contentType ?? "-", byteCount(record.bodyLength),
+                record.age.map(span) ?? "-", freshness(record, now),
+                record.lastUsed.map { span(now.timeIntervalSince($0)) } ?? "-",
+                (record.isPinned ? "pinned " : "") + printable(name(record)),
+            ]
+        }
+        print(
+            columns(
+                ["status", "type", "size", "age", "fresh", "used", "URL"], rightAligned: [2, 3, 4, 5],
+                rows))
+    }
+
+    private func freshness(_ record: CacheInspector.Record, _ now: Date) -> String {
+        guard let until = record.freshUntil else { return "-" }
+        return until > now ? span(until.timeIntervalSince(now)) : "stale"
+    }
+
+    private func name(_ record: CacheInspector.Record) -> String {
+        switch record.state {
+        case .intact:
+            let method = record.method.map { $0 == "GET" ? "" : $0 + " " } ?? ""
+            return record.url.map { method + $0 } ?? "(URL not kept) \(record.fileName.prefix(12))…"
+        case .damaged: return "DAMAGED \(record.fileName)"
+        case .foreign: return "NOT OURS \(record.fileName)"
+        case .unreadable(let errno): return "UNREADABLE (\(String(cString: strerror(errno)))) \(record.fileName)"
+        }
+    }
+}
+
+/// A record for other programs.
+struct RecordFacts: Encodable {
+    let file: String
+    let state: String
+    let url: String?
+    let method: String?
+    let status: Int?
+    let contentType: String?
+    let bytes: Int
+    let allocated: Int
+    let storedAt: Date?
+    let lastUsed: Date?
+    let age: Int?
+    let freshUntil: Date?
+    let isFresh: Bool
+    let tags: [String]
+    let isPinned: Bool
+    let vary: [String]
+
+    init(_ record: CacheInspector.Record, now: Date) {
+        file = record.fileName
+        state = record.state.text
+        (url, method, status) = (record.url, record.method, record.status)
+        contentType = record.contentType
+        (bytes, allocated) = (record.bodyLength, record.allocated)
+        (storedAt, lastUsed) = (record.storedAt, record.lastUsed)
+        age = record.age.map { Int(min($0, 1e15)) }
+        freshUntil = record.freshUntil
+        isFresh = record.isFresh(at: now)
+        (tags, isPinned, vary) = (record.tags, record.isPinned, record.varyFields)
+    }
+}
+
+extension CacheInspector.Record.State {
+    var text: String {
+        switch self {
+        case .intact: "intact"
+        case .damaged: "damaged"
+        case .foreign: "foreign"
+        case .unreadable: "unreadable"
+        }
+    }
+}

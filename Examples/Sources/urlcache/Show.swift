@@ -1,0 +1,83 @@
+import ArgumentParser
+import DiskURLCache
+import Foundation
+
+struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows one entry: its facts and header fields, or its body.",
+        discussion: "The entry is named by its URL, a part of it, or the beginning of its file name.")
+
+    @OptionGroup var cache: CacheDirectory
+
+    @Argument(help: "URL, part of it, or beginning of the file name.")
+    var entry: String
+
+    @Flag(help: "The body to standard output, nothing else.")
+    var body = false
+
+    @Option(help: "The body to a file.")
+    var output: String?
+
+    func run() throws {
+        let inspector = try cache.open()
+        let record = try find(in: inspector)
+        if body || output != nil {
+            guard let data = inspector.body(of: record) else {
+                throw Problem("The body is damaged, or was replaced just now.")
+            }
+            if let output {
+                try data.write(to: URL(fileURLWithPath: output))
+            } else {
+                FileHandle.standardOutput.write(data)
+            }
+            return
+        }
+        let now = Date()
+        var facts: [(String, String)] = [
+            ("URL", record.url ?? "not kept by this cache"), ("method", record.method ?? "-"),
+            ("status", record.status.map(String.init) ?? "not HTTP"),
+            ("body", "\(record.bodyLength) bytes, \(byteCount(record.allocated)) on disk"),
+            ("file", "records/\(record.fileName)"),
+        ]
+        if let date = record.storedAt { facts.append(("stored", "\(date), \(span(now.timeIntervalSince(date))) ago")) }
+        if let date = record.lastUsed {
+            facts.append(("last used", "\(date), \(span(now.timeIntervalSince(date))) ago"))
+        }
+        if let age = record.age { facts.append(("age", span(age))) }
+        if let until = record.freshUntil {
+            facts.append(("fresh", until > now ? "until \(until)" : "no, stale since \(until)"))
+        } else {
+            facts.append(("fresh", "no: nothing says how long"))
+        }
+        if !record.varyFields.isEmpty { facts.append(("selected by", record.varyFields.joined(separator: ", "))) }
+        if !record.tags.isEmpty { facts.append(("tags", record.tags.joined(separator: ", "))) }
+        if record.isPinned { facts.append(("pinned", "yes")) }
+        let width = facts.map(\.0.count).max() ?? 0
+        for (name, value) in facts {
+            print(name.padding(toLength: width, withPad: " ", startingAt: 0), "", printable(value))
+        }
+        print("")
+        for field in record.fields { print(printable("\(field.name): \(field.value)")) }
+    }
+
+    private func find(in inspector: CacheInspector) throws -> CacheInspector.Record {
+        let records = try inspector.records(progress: Progress("Reading records:").show)
+        if let exact = records.first(where: { $0.url == entry || $0.fileName == entry }) { return exact }
+        let found = records.filter { $0.url?.contains(entry) == true || $0.fileName.hasPrefix(entry) }
+        guard let first = found.first else { throw Problem("No entry matches \"\(entry)\".") }
+        guard found.count == 1 else {
+            let names = found.prefix(10).map { "  " + printable($0.url ?? $0.fileName) }.joined(separator: "\n")
+            throw Problem("\(found.count) entries match \"\(entry)\":\n\(names)")
+        }
+        return first
+    }
+}
+
+/// Something that cannot be done, in words for a person.
+struct Problem: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

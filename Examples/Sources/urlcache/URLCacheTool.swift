@@ -1,0 +1,107 @@
+import ArgumentParser
+import DiskURLCache
+import Foundation
+
+@main
+struct URLCacheTool: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "urlcache",
+        abstract: "Looks into the directory of a DiskURLCache, also while a program uses it.",
+        discussion: """
+            Looking changes nothing and takes no lock. Only trim, remove, rebuild-index and fill change a cache, and only \
+            what they say. Exit status: 0, or 1 when verify finds damage or something cannot be done, or 64 for wrong \
+            arguments.
+            """,
+        subcommands: [
+            List.self, Show.self, Stats.self, Verify.self, Report.self, Export.self, Watch.self, Trim.self,
+            Remove.self, RebuildIndex.self, Fill.self,
+        ])
+}
+
+/// The directory that every command takes.
+struct CacheDirectory: ParsableArguments {
+    @Argument(help: "The cache's directory.", completion: .directory)
+    var directory: String
+
+    var url: URL { URL(fileURLWithPath: directory, isDirectory: true) }
+
+    func open() throws -> CacheInspector { try CacheInspector(directory: url) }
+}
+
+/// Which records a command is about.
+struct Filter: ParsableArguments {
+    @Option(help: "Only this host.")
+    var host: String?
+
+    @Option(help: "Only URLs that contain this text.")
+    var url: String?
+
+    @Option(help: "Only this media type, such as image/png or image/*.")
+    var type: String?
+
+    @Option(help: "Only this status.")
+    var status: Int?
+
+    @Option(help: "Only entries with this tag.")
+    var tag: String?
+
+    @Option(help: "Only what was not used for so long: 30s, 10m, 12h, 7d.")
+    var olderThan: Span?
+
+    @Flag(help: "Only what is no longer fresh.")
+    var stale = false
+
+    var isEmpty: Bool {
+        host == nil && url == nil && type == nil && status == nil && tag == nil && olderThan == nil && !stale
+    }
+
+    /// An entry whose URL is not known matches no filter by host or URL.
+    func matches(_ record: CacheInspector.Record, now: Date = Date()) -> Bool {
+        if let host, record.host?.lowercased() != host.lowercased() { return false }
+        if let url, record.url?.contains(url) != true { return false }
+        if let type, !matches(type.lowercased(), record.contentType ?? "") { return false }
+        if let status, record.status != status { return false }
+        if let tag, !record.tags.contains(tag) { return false }
+        if let olderThan, now.timeIntervalSince(record.lastUsed ?? .distantPast) < olderThan.seconds { return false }
+        if stale, record.isFresh(at: now) { return false }
+        return true
+    }
+
+    private func matches(_ pattern: String, _ type: String) -> Bool {
+        pattern.hasSuffix("/*") ? type.hasPrefix(pattern.dropLast()) : type == pattern
+    }
+}
+
+extension CacheInspector.Record {
+    var host: String? { url.flatMap { URL(string: $0)?.host } }
+
+    func isFresh(at date: Date) -> Bool { freshUntil.map { $0 > date } ?? false }
+}
+
+/// A time such as `90s`, `10m`, `12h`, `7d`.
+struct Span: ExpressibleByArgument {
+    let seconds: TimeInterval
+
+    init?(argument: String) {
+        let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        guard let unit = argument.last.flatMap({ units[$0] }), let number = Double(argument.dropLast()), number >= 0,
+            number.isFinite
+        else { return nil }
+        seconds = number * unit
+    }
+}
+
+/// A size such as `500KB`, `50MB`, `2GB`, or a number of bytes. Units of 1,024.
+struct Size: ExpressibleByArgument {
+    let bytes: Int
+
+    init?(argument: String) {
+        let text = argument.uppercased()
+        let units = [("KB", 10), ("MB", 20), ("GB", 30), ("K", 10), ("M", 20), ("G", 30), ("B", 0)]
+        let unit = units.first { text.hasSuffix($0.0) }
+        guard let number = Double(text.dropLast(unit?.0.count ?? 0)), number >= 0 else { return nil }
+        let value = number * Double(1 << (unit?.1 ?? 0))
+        guard value < Double(Int.max) else { return nil }
+        bytes = Int(value)
+    }
+}

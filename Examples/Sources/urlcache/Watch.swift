@@ -1,0 +1,98 @@
+import ArgumentParser
+import DiskURLCache
+import Foundation
+
+struct Watch: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows the hits and misses of a running program as they happen.",
+        discussion: "The program has to opt in, by keeping an EventLog of its cache.")
+
+    @OptionGroup var cache: CacheDirectory
+
+    @Option(help: "The program's event log, where it is not in the cache's directory.")
+    var log: String?
+
+    @Flag(help: "Show what is in the log and end.")
+    var once = false
+
+    func run() async throws {
+        let file = log.map { URL(fileURLWithPath: $0) } ?? cache.url.appendingPathComponent(EventLog.fileName)
+        if once {
+            let entries = EventLog.entries(in: file)
+            if entries.isEmpty { throw Problem(Self.missing(file)) }
+            for entry in entries { Self.show(entry) }
+            return
+        }
+        if !FileManager.default.fileExists(atPath: file.path) {
+            FileHandle.standardError.write(Data((Self.missing(file) + " Waiting.\n").utf8))
+        }
+        var tail = Tail(file)
+        while true {
+            for entry in tail.newEntries() { Self.show(entry) }
+            try await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
+    private static func missing(_ file: URL) -> String {
+        "There is no event log at \(file.path): does the program keep an EventLog of its cache?"
+    }
+
+    /// Filled up with spaces: on the left for a negative width.
+    private static func padded(_ text: String, _ width: Int) -> String {
+        let space = String(repeating: " ", count: max(0, abs(width) - text.count))
+        return width < 0 ? space + text : text + space
+    }
+
+    private static func show(_ entry: EventLog.Entry) {
+        let clock = DateFormatter()
+        clock.dateFormat = "HH:mm:ss.SSS"
+        let time = clock.string(from: Date(timeIntervalSince1970: entry.at))
+        let what = entry.outcome ?? entry.event
+        let source = entry.layer.map { "\(what) (\($0))" } ?? what
+        let duration = entry.milliseconds.map { String(format: "%.2f ms", $0) } ?? ""
+        let size = entry.bytes.map(byteCount) ?? ""
+        let reason = entry.reason.map { "  [\(printable($0))]" } ?? ""
+        print(
+            "\(time)  \(padded(source, 20))  \(padded(duration, -11))  \(padded(size, -8)) ",
+            printable(entry.url ?? "") + reason)
+        // Lines are to be seen as they come, in a pipe too.
+        fflush(nil)
+    }
+}
+
+/// Follows a log as it grows, and from its beginning when it is begun anew.
+struct Tail {
+    private let file: URL
+    private var offset: UInt64
+    private var rest = Data()
+    private var identity: UInt64?
+
+    init(_ file: URL) {
+        self.file = file
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
+        // Only what happens from now on.
+        offset = (attributes?[.size] as? NSNumber)?.uint64Value ?? 0
+        identity = (attributes?[.systemFileNumber] as? NSNumber)?.uint64Value
+    }
+
+    mutating func newEntries() -> [EventLog.Entry] {
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
+            let handle = try? FileHandle(forReadingFrom: file)
+        else { return [] }
+        defer { try? handle.close() }
+        let number = (attributes[.systemFileNumber] as? NSNumber)?.uint64Value
+        let size = (attributes[.size] as? NSNumber)?.uint64Value ?? 0
+        if number != identity || size < offset {
+            (identity, offset, rest) = (number, 0, Data())
+        }
+        guard size > offset, (try? handle.seek(toOffset: offset)) != nil, let data = try? handle.readToEnd() else {
+            return []
+        }
+        offset += UInt64(data.count)
+        rest.append(data)
+        guard let end = rest.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
+        let lines = rest[...end].split(separator: UInt8(ascii: "\n"))
+        rest = Data(rest[rest.index(after: end)...])
+        return lines.compactMap { try? JSONDecoder().decode(EventLog.Entry.self, from: $0) }
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+@Suite("An inspector looks without touching, and changes only what it is told to")
+struct CacheInspectorTests {
+    private let scratch: ScratchDirectory
+    private let directory: URL
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        directory = scratch.appending("cache")
+    }
+
+    private func makeCache(entries: Int = 3, bodyLength: Int = 4, keepsURLs: Bool = true) -> DiskURLCache {
+        var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 10 << 20, directory: directory)
+        settings.keepsURLs = keepsURLs
+        let cache = DiskURLCache(configuration: settings)
+        for number in 0..<entries {
+            var request = Responses.request("/\(number)")
+            request.cacheTreatment = .init(tags: ["n\(number)"])
+            let body = String(repeating: "\(number % 10)", count: bodyLength)
+            cache.storeCachedResponse(
+                Responses.cached(
+                    Responses.url("/\(number)"), body,
+                    fields: ["Cache-Control": "max-age=3600", "Content-Type": "text/plain; charset=utf-8"]),
+                for: request)
+        }
+        cache.flush()
+        return cache
+    }
+
+    /// Every file with its bytes.
+    private func tree() -> [String: Data] {
+        let files = scratch.files().map { ($0, FileManager.default.contents(atPath: scratch.appending($0).path)) }
+        return Dictionary(uniqueKeysWithValues: files).compactMapValues { $0 }
+    }
+
+    @Test func factsOfARecordAreThoseThatWereStored() throws {
+        let cache = makeCache()
+        let inspector = try CacheInspector(directory: directory)
+        let records = try inspector.records()
+        #expect(records.count == 3)
+        let record = try #require(records.first { $0.url == "https://example.com/1" })
+        #expect(record.state == .intact)
+        #expect(record.status == 200)
+        #expect(record.method == "GET")
+        #expect(record.contentType == "text/plain")
+        #expect(record.bodyLength == 4)
+        #expect(record.allocated >= 4)
+        #expect(record.freshUntil.map { $0 > Date() } == true)
+        #expect(inspector.body(of: record) == Data("1111".utf8))
+        #expect(inspector.indexState == .valid)
+        withExtendedLifetime(cache) {}
+    }
+
+    @Test func lookingChangesNoByteAndNoName() throws {
+        let cache = makeCache()
+        let before = tree()
+        let inspector = try CacheInspector(directory: directory)
+        for record in try inspector.records(.verified) { _ = inspector.body(of: record) }
+        #expect(tree() == before)
+        withExtendedLifetime(cache) {}
+    }
+
+    @Test func urlsThatWereNotKeptAreUnknown() throws {
+        _ = makeCache(keepsURLs: false)
+        let records = try CacheInspector(directory: directory).records()
+        #expect(records.count == 3)
+        #expect(records.allSatisfy { $0.url == nil && $0.status == 200 })
+    }
+
+    @Test func aFlippedByteOfABodyIsFoundByVerifyingAndStaysInPlace() throws {
+        _ = makeCache(entries: 2)
+        let name = try #require(scratch.files().first { $0.contains("records/") })
+        var bytes = try Data(contentsOf: scratch.appending(name))
+        bytes[bytes.count - 1] ^= 1
+        try bytes.write(to: scratch.appending(name))
+        let states = try CacheInspector(directory: directory).records(.verified).map(\.state)
+        #expect(states.count { $0 == .damaged } == 1)
+        #expect(states.count { $0 == .intact } == 1)
+        #expect(scratch.files().contains(name))
+    }
+
+    @Test(arguments: ["", "missing", "file"]) func whatIsNoCacheIsSaidAndNotMade(_ name: String) throws {
+        let place = name.isEmpty ? scratch.url : scratch.appending(name)
+        if name == "file" { try Data("x".utf8).write(to: place) }
+        let codes: [String: InspectionError.Code] = ["": .notACache, "missing": .notFound, "file": .notADirectory]
+        let before = tree()
+        let error = #expect(throws: InspectionError.self) { try CacheInspector(directory: place) }
+        #expect(error?.code == codes[name])
+        #expect(tree() == before)
+    }
+
+    @Test func removedRecordsAreGoneForTheProgramThatUsesTheCache() throws {
+        let cache = makeCache()
+        let inspector = try CacheInspector(directory: directory)
+        let victims = try inspector.records().filter { $0.url?.hasSuffix("/1") == true }
+        #expect(inspector.remove(victims) == 1)
+        #expect(cache.cachedResponse(for: Responses.request("/1")) == nil)
+        #expect(cache.cachedResponse(for: Responses.request("/2"))?.data == Data("2222".utf8))
+        #expect(try inspector.records().count == 2)
+    }
+
+    @Test func aRecordThatWasReplacedSinceItWasListedStays() throws {
+        let cache = makeCache(entries: 1)
+        let inspector = try CacheInspector(directory: directory)
+        let listed = try inspector.records()
+        cache.storeCachedResponse(Responses.cached(Responses.url("/0"), "new"), for: Responses.request("/0"))
+        cache.flush()
+        #expect(inspector.remove(listed) == 0)
+        #expect(cache.cachedResponse(for: Responses.request("/0"))?.data == Data("new".utf8))
+    }
+
+    @Test func trimmingKeepsTheDirectoryWithinTheBytesAndPinnedEntriesLast() throws {
+        let cache = makeCache(entries: 40, bodyLength: 10_000)
+        #expect(cache.setPinned(true, for: Responses.request("/0")))
+        cache.flush()
+        let inspector = try CacheInspector(directory: directory)
+        let before = try inspector.records().reduce(inspector.overhead) { $0 + $1.allocated }
+        let result = try inspector.trim(toBytes: before / 2)
+        #expect(result.removed > 10)
+        #expect(result.bytes <= before / 2)
+        #expect(cache.cachedResponse(for: Responses.request("/0")) != nil)
+    }
+
+    @Test func anIndexIsMadeAnewFromTheRecords() throws {
+        do { _ = makeCache() }
+        let index = directory.appendingPathComponent("index.plist")
+        try Data("garbage".utf8).write(to: index)
+        let inspector = try CacheInspector(directory: directory)
+        #expect(inspector.indexState == .rejected)
+        #expect(try inspector.rebuildIndex() == 3)
+        #expect(inspector.indexState == .valid)
+        #expect(try inspector.records().count == 3)
+    }
+
+    @Test func theIndexOfACacheInUseIsLeftToItsProgram() throws {
+        let cache = makeCache()
+        let inspector = try CacheInspector(directory: directory)
+        let error = #expect(throws: InspectionError.self) { try inspector.rebuildIndex() }
+        #expect(error?.code == .inUse)
+        withExtendedLifetime(cache) {}
+    }
+}
