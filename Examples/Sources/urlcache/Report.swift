@@ -17,13 +17,14 @@ struct Report: ParsableCommand {
     func run() throws {
         let inspector = try cache.open()
         let records = try inspector.records(progress: Progress("Reading records:").show)
-        let file = log.map { URL(fileURLWithPath: $0) } ?? cache.url.appendingPathComponent(EventLog.fileName)
+        let file =
+            log.map { URL(fileURLWithPath: $0) } ?? cache.url.appendingPathComponent(DiskURLCache.EventLog.fileName)
         let now = Date()
         let data = ReportData(
             directory: cache.url.path, writtenAt: now.timeIntervalSince1970,
             summary: Stats.summary(of: records, in: inspector),
             entries: records.filter { $0.state == .intact }.map { ReportData.Entry($0) },
-            loads: ReportData.loads(in: EventLog.entries(in: file)))
+            loads: ReportData.loads(in: DiskURLCache.EventLog.entries(in: file)))
         try Data(try ReportPage.html(data).utf8).write(to: URL(fileURLWithPath: html))
         print("\(data.entries.count) entries in \(html).")
     }
@@ -77,7 +78,7 @@ struct ReportData: Encodable {
     let loads: [Loads]
 
     /// The loads of a log in 60 equal spans.
-    static func loads(in entries: [EventLog.Entry]) -> [Loads] {
+    static func loads(in entries: [DiskURLCache.EventLog.Entry]) -> [Loads] {
         let loads = entries.filter { $0.event == "load" }
         guard let first = loads.map(\.at).min(), let last = loads.map(\.at).max() else { return [] }
         let width = max(1, (last - first) / 60)

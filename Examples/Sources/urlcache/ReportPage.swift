@@ -76,7 +76,7 @@ enum ReportPage {
         .chart { display: grid; grid-template-columns: max-content 1fr max-content; gap: 4px 10px; align-items: center;
           font-size: 13px; font-variant-numeric: tabular-nums; }
         .chart > span:nth-child(3n+1) { color: var(--soft); text-align: right; }
-        .chart .bar { background: var(--bar); height: 14px; border-radius: 3px; min-width: 1px; }
+        .chart .bar { background: var(--bar); height: 14px; border-radius: 3px; }
         .chart .bar.stale { background: var(--stale); } .chart p { grid-column: 1 / -1; color: var(--soft); margin: 0; }
         .chart svg { grid-column: 1 / -1; width: 100%; height: 180px; }
         svg text { fill: var(--soft); font-size: 11px; } svg rect { fill: var(--bar); } svg line { stroke: var(--line); }

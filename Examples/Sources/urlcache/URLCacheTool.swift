@@ -14,7 +14,7 @@ struct URLCacheTool: AsyncParsableCommand {
             """,
         subcommands: [
             List.self, Show.self, Stats.self, Verify.self, Report.self, Export.self, Watch.self, Trim.self,
-            Remove.self, RebuildIndex.self, Fill.self,
+            Remove.self, RebuildIndex.self, Fill.self, Demo.self,
         ])
 }
 

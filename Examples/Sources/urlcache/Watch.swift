@@ -16,9 +16,10 @@ struct Watch: AsyncParsableCommand {
     var once = false
 
     func run() async throws {
-        let file = log.map { URL(fileURLWithPath: $0) } ?? cache.url.appendingPathComponent(EventLog.fileName)
+        let file =
+            log.map { URL(fileURLWithPath: $0) } ?? cache.url.appendingPathComponent(DiskURLCache.EventLog.fileName)
         if once {
-            let entries = EventLog.entries(in: file)
+            let entries = DiskURLCache.EventLog.entries(in: file)
             if entries.isEmpty { throw Problem(Self.missing(file)) }
             for entry in entries { Self.show(entry) }
             return
@@ -43,7 +44,7 @@ struct Watch: AsyncParsableCommand {
         return width < 0 ? space + text : text + space
     }
 
-    private static func show(_ entry: EventLog.Entry) {
+    private static func show(_ entry: DiskURLCache.EventLog.Entry) {
         let clock = DateFormatter()
         clock.dateFormat = "HH:mm:ss.SSS"
         let time = clock.string(from: Date(timeIntervalSince1970: entry.at))
@@ -75,7 +76,7 @@ struct Tail {
         identity = (attributes?[.systemFileNumber] as? NSNumber)?.uint64Value
     }
 
-    mutating func newEntries() -> [EventLog.Entry] {
+    mutating func newEntries() -> [DiskURLCache.EventLog.Entry] {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
             let handle = try? FileHandle(forReadingFrom: file)
         else { return [] }
@@ -93,6 +94,6 @@ struct Tail {
         guard let end = rest.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
         let lines = rest[...end].split(separator: UInt8(ascii: "\n"))
         rest = Data(rest[rest.index(after: end)...])
-        return lines.compactMap { try? JSONDecoder().decode(EventLog.Entry.self, from: $0) }
+        return lines.compactMap { try? JSONDecoder().decode(DiskURLCache.EventLog.Entry.self, from: $0) }
     }
 }

@@ -1,112 +1,116 @@
 import Foundation
 
-/// Keeps a cache's events in a file, one JSON object on each line, for `urlcache watch` and `urlcache report`: the opt-in
-/// of a program that lets itself be watched. Stops when it is released.
-///
-/// The file holds plain URLs (without user names and passwords) and has mode 0600. It never grows beyond the limit: then it
-/// is renamed to `….1`, in place of the one before, and begun anew.
-public final class EventLog: Sendable {
-    /// One line of the file.
-    public struct Entry: Codable, Sendable, Hashable {
-        /// `load`, `stored`, `notStored`, `evicted`, `damaged`, `rebuilt` or `problem`.
-        public var event: String
-        /// Seconds since 1970.
-        public var at: TimeInterval
-        public var url: String?
-        public var method: String?
-        /// Of a load: `hit`, `stale`, `revalidated`, `miss`, `bypass`, `failed`.
-        public var outcome: String?
-        /// Of a load answered from the store: `memory`, `disk`, `fallback`.
-        public var layer: String?
-        /// Why it went so.
-        public var reason: String?
-        public var status: Int?
-        public var bytes: Int?
-        public var milliseconds: Double?
-    }
-
-    /// The name of the log in a cache's own directory, where the inspector looks for it.
-    public static let fileName = "events.jsonl"
-
-    private struct State {
-        var descriptor: Int32 = -1
-        var length = 0
-    }
-
-    private let cache: DiskURLCache
-    private let path: String
-    private let limit: Int
-    private let files: any FileSystem = SystemFiles()
-    /// Writing happens here, not where the event comes from.
-    private let queue = DispatchQueue(label: "DiskURLCache.eventLog", qos: .utility)
-    private let state = Mutex(State())
-    private let listener: Mutex<UInt64?> = Mutex(nil)
-
-    /// - Parameters:
-    ///   - file: nil means ``fileName`` in the cache's directory; it is not counted in the cache's capacity.
-    ///   - limit: bytes of the file before it is begun anew.
-    public init(_ cache: DiskURLCache, file: URL? = nil, limit: Int = 4 << 20) {
-        self.cache = cache
-        let directory = cache.configuration.directory ?? DiskURLCache.defaultDirectory
-        path = (file ?? directory.appendingPathComponent(Self.fileName)).path
-        self.limit = max(4_096, limit)
-        let id = cache.hub.addListener { [weak self] event in self?.take(event) }
-        listener.withLock { $0 = id }
-    }
-
-    deinit {
-        if let id = listener.withLock({ $0 }) { cache.hub.removeListener(id) }
-        let descriptor = state.withLock { $0.descriptor }
-        if descriptor >= 0 { files.closeQuietly(descriptor) }
-    }
-
-    /// Returns when all events so far are in the file.
-    public func flush() {
-        queue.sync {}
-    }
-
-    private func take(_ event: DiskURLCache.Event) {
-        let now = Date().timeIntervalSince1970
-        queue.async { self.write(Entry(event, at: now)) }
-    }
-
-    private func write(_ entry: Entry) {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard var line = try? encoder.encode(entry) else { return }
-        line.append(UInt8(ascii: "\n"))
-        state.withLock { state in
-            if state.descriptor >= 0, state.length + line.count > limit {
-                files.closeQuietly(state.descriptor)
-                state.descriptor = -1
-                try? files.rename(path, to: path + ".1")
-            }
-            if state.descriptor < 0 {
-                // Not there yet, or not to be opened: the event is lost, the next one tries again.
-                guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT) else { return }
-                guard let status = try? files.status(file), status.kind == .regular else {
-                    return files.closeQuietly(file)
-                }
-                state.descriptor = file
-                state.length = status.size
-            }
-            let descriptor = state.descriptor
-            let isWritten = line.withUnsafeBytes { (try? files.writeFully(descriptor, $0)) != nil }
-            if isWritten { state.length += line.count }
+extension DiskURLCache {
+    /// Keeps a cache's events in a file, one JSON object on each line, for `urlcache watch` and `urlcache report`: the opt-in
+    /// of a program that lets itself be watched. Stops when it is released.
+    ///
+    /// The file holds plain URLs (without user names and passwords) and has mode 0600. It never grows beyond the limit: then it
+    /// is renamed to `….1`, in place of the one before, and begun anew.
+    public final class EventLog: Sendable {
+        /// One line of the file.
+        public struct Entry: Codable, Sendable, Hashable {
+            /// `load`, `stored`, `notStored`, `evicted`, `damaged`, `rebuilt` or `problem`.
+            public var event: String
+            /// Seconds since 1970.
+            public var at: TimeInterval
+            public var url: String?
+            public var method: String?
+            /// Of a load: `hit`, `stale`, `revalidated`, `miss`, `bypass`, `failed`.
+            public var outcome: String?
+            /// Of a load answered from the store: `memory`, `disk`, `fallback`.
+            public var layer: String?
+            /// Why it went so.
+            public var reason: String?
+            public var status: Int?
+            public var bytes: Int?
+            public var milliseconds: Double?
         }
-    }
 
-    /// The entries of a log, the older file first; lines that are none are passed over.
-    public static func entries(in file: URL) -> [Entry] {
-        let decoder = JSONDecoder()
-        return [file.path + ".1", file.path].flatMap { path -> [Entry] in
-            guard let data = FileManager.default.contents(atPath: path) else { return [] }
-            return data.split(separator: UInt8(ascii: "\n")).compactMap { try? decoder.decode(Entry.self, from: $0) }
+        /// The name of the log in a cache's own directory, where the inspector looks for it.
+        public static let fileName = "events.jsonl"
+
+        private struct State {
+            var descriptor: Int32 = -1
+            var length = 0
+        }
+
+        private let cache: DiskURLCache
+        private let path: String
+        private let limit: Int
+        private let files: any FileSystem = SystemFiles()
+        /// Writing happens here, not where the event comes from.
+        private let queue = DispatchQueue(label: "DiskURLCache.eventLog", qos: .utility)
+        private let state = Mutex(State())
+        private let listener: Mutex<UInt64?> = Mutex(nil)
+
+        /// - Parameters:
+        ///   - file: nil means ``fileName`` in the cache's directory; it is not counted in the cache's capacity.
+        ///   - limit: bytes of the file before it is begun anew.
+        public init(_ cache: DiskURLCache, file: URL? = nil, limit: Int = 4 << 20) {
+            self.cache = cache
+            let directory = cache.configuration.directory ?? DiskURLCache.defaultDirectory
+            path = (file ?? directory.appendingPathComponent(Self.fileName)).path
+            self.limit = max(4_096, limit)
+            let id = cache.hub.addListener { [weak self] event in self?.take(event) }
+            listener.withLock { $0 = id }
+        }
+
+        deinit {
+            if let id = listener.withLock({ $0 }) { cache.hub.removeListener(id) }
+            let descriptor = state.withLock { $0.descriptor }
+            if descriptor >= 0 { files.closeQuietly(descriptor) }
+        }
+
+        /// Returns when all events so far are in the file.
+        public func flush() {
+            queue.sync {}
+        }
+
+        private func take(_ event: DiskURLCache.Event) {
+            let now = Date().timeIntervalSince1970
+            queue.async { self.write(Entry(event, at: now)) }
+        }
+
+        private func write(_ entry: Entry) {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            guard var line = try? encoder.encode(entry) else { return }
+            line.append(UInt8(ascii: "\n"))
+            state.withLock { state in
+                if state.descriptor >= 0, state.length + line.count > limit {
+                    files.closeQuietly(state.descriptor)
+                    state.descriptor = -1
+                    try? files.rename(path, to: path + ".1")
+                }
+                if state.descriptor < 0 {
+                    // Not there yet, or not to be opened: the event is lost, the next one tries again.
+                    guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT) else { return }
+                    guard let status = try? files.status(file), status.kind == .regular else {
+                        return files.closeQuietly(file)
+                    }
+                    state.descriptor = file
+                    state.length = status.size
+                }
+                let descriptor = state.descriptor
+                let isWritten = line.withUnsafeBytes { (try? files.writeFully(descriptor, $0)) != nil }
+                if isWritten { state.length += line.count }
+            }
+        }
+
+        /// The entries of a log, the older file first; lines that are none are passed over.
+        public static func entries(in file: URL) -> [Entry] {
+            let decoder = JSONDecoder()
+            return [file.path + ".1", file.path].flatMap { path -> [Entry] in
+                guard let data = FileManager.default.contents(atPath: path) else { return [] }
+                return data.split(separator: UInt8(ascii: "\n")).compactMap {
+                    try? decoder.decode(Entry.self, from: $0)
+                }
+            }
         }
     }
 }
 
-extension EventLog.Entry {
+extension DiskURLCache.EventLog.Entry {
     init(_ event: DiskURLCache.Event, at time: TimeInterval) {
         self.init(event: "", at: time)
         switch event {

@@ -126,7 +126,7 @@ struct CacheInspectorTests {
     }
 
     @Test func anIndexIsMadeAnewFromTheRecords() throws {
-        do { _ = makeCache() }
+        makeCache().store.disk?.close()
         let index = directory.appendingPathComponent("index.plist")
         try Data("garbage".utf8).write(to: index)
         let inspector = try CacheInspector(directory: directory)

@@ -20,20 +20,20 @@ struct EventLogTests {
 
     @Test func eachEventIsALineThatCanBeReadBack() throws {
         let file = scratch.appending("log")
-        let log = EventLog(cache, file: file)
+        let log = DiskURLCache.EventLog(cache, file: file)
         store("/a")
         store("/b")
         log.flush()
-        let entries = EventLog.entries(in: file)
+        let entries = DiskURLCache.EventLog.entries(in: file)
         #expect(
             entries.filter { $0.event == "stored" }.map(\.url) == ["https://example.com/a", "https://example.com/b"])
     }
 
     @Test func theLogLiesInTheCacheForItsOwnerAlone() throws {
-        let log = EventLog(cache)
+        let log = DiskURLCache.EventLog(cache)
         store("/a")
         log.flush()
-        let path = scratch.appending("cache/\(EventLog.fileName)").path
+        let path = scratch.appending("cache/\(DiskURLCache.EventLog.fileName)").path
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber
         #expect(mode?.intValue == 0o600)
     }
@@ -41,7 +41,7 @@ struct EventLogTests {
     @Test func nothingIsWrittenOnceTheLogIsReleased() throws {
         let file = scratch.appending("log")
         do {
-            let log = EventLog(cache, file: file)
+            let log = DiskURLCache.EventLog(cache, file: file)
             store("/a")
             log.flush()
         }
@@ -53,18 +53,18 @@ struct EventLogTests {
 
     @Test func aLogBeyondItsLimitIsBegunAnewAndKeepsTheOneBefore() throws {
         let file = scratch.appending("log")
-        let log = EventLog(cache, file: file, limit: 4_096)
+        let log = DiskURLCache.EventLog(cache, file: file, limit: 4_096)
         for number in 0..<200 { store("/\(number)") }
         log.flush()
         for path in [file.path, file.path + ".1"] {
             #expect(try #require(FileManager.default.contents(atPath: path)).count <= 4_096)
         }
-        #expect(EventLog.entries(in: file).last?.url == "https://example.com/199")
+        #expect(DiskURLCache.EventLog.entries(in: file).last?.url == "https://example.com/199")
     }
 
     @Test func aDamagedLineIsPassedOver() throws {
         let file = scratch.appending("log")
-        let log = EventLog(cache, file: file)
+        let log = DiskURLCache.EventLog(cache, file: file)
         store("/a")
         log.flush()
         let handle = try FileHandle(forWritingTo: file)
@@ -73,6 +73,6 @@ struct EventLogTests {
         try handle.close()
         store("/b")
         log.flush()
-        #expect(EventLog.entries(in: file).count == 2)
+        #expect(DiskURLCache.EventLog.entries(in: file).count == 2)
     }
 }
