@@ -13,21 +13,25 @@ final class ConformanceClient: Sendable {
     enum Mode: String, Sendable, CaseIterable {
         /// One cache, whose disk capacity is 0.
         case memory
+        /// The same by data tasks with a delegate in place of a completion handler.
+        case memoryByDelegate
         /// The cache is flushed and opened again before each request, and has no memory to answer from.
         case restartedDisk
     }
 
     static let isRealTime = ProcessInfo.processInfo.environment["DISKURLCACHE_CONFORMANCE_REAL_TIME"] == "1"
 
-    private let mode: Mode
+    private let setup: Setup
     private let clock = ManualClock()
     private let scratch: ScratchDirectory
     private let current: Mutex<(cache: DiskURLCache, session: URLSession)>
 
     init(_ mode: Mode) throws {
-        self.mode = mode
         scratch = try ScratchDirectory("conformance")
-        current = Mutex(Self.open(mode, scratch.appending("cache"), Self.isRealTime ? .system : clock.wallClock))
+        setup = Setup(
+            mode: mode, directory: scratch.appending("cache"), time: Self.isRealTime ? .system : clock.wallClock,
+            delegate: mode == .memoryByDelegate ? CollectingDelegate() : nil)
+        current = Mutex(setup.open())
     }
 
     deinit {
@@ -38,16 +42,19 @@ final class ConformanceClient: Sendable {
         }
     }
 
-    var now: @Sendable () -> Date { time.now }
-
     /// By which the cache and the origin tell the time.
-    private var time: WallClock { Self.isRealTime ? .system : clock.wallClock }
+    var now: @Sendable () -> Date { setup.time.now }
 
     /// Loads, and if the step says so waits until a refresh in the background is stored.
     func load(_ request: URLRequest, refreshes: Bool) async throws -> SeenResponse {
         let (cache, session) = current.withLock { $0 }
         let events = cache.events()
-        let (data, response) = try await session.data(for: request)
+        let (data, response) =
+            if let delegate = setup.delegate {
+                try await delegate.data(for: request, in: session)
+            } else {
+                try await session.data(for: request)
+            }
         guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
         if refreshes {
             for await case .stored in events { break }
@@ -57,33 +64,34 @@ final class ConformanceClient: Sendable {
 
     /// What happens between two steps.
     func rest(pauses: Bool) async {
-        if pauses { await pause() }
-        guard mode == .restartedDisk else { return }
+        if pauses, Self.isRealTime {
+            try? await Task.sleep(nanoseconds: 3_000_000_000)
+        } else if pauses {
+            clock.advance(by: 3)
+        }
+        guard setup.mode == .restartedDisk else { return }
         current.withLock { current in
             current.session.finishTasksAndInvalidate()
             current.cache.flush()
-            current = Self.open(mode, scratch.appending("cache"), time)
+            current = setup.open()
         }
     }
 
-    private func pause() async {
-        if Self.isRealTime {
-            try? await Task.sleep(nanoseconds: 3_000_000_000)
-        } else {
-            clock.advance(by: 3)
-        }
-    }
+    private struct Setup: Sendable {
+        let mode: Mode
+        let directory: URL
+        let time: WallClock
+        let delegate: CollectingDelegate?
 
-    private static func open(
-        _ mode: Mode, _ directory: URL, _ time: WallClock
-    ) -> (cache: DiskURLCache, session: URLSession) {
-        var settings = DiskURLCache.Configuration(
-            memoryCapacity: mode == .memory ? 16 << 20 : 0, diskCapacity: mode == .memory ? 0 : 16 << 20,
-            directory: directory)
-        settings.clock = time
-        let cache = DiskURLCache(configuration: settings)
-        let configuration = URLSessionConfiguration.default
-        cache.attach(to: configuration)
-        return (cache, URLSession(configuration: configuration))
+        func open() -> (cache: DiskURLCache, session: URLSession) {
+            let isOnDisk = mode == .restartedDisk
+            var settings = DiskURLCache.Configuration(
+                memoryCapacity: isOnDisk ? 0 : 16 << 20, diskCapacity: isOnDisk ? 16 << 20 : 0, directory: directory)
+            settings.clock = time
+            let cache = DiskURLCache(configuration: settings)
+            let configuration = URLSessionConfiguration.default
+            cache.attach(to: configuration)
+            return (cache, URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil))
+        }
     }
 }

@@ -29,4 +29,9 @@ extension ConformanceRow {
         "partial-store-partial-reuse-partial-suffix":
             "five bytes came where Content-Range announced six: the last one is not there",
     ]
+
+    /// Optimisations that do not happen for data tasks with a delegate.
+    static let notByDelegate: [String: String] = [
+        "method-POST": "Foundation's own loader, which POST goes through, hands the body to the delegate directly"
+    ]
 }
