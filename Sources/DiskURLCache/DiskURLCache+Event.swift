@@ -106,5 +106,19 @@ extension DiskURLCache {
         var networkTime: TimeInterval = 0
         var storeLoads = 0
         var storeTime: TimeInterval = 0
+
+        mutating func add(_ other: Statistics) {
+            memoryHits += other.memoryHits
+            diskHits += other.diskHits
+            misses += other.misses
+            revalidations += other.revalidations
+            stores += other.stores
+            evictions += other.evictions
+            bytesSaved += other.bytesSaved
+            networkLoads += other.networkLoads
+            networkTime += other.networkTime
+            storeLoads += other.storeLoads
+            storeTime += other.storeTime
+        }
     }
 }

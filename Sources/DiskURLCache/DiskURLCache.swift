@@ -25,6 +25,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     let loads = LoadTable()
     /// Gives loads that the app asks for directly (``data(for:)``) a configuration; made when first needed.
     private let directSessionBox = Mutex<URLSession?>(nil)
+    /// No rule and no recipe: most requests' keys are their URLs.
+    let hasPlainKeys: Bool
     private let directoryError: Error?
     private let offline = Mutex(false)
 
@@ -37,6 +39,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let directory = configuration.directory ?? Self.defaultDirectory
         configuration.directory = directory
         self.configuration = configuration
+        hasPlainKeys = configuration.keyPolicy.isPlain && configuration.rules.isEmpty
 
         var disk: DiskStore?
         if directory.isFileURL {
@@ -119,17 +122,26 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// What is stored for a request, fresh or not; nil when nothing is. `HEAD` is answered from `GET` without a body.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
-        guard let key = key(for: request), let url = request.url else { return nil }
-        let facts = RequestFacts(request)
-        for variant in store.variants(for: key) where variant.answers(facts) {
-            // A variant that turns out damaged is passed over: an older one may still answer.
-            guard let entry = variant.load() else { continue }
-            hub.count { $0.countHit(variant.layer, bytes: entry.body.count) }
-            let response = entry.cachedURLResponse(requestedURL: url)
-            return facts.method == "HEAD" ? response.withoutBody() : response
+        guard let key = key(for: request) else { return nil }
+        // What most lookups find; nothing is built on the way but what the caller gets.
+        switch store.answerFromMemory(for: key, request) {
+        case .entry(let entry): return present(entry, for: request, key)
+        case .nothing: break
+        case .unknown:
+            for variant in store.variants(for: key) where variant.answers(request) {
+                // A variant that turns out damaged is passed over: an older one may still answer.
+                guard let entry = variant.load() else { continue }
+                hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
+                return present(entry, for: request, key)
+            }
         }
-        hub.count { $0.misses += 1 }
+        hub.count(for: key) { $0.misses += 1 }
         return nil
+    }
+
+    private func present(_ entry: StoredEntry, for request: URLRequest, _ key: RequestKey) -> CachedURLResponse? {
+        let response = entry.cachedURLResponse(for: request)
+        return key.isForHead ? response?.withoutBody() : response
     }
 
     /// Stores a response for a request, in place of the one stored before; visible to lookups when this returns.
@@ -295,7 +307,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Counts since the cache was opened.
-    public var statistics: Statistics { hub.statistics }
+    public var statistics: Statistics {
+        var statistics = hub.statistics
+        let hits = store.memory.hits
+        statistics.memoryHits += hits.count
+        statistics.bytesSaved += hits.bytes
+        return statistics
+    }
 
     /// The events from now on. An event is made only while somebody listens; each caller gets its own stream, which
     /// keeps the newest 1,000 events for a slow reader.

@@ -8,8 +8,9 @@
     import Android
 #endif
 
-/// Seconds of a clock that nobody sets; coarse, since it is read at each lookup.
+/// The time of a clock that nobody sets.
 enum MonotonicTime {
+    /// Coarse, since it is read at each lookup.
     static var seconds: Double {
         var time = timespec()
         #if canImport(Darwin)
@@ -18,5 +19,12 @@ enum MonotonicTime {
             clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
         #endif
         return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+    }
+
+    /// Exact, to tell which of two uses was the later one.
+    static var nanoseconds: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(truncatingIfNeeded: time.tv_sec) &* 1_000_000_000 &+ UInt64(truncatingIfNeeded: time.tv_nsec)
     }
 }

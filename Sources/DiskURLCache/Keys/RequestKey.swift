@@ -9,15 +9,33 @@ struct RequestKey: Sendable, Hashable {
     /// All that tells requests apart. It may hold credentials, so it stays in memory.
     let text: String
     /// The canonical URL without what a recipe adds or drops: names the resource for invalidation (RFC 9111 §4.4).
-    let uri: String
-    let host: String
+    var uri: String { otherURI ?? text }
+    /// Nil where the text is that URL, as it is for a plain `GET`.
+    private let otherURI: String?
+    /// The request is a `HEAD`, which has the key of a `GET`. No part of the key's identity.
+    let isForHead: Bool
+    /// Of `text`, computed once: a lookup needs it several times.
+    let hashValue: Int
+
+    /// - Parameter uri: nil where it is the text.
+    init(text: String, uri: String?, isForHead: Bool) {
+        self.text = text
+        otherURI = uri
+        self.isForHead = isForHead
+        hashValue = TextHash.hash(text)
+    }
 
     static func == (left: RequestKey, right: RequestKey) -> Bool {
-        left.text == right.text
+        left.hashValue == right.hashValue && left.text == right.text
     }
 
     func hash(into hasher: inout Hasher) {
-        hasher.combine(text)
+        hasher.combine(hashValue)
+    }
+
+    /// One of `count` shards or stripes; equal keys get the same.
+    func stripe(of count: Int) -> Int {
+        Int(UInt(bitPattern: hashValue) % UInt(count))
     }
 
     /// The key as the disk knows it. Costs a SHA-256, so memory hits go without.
@@ -26,24 +44,26 @@ struct RequestKey: Sendable, Hashable {
             digest: SHA256Digest.digest(of: text),
             check: Self.hash64(text, seed: 0x6b65_7920_6368_6563),
             uriHash: Self.uriHash(uri),
-            hostHash: Self.hostHash(host))
+            hostHash: Self.hostHash(URLCanonicalizer.host(ofNormal: uri)))
     }
 
     static func uriHash(_ canonicalURI: String) -> UInt32 {
         UInt32(truncatingIfNeeded: hash64(canonicalURI, seed: 1))
     }
 
-    static func hostHash(_ host: String) -> UInt32 {
+    static func hostHash(_ host: some StringProtocol) -> UInt32 {
         UInt32(truncatingIfNeeded: hash64(host, seed: 2))
     }
 
     /// A 64-bit hash that stays the same across processes and versions, as what is on disk must: FNV-1a with a final
     /// mix. Not for hostile input; SHA-256 carries the names.
-    private static func hash64(_ text: String, seed: UInt64) -> UInt64 {
+    private static func hash64(_ text: some StringProtocol, seed: UInt64) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ seed
-        for byte in text.utf8 {
-            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
+        func add(_ bytes: some Sequence<UInt8>) {
+            for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
         }
+        // Contiguous in all but strings bridged from Objective-C.
+        if text.utf8.withContiguousStorageIfAvailable({ add($0) }) == nil { add(text.utf8) }
         hash ^= hash >> 32
         hash = hash &* 0xd6e8_feb8_6659_fd93
         return hash ^ hash >> 32
@@ -53,6 +73,7 @@ struct RequestKey: Sendable, Hashable {
 extension KeyPolicy {
     /// The key of a request; nil when it cannot be cached: no HTTP URL, a method without a recipe, a streamed body.
     func key(for request: URLRequest) -> RequestKey? {
+        if isPlain, let key = Self.plainKey(for: request) { return key }
         guard let url = request.url, let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return nil }
         // With a stream set, `httpBody` is nil: what will be sent cannot be known, so nothing may be shared.
         guard request.httpBodyStream == nil else { return nil }
@@ -63,7 +84,23 @@ extension KeyPolicy {
         if let credentials = request.value(forHTTPHeaderField: "Authorization") {
             text += "\nauthorization:\(credentials)"
         }
-        return RequestKey(text: text, uri: uri, host: parts.host)
+        return RequestKey(text: text, uri: uri, isForHead: method == "HEAD")
+    }
+
+    /// The key of what most requests are, a plain `GET` of a URL in normal form, which is its own key: no string is
+    /// built. Nil for all others. Only where the policy `isPlain`.
+    static func plainKey(for request: URLRequest) -> RequestKey? {
+        guard let text = request.url?.absoluteString, URLCanonicalizer.isNormal(text), request.httpMethod == "GET",
+            request.httpBody == nil, request.httpBodyStream == nil,
+            request.allHTTPHeaderFields?.isEmpty != false
+                || request.value(forHTTPHeaderField: "Authorization") == nil
+        else { return nil }
+        return RequestKey(text: text, uri: nil, isForHead: false)
+    }
+
+    /// No recipe: the key of a request is its method and its URL.
+    var isPlain: Bool {
+        custom == nil && headerNames.isEmpty && bodyForms.isEmpty && droppedQueryItems == nil && !sortsQueryItems
     }
 
     private func recipeText(
@@ -75,11 +112,13 @@ extension KeyPolicy {
         guard bodyForm != nil || ((method == "GET" || method == "HEAD") && (body ?? Data()).isEmpty) else { return nil }
 
         var parts = parts
-        let isPlain = droppedQueryItems == nil && !sortsQueryItems
-        if !isPlain {
+        let keepsQuery = droppedQueryItems == nil && !sortsQueryItems
+        if !keepsQuery {
             parts.query = parts.query.flatMap(keyedQuery)
         }
-        var text = "\(method == "HEAD" ? "GET" : method) \(isPlain ? uri : parts.url)"
+        // `GET` is left out: the key of the plain case is the URL itself.
+        let url = keepsQuery ? uri : parts.url
+        var text = method == "GET" || method == "HEAD" ? url : "\(method) \(url)"
         for name in headerNames {
             // The length keeps a value from imitating the next part of the key.
             let value = request.value(forHTTPHeaderField: name)

@@ -1,3 +1,13 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
 /// The normal form of an `http` or `https` URL (RFC 3986 §6.2.2 and §6.2.3).
 ///
 /// Lower-case scheme and host, default port and fragment dropped, percent-encoding normalised (upper-case digits,
@@ -68,6 +78,86 @@ enum URLCanonicalizer {
             query: queryStart.map { String(decoding: bytes[($0 + 1)..<end], as: UTF8.self) })
     }
 
+    /// Whether a text is an `http` or `https` URL that is its own normal form, told in one pass without allocating. False
+    /// also for rare forms that would take a closer look: user information, IPv6 literals, a segment that begins with a
+    /// dot.
+    static func isNormal(_ text: String) -> Bool {
+        // Bridged strings of Apple platforms may have no contiguous bytes: those take the long way.
+        text.utf8.withContiguousStorageIfAvailable(isNormal) ?? false
+    }
+
+    private static func isNormal(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        let count = bytes.count
+        guard count > 8, bytes[0] == 0x68, bytes[1] == 0x74, bytes[2] == 0x74, bytes[3] == 0x70 else { return false }
+        let isSecure = bytes[4] == 0x73
+        var index = isSecure ? 5 : 4
+        guard bytes[index] == .colon, bytes[index + 1] == .slash, bytes[index + 2] == .slash else { return false }
+        index += 3
+
+        let hostStart = index
+        while index < count, isHostByte(bytes[index]) { index += 1 }
+        guard index > hostStart, index < count else { return false }
+        if bytes[index] == .colon {
+            let portStart = index + 1
+            var port = 0
+            index = portStart
+            while index < count, bytes[index] &- 48 < 10, port < 100_000 {
+                port = port * 10 + Int(bytes[index] - 48)
+                index += 1
+            }
+            guard index > portStart, bytes[portStart] != 48, port != (isSecure ? 443 : 80) else { return false }
+        }
+        guard index < count, bytes[index] == .slash else { return false }
+
+        // The C library looks at many bytes at a time.
+        let rest = UnsafeBufferPointer(rebasing: bytes[index...])
+        if rest.position(of: .hash) != nil { return false }
+        let path = UnsafeBufferPointer(rebasing: rest[..<(rest.position(of: .question) ?? rest.count)])
+        return hasNormalEscapes(path) && !mayHaveDotSegments(path)
+    }
+
+    /// Upper-case digits, and no escape of what needs none.
+    private static func hasNormalEscapes(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
+        var rest = path
+        while let percent = rest.position(of: .percent) {
+            guard percent + 2 < rest.count, let high = upperHexValue(rest[percent + 1]),
+                let low = upperHexValue(rest[percent + 2]), !isUnreserved(high << 4 | low)
+            else { return false }
+            rest = UnsafeBufferPointer(rebasing: rest[(percent + 3)...])
+        }
+        return true
+    }
+
+    private static func mayHaveDotSegments(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
+        var start = 0
+        while let dot = UnsafeBufferPointer(rebasing: path[start...]).position(of: .dot) {
+            // A path begins with a slash, so something is before the dot.
+            if path[start + dot - 1] == .slash { return true }
+            start += dot + 1
+        }
+        return false
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        byte &- 97 < 26 || byte &- 48 < 10 || byte == .dot || byte == 0x2d
+    }
+
+    private static func upperHexValue(_ byte: UInt8) -> UInt8? {
+        if byte &- 48 < 10 { return byte &- 48 }
+        return byte &- 65 < 6 ? byte &- 55 : nil
+    }
+
+    /// The host of a URL in normal form.
+    static func host(ofNormal url: String) -> Substring {
+        let bytes = url.utf8
+        guard let slash = bytes.firstIndex(of: .slash) else { return "" }
+        let authority = bytes[slash...].dropFirst(2).prefix { $0 != .slash }
+        let host = authority.lastIndex(of: .at).map { authority[$0...].dropFirst() } ?? authority
+        // An IPv6 literal has colons of its own.
+        let end = host.lastIndex(of: .closingBracket) ?? host.startIndex
+        return url[host.startIndex..<(host[end...].firstIndex(of: .colon) ?? host.endIndex)]
+    }
+
     private static func asciiLowercased(_ bytes: some Collection<UInt8>) -> String {
         String(decoding: bytes.map { $0 >= 65 && $0 <= 90 ? $0 | 0x20 : $0 }, as: UTF8.self)
     }
@@ -136,6 +226,13 @@ enum URLCanonicalizer {
 
     private static func hexDigit(_ value: UInt8) -> UInt8 {
         value < 10 ? 48 + value : 55 + value
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    fileprivate func position(of byte: UInt8) -> Int? {
+        guard let base = baseAddress, let found = memchr(base, Int32(byte), count) else { return nil }
+        return UnsafeRawPointer(base).distance(to: UnsafeRawPointer(found))
     }
 }
 

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// The memory layer: a cache bounded by bytes and by count that forgets what was used least recently.
 ///
 /// Every operation is O(1) but for the evictions it causes. Keys are spread over shards, each behind a lock of its own,
@@ -7,27 +5,58 @@ import Dispatch
 /// lock may be held while the totals' lock is taken, never the other way round, and neither across I/O.
 ///
 /// Recency is a time stamp of the monotonic clock, so the least recent of all shards can be found.
-final class MemoryCache<Value: Sendable>: Sendable {
-    private struct Node {
-        var key: String
+final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    /// Reached only under its shard's lock. A class, so that a lookup copies none of it.
+    private final class Node {
+        let key: Key
+        let hash: Int
         var value: Value
         var cost: Int
         var lastUse: UInt64
         var lastReport: UInt64
+
+        init(_ key: Key, _ value: Value, cost: Int, now: UInt64) {
+            self.key = key
+            hash = key.hashValue
+            self.value = value
+            self.cost = cost
+            lastUse = now
+            lastReport = now
+        }
     }
 
     /// Guarded by the lock around it.
     private struct Shard {
-        var slots: [String: Int] = [:]
+        var table = HashTable()
         var nodes: [Node?] = []
         var free: [Int] = []
         var order = LRUList()
         /// Keys being read from the layer below, see `beginRead`.
-        var reads: [String: UInt64] = [:]
+        var reads: [Key: UInt64] = [:]
+        var hits = Hits()
+
+        @inline(__always)
+        func slot(of key: Key, _ hash: Int) -> Int? {
+            table.position(hash: hash) { slot in
+                guard let node = nodes[slot] else { return false }
+                return node.hash == hash && node.key == key
+            }
+        }
+
+        func value(of key: Key, _ hash: Int) -> Value? {
+            slot(of: key, hash).flatMap { nodes[$0]?.value }
+        }
+
+        mutating func insert(_ node: Node) {
+            let slot = free.popLast() ?? nodes.count
+            if slot == nodes.count { nodes.append(node) } else { nodes[slot] = node }
+            table.insert(slot, hash: node.hash) { nodes[$0]?.hash ?? 0 }
+            order.insert(slot)
+        }
 
         mutating func remove(slot: Int) -> Node? {
             guard let node = nodes[slot] else { return nil }
-            slots[node.key] = nil
+            table.remove(slot, hash: node.hash) { nodes[$0]?.hash ?? 0 }
             order.remove(slot)
             nodes[slot] = nil
             free.append(slot)
@@ -47,12 +76,12 @@ final class MemoryCache<Value: Sendable>: Sendable {
     }
 
     // Eight shards keep two to eight busy threads apart; more would only lengthen the search for a victim.
-    private static var shardCount: Int { 8 }
+    private static var shardBits: Int { 3 }
     private let shards: [Mutex<Shard>]
     private let totals: Mutex<Totals>
 
     init(costLimit: Int, countLimit: Int) {
-        shards = (0..<Self.shardCount).map { _ in Mutex(Shard()) }
+        shards = (0..<1 << Self.shardBits).map { _ in Mutex(Shard()) }
         totals = Mutex(Totals(costLimit: max(0, costLimit), countLimit: max(0, countLimit)))
     }
 
@@ -68,32 +97,67 @@ final class MemoryCache<Value: Sendable>: Sendable {
         }
     }
 
+    /// What `hit` counted.
+    struct Hits {
+        var count = 0
+        var bytes = 0
+    }
+
+    var hits: Hits {
+        shards.reduce(into: Hits()) { sum, shard in
+            let hits = shard.withLock { $0.hits }
+            sum.count += hits.count
+            sum.bytes += hits.bytes
+        }
+    }
+
     struct Hit {
         var value: Value
         /// True at most once a minute for each key: time to tell the layer below that the value is in use.
         var isDueForReport: Bool
     }
 
-    func value(for key: String) -> Hit? {
-        let now = DispatchTime.now().uptimeNanoseconds
-        return shard(of: key).withLock { shard in
-            guard let slot = shard.slots[key], var node = shard.nodes[slot] else { return nil }
-            let isDue = now &- node.lastReport > 60_000_000_000
-            node.lastUse = now
-            if isDue { node.lastReport = now }
-            shard.nodes[slot] = node
-            shard.order.touch(slot)
-            return Hit(value: node.value, isDueForReport: isDue)
+    func value(for key: Key) -> Hit? {
+        use(key) { _, node, isDue in Hit(value: node.value, isDueForReport: isDue) }
+    }
+
+    /// Takes what `body` picks from a value, in place and under the lock; `body` tells its length for the statistics.
+    /// Nil when there is no value, or `body` gives nil.
+    @inline(__always)
+    func hit<Result>(_ key: Key, _ body: (Value, _ isDueForReport: Bool) -> (Result, bytes: Int)?) -> Result? {
+        use(key) { shard, node, isDue in
+            guard let (result, bytes) = body(node.value, isDue) else { return nil }
+            shard.hits.count += 1
+            shard.hits.bytes += bytes
+            return result
         }
     }
 
-    func contains(_ key: String) -> Bool {
-        shard(of: key).withLock { $0.slots[key] != nil }
+    /// Calls with the node of a key, if there is one; its value counts as used.
+    @inline(__always)
+    private func use<Result>(
+        _ key: Key, _ body: (inout Shard, Node, _ isDueForReport: Bool) -> Result?
+    ) -> Result? {
+        let now = MonotonicTime.nanoseconds
+        let hash = key.hashValue
+        return shard(of: hash).withLock { shard in
+            guard let slot = shard.slot(of: key, hash), let node = shard.nodes[slot] else { return nil }
+            shard.order.touch(slot)
+            node.lastUse = now
+            let isDue = now &- node.lastReport > 60_000_000_000
+            if isDue { node.lastReport = now }
+            return body(&shard, node, isDue)
+        }
+    }
+
+    func contains(_ key: Key) -> Bool {
+        let hash = key.hashValue
+        return shard(of: hash).withLock { $0.slot(of: key, hash) != nil }
     }
 
     /// A value that alone exceeds the limit is not kept, and an older value of its key goes.
-    func insert(_ value: Value, for key: String, cost: Int) {
-        shard(of: key).withLock { shard in
+    func insert(_ value: Value, for key: Key, cost: Int) {
+        shard(of: key.hashValue).withLock { shard in
             shard.reads[key] = nil
             place(value, for: key, cost: cost, in: &shard)
         }
@@ -101,10 +165,11 @@ final class MemoryCache<Value: Sendable>: Sendable {
     }
 
     /// Changes the value of a key under its shard's lock; returning nil removes it.
-    func update(_ key: String, _ change: (Value?) -> (value: Value, cost: Int)?) {
-        shard(of: key).withLock { shard in
+    func update(_ key: Key, _ change: (Value?) -> (value: Value, cost: Int)?) {
+        let hash = key.hashValue
+        shard(of: hash).withLock { shard in
             shard.reads[key] = nil
-            let current = shard.slots[key].flatMap { shard.nodes[$0]?.value }
+            let current = shard.value(of: key, hash)
             if let (value, cost) = change(current) {
                 place(value, for: key, cost: cost, in: &shard)
             } else {
@@ -115,8 +180,8 @@ final class MemoryCache<Value: Sendable>: Sendable {
     }
 
     @discardableResult
-    func removeValue(for key: String) -> Bool {
-        shard(of: key).withLock { shard in
+    func removeValue(for key: Key) -> Bool {
+        shard(of: key.hashValue).withLock { shard in
             shard.reads[key] = nil
             return discard(key, in: &shard)
         }
@@ -131,14 +196,14 @@ final class MemoryCache<Value: Sendable>: Sendable {
         for lock in shards {
             lock.withLock { shard in
                 shard.reads.removeAll()
-                for (key, slot) in shard.slots {
+                for slot in shard.nodes.indices {
                     guard let node = shard.nodes[slot] else { continue }
                     if let (value, cost) = change(node.value) {
                         totals.withLock { $0.cost += cost - node.cost }
-                        shard.nodes[slot]?.value = value
-                        shard.nodes[slot]?.cost = cost
+                        node.value = value
+                        node.cost = cost
                     } else {
-                        discard(key, in: &shard)
+                        discard(node.key, in: &shard)
                     }
                 }
             }
@@ -149,18 +214,18 @@ final class MemoryCache<Value: Sendable>: Sendable {
 
     /// Announces that a key is being read from the layer below. What that read finds may be kept only if the key was
     /// neither stored nor removed meanwhile; the ticket tells.
-    func beginRead(_ key: String) -> UInt64 {
+    func beginRead(_ key: Key) -> UInt64 {
         let ticket = totals.withLock { totals in
             totals.nextRead += 1
             return totals.nextRead
         }
-        shard(of: key).withLock { $0.reads[key] = ticket }
+        shard(of: key.hashValue).withLock { $0.reads[key] = ticket }
         return ticket
     }
 
     /// Keeps what was read, unless the key changed since `beginRead` or another read of it began later.
-    func endRead(_ key: String, ticket: UInt64, promoting value: (value: Value, cost: Int)?) {
-        shard(of: key).withLock { shard in
+    func endRead(_ key: Key, ticket: UInt64, promoting value: (value: Value, cost: Int)?) {
+        shard(of: key.hashValue).withLock { shard in
             guard shard.reads[key] == ticket else { return }
             shard.reads[key] = nil
             if let value {
@@ -172,11 +237,12 @@ final class MemoryCache<Value: Sendable>: Sendable {
 
     // MARK: Bounds
 
-    private func shard(of key: String) -> Mutex<Shard> {
-        shards[Int(truncatingIfNeeded: key.hashValue.magnitude % UInt(Self.shardCount))]
+    /// By the hash's high bits: the shard's table goes by the low ones.
+    private func shard(of hash: Int) -> Mutex<Shard> {
+        shards[Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))]
     }
 
-    private func place(_ value: Value, for key: String, cost: Int, in shard: inout Shard) {
+    private func place(_ value: Value, for key: Key, cost: Int, in shard: inout Shard) {
         discard(key, in: &shard)
         let fits = totals.withLock { totals in
             guard cost <= totals.costLimit, totals.countLimit > 0 else { return false }
@@ -185,17 +251,12 @@ final class MemoryCache<Value: Sendable>: Sendable {
             return true
         }
         guard fits else { return }
-        let slot = shard.free.popLast() ?? shard.nodes.count
-        if slot == shard.nodes.count { shard.nodes.append(nil) }
-        let now = DispatchTime.now().uptimeNanoseconds
-        shard.nodes[slot] = Node(key: key, value: value, cost: cost, lastUse: now, lastReport: now)
-        shard.slots[key] = slot
-        shard.order.insert(slot)
+        shard.insert(Node(key, value, cost: cost, now: MonotonicTime.nanoseconds))
     }
 
     @discardableResult
-    private func discard(_ key: String, in shard: inout Shard) -> Bool {
-        guard let slot = shard.slots[key], let node = shard.remove(slot: slot) else { return false }
+    private func discard(_ key: Key, in shard: inout Shard) -> Bool {
+        guard let slot = shard.slot(of: key, key.hashValue), let node = shard.remove(slot: slot) else { return false }
         release(node)
         return true
     }

@@ -18,7 +18,9 @@ extension DiskURLCache {
 
     /// The key under which the response to a request is kept; nil for a request that is not cached.
     func key(for request: URLRequest) -> RequestKey? {
-        guard !configuration.rules.isEmpty || request.mainDocumentURL != nil else {
+        let mayCarryTreatment = request.mayCarryTreatment
+        if hasPlainKeys, !mayCarryTreatment, let key = KeyPolicy.plainKey(for: request) { return key }
+        guard !configuration.rules.isEmpty || mayCarryTreatment else {
             return configuration.keyPolicy.key(for: request)
         }
         let treatment = treatment(for: request)

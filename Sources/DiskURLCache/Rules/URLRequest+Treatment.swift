@@ -26,6 +26,8 @@ extension URLRequest {
     }
 
     #if canImport(Darwin)
+        var mayCarryTreatment: Bool { carriedTreatment != nil }
+
         private static var propertyName: String { "DiskURLCache.treatment" }
 
         private var carriedTreatment: String? {
@@ -41,6 +43,9 @@ extension URLRequest {
             }
         }
     #else
+        /// A quick look, since it is taken at each lookup.
+        var mayCarryTreatment: Bool { mainDocumentURL != nil }
+
         private static var prefix: String { "diskurlcache-treatment:" }
 
         private var carriedTreatment: String? {

@@ -1,5 +1,9 @@
 import Foundation
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 /// Memory over disk: the one place where an entry is looked up, stored and removed.
 ///
 /// Each change goes to both layers under a lock of its key, so that memory and disk see changes of one key in the same
@@ -20,7 +24,7 @@ final class LayeredStore: Sendable {
         var cost: Int { entries.reduce(0) { $0 + $1.memoryCost } }
     }
 
-    let memory: MemoryCache<MemoryRecord>
+    let memory: MemoryCache<RequestKey, MemoryRecord>
     /// Nil when the disk layer is off.
     let disk: DiskStore?
     /// Read-only; asked in order when the disk has nothing.
@@ -44,22 +48,46 @@ final class LayeredStore: Sendable {
     /// All stored variants of a key where memory knows them all, the most recent first; nil where the disk must be
     /// asked.
     func variantsInMemory(for key: RequestKey) -> [StoredVariant]? {
-        guard let found = memory.value(for: key.text) else { return disk == nil && fallbacks.isEmpty ? [] : nil }
+        guard let found = memory.value(for: key) else { return disk == nil && fallbacks.isEmpty ? [] : nil }
         return variants(of: found)
     }
 
-    private func variants(of found: MemoryCache<MemoryRecord>.Hit) -> [StoredVariant]? {
+    private func variants(of found: MemoryCache<RequestKey, MemoryRecord>.Hit) -> [StoredVariant]? {
         guard found.value.isComplete || disk == nil else { return nil }
         if found.isDueForReport, let diskKey = found.value.diskKey { disk?.touch(diskKey) }
         return found.value.entries.map { StoredVariant($0, from: .memory) }
     }
 
+    enum MemoryAnswer {
+        case entry(StoredEntry)
+        /// Memory knows all that is stored for the key, and none of it answers.
+        case nothing
+        case unknown
+    }
+
+    /// The most recent stored entry that answers a request, where memory can tell.
+    func answerFromMemory(for key: RequestKey, _ request: URLRequest) -> MemoryAnswer {
+        var isKnown = false
+        var isDue = false
+        let entry: StoredEntry? = memory.hit(key) { record, isDueForReport in
+            guard record.isComplete || disk == nil else { return nil }
+            isKnown = true
+            isDue = isDueForReport
+            for entry in record.entries where entry.answers(request) { return (entry, entry.body.count) }
+            return nil
+        }
+        // The disk is told outside of memory's lock.
+        if isDue, let diskKey = memory.value(for: key)?.value.diskKey { disk?.touch(diskKey) }
+        if let entry { return .entry(entry) }
+        return isKnown || (disk == nil && fallbacks.isEmpty) ? .nothing : .unknown
+    }
+
     /// All stored variants of a key, the most recent first.
     func variants(for key: RequestKey) -> [StoredVariant] {
-        let inMemory = memory.value(for: key.text)
+        let inMemory = memory.value(for: key)
         if let inMemory, let variants = variants(of: inMemory) { return variants }
         let diskKey = key.diskKey
-        let promotion = Promotion(of: key.text, into: memory)
+        let promotion = Promotion(of: key, into: memory)
         var layer = DiskURLCache.Layer.disk
         var candidates = disk?.candidates(for: diskKey) ?? []
         if candidates.isEmpty, inMemory == nil {
@@ -90,7 +118,7 @@ final class LayeredStore: Sendable {
     }
 
     func contains(_ key: RequestKey) -> Bool {
-        guard !memory.contains(key.text) else { return true }
+        guard !memory.contains(key) else { return true }
         let diskKey = key.diskKey
         return disk?.contains(diskKey) == true || fallbacks.contains { $0.contains(diskKey) }
     }
@@ -101,12 +129,12 @@ final class LayeredStore: Sendable {
     func store(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool = true) {
         changing(key) {
             let diskKey = disk == nil ? nil : key.diskKey
-            memory.update(key.text) { current in
+            memory.update(key) { current in
                 var record =
                     current
                     ?? MemoryRecord(
                         entries: [], isComplete: false, uriHash: RequestKey.uriHash(key.uri),
-                        hostHash: RequestKey.hostHash(key.host), diskKey: diskKey)
+                        hostHash: RequestKey.hostHash(URLCanonicalizer.host(ofNormal: key.uri)), diskKey: diskKey)
                 record.entries.removeAll { $0.metadata.varyKey == entry.metadata.varyKey }
                 // An entry without `Vary` answers every request: nothing older can win over it.
                 record.isComplete = record.isComplete || entry.metadata.varyKey == .none
@@ -128,7 +156,7 @@ final class LayeredStore: Sendable {
 
     func remove(_ key: RequestKey) {
         changing(key) {
-            memory.removeValue(for: key.text)
+            memory.removeValue(for: key)
             disk?.remove(key.diskKey)
         }
     }
@@ -136,7 +164,7 @@ final class LayeredStore: Sendable {
     /// Removes one variant.
     func remove(_ key: RequestKey, sequence: UInt64) {
         changing(key) {
-            memory.update(key.text) { current in
+            memory.update(key) { current in
                 guard var record = current else { return nil }
                 record.entries.removeAll { $0.metadata.sequence == sequence }
                 return record.entries.isEmpty ? nil : (record, record.cost)
@@ -185,7 +213,7 @@ final class LayeredStore: Sendable {
     }
 
     private func changing(_ key: RequestKey, _ body: () -> Void) {
-        stripes[Int(key.text.hashValue.magnitude % UInt(stripes.count))].withLock { _ in body() }
+        stripes[key.stripe(of: stripes.count)].withLock { _ in body() }
     }
 
     /// Takes the stripes in their order, so that two such changes cannot wait for each other.
@@ -200,11 +228,11 @@ final class LayeredStore: Sendable {
 
 /// A read of the disk that may end in memory, if the key does not change meanwhile; given up when let go.
 private final class Promotion: Sendable {
-    private let key: String
-    private let memory: MemoryCache<LayeredStore.MemoryRecord>
+    private let key: RequestKey
+    private let memory: MemoryCache<RequestKey, LayeredStore.MemoryRecord>
     private let ticket: UInt64
 
-    init(of key: String, into memory: MemoryCache<LayeredStore.MemoryRecord>) {
+    init(of key: RequestKey, into memory: MemoryCache<RequestKey, LayeredStore.MemoryRecord>) {
         self.key = key
         self.memory = memory
         ticket = memory.beginRead(key)
@@ -244,9 +272,7 @@ struct StoredVariant: Sendable {
         self.load = load
     }
 
-    /// Whether `URLCache`'s own methods may hand this variant out for a request: it was selected by the same fields,
-    /// and is no part that would pass for a whole.
     func answers(_ request: RequestFacts) -> Bool {
-        metadata.varyKey.matches(request.fields) && metadata.http?.status != 206
+        metadata.answers(request.fields)
     }
 }

@@ -72,16 +72,30 @@ extension HeaderFields {
     }
 }
 
-extension CachedURLResponse {
-    convenience init(entry: StoredEntry, requestedURL: URL) {
-        let metadata = entry.metadata
-        let url = metadata.url.flatMap { URL(string: $0) } ?? requestedURL
-        self.init(
-            response: metadata.response.urlResponse(url: url), data: entry.body,
-            userInfo: metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue),
-            storagePolicy: metadata.isMemoryOnly ? .allowedInMemoryOnly : .allowed)
+extension StoredVariant {
+    func answers(_ request: URLRequest) -> Bool {
+        metadata.varyKey == .none ? metadata.http?.status != 206 : metadata.answers(HeaderFields(request))
     }
+}
 
+extension StoredEntry {
+    /// The entry as Foundation's object, made anew.
+    func makeCachedURLResponse(requestedURL: URL) -> CachedURLResponse {
+        let url = metadata.url.flatMap { URL(string: $0) } ?? requestedURL
+        let userInfo = metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue)
+        let policy = metadata.isMemoryOnly ? URLCache.StoragePolicy.allowedInMemoryOnly : .allowed
+        #if canImport(FoundationNetworking)
+            return LazyCachedURLResponse(
+                head: metadata.response, url: url, data: body, userInfo: userInfo, storagePolicy: policy)
+        #else
+            return CachedURLResponse(
+                response: metadata.response.urlResponse(url: url), data: body, userInfo: userInfo, storagePolicy: policy
+            )
+        #endif
+    }
+}
+
+extension CachedURLResponse {
     /// `userInfo` as far as it can be written, and the keys that cannot.
     var persistentUserInfo: (values: [String: PropertyValue], lost: [String]) {
         var values: [String: PropertyValue] = [:]

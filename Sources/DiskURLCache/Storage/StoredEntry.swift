@@ -8,22 +8,37 @@ import Foundation
 final class StoredEntry: Sendable {
     let metadata: EntryMetadata
     let body: Data
-    /// The Foundation object of this entry, made when first asked for: building an `HTTPURLResponse` costs more than
-    /// reading a small record. An entry that a caller stored keeps the caller's object, `userInfo` of any type included.
-    private let presented: Mutex<CachedURLResponse?>
+    /// Whether the response was selected by no request field and is whole, as nearly all are. Known in advance: it is
+    /// asked at each hit.
+    let answersEveryRequest: Bool
+    /// The object that a caller stored, `userInfo` of any type included.
+    private let given: CachedURLResponse?
+    /// Made when first asked for, where none was given.
+    private let made = Mutex<CachedURLResponse?>(nil)
 
-    init(metadata: EntryMetadata, body: Data, presented: CachedURLResponse? = nil) {
+    init(metadata: EntryMetadata, body: Data, presented given: CachedURLResponse? = nil) {
         self.metadata = metadata
         self.body = body
-        self.presented = Mutex(presented)
+        self.given = given
+        answersEveryRequest = metadata.varyKey == .none && metadata.http?.status != 206
     }
 
-    /// The entry as Foundation hands it out. `url` stands in where the record holds none.
+    /// Whether `URLCache`'s own methods may hand this entry out for a request.
+    func answers(_ request: URLRequest) -> Bool {
+        answersEveryRequest || metadata.answers(HeaderFields(request))
+    }
+
+    /// The entry as Foundation hands it out. The request's URL stands in where the record holds none.
+    func cachedURLResponse(for request: URLRequest) -> CachedURLResponse? {
+        given ?? request.url.map { cachedURLResponse(requestedURL: $0) }
+    }
+
     func cachedURLResponse(requestedURL url: URL) -> CachedURLResponse {
-        presented.withLock { presented in
-            if let presented { return presented }
-            let response = CachedURLResponse(entry: self, requestedURL: url)
-            presented = response
+        if let given { return given }
+        return made.withLock { made in
+            if let made { return made }
+            let response = makeCachedURLResponse(requestedURL: url)
+            made = response
             return response
         }
     }
@@ -71,6 +86,12 @@ struct EntryMetadata: Sendable, Hashable {
 
     /// What tells the variants of one key apart.
     var varyKey: VaryKey { http?.vary ?? .none }
+
+    /// Whether `URLCache`'s own methods may hand this response out for a request with these fields: it was selected by
+    /// the same ones, and is no part that would pass for a whole.
+    func answers(_ fields: HeaderFields) -> Bool {
+        varyKey.matches(fields) && http?.status != 206
+    }
 }
 
 /// Hands out numbers that grow with every stored entry, across launches too: the wall clock in microseconds, or one

@@ -5,15 +5,22 @@ final class EventHub: Sendable {
     private struct State {
         var listeners: [UInt64: @Sendable (DiskURLCache.Event) -> Void] = [:]
         var nextListener: UInt64 = 0
-        var statistics = DiskURLCache.Statistics()
     }
 
     private let state = Mutex(State())
+    /// Counted apart and added up when asked: threads that look up different keys do not wait for each other.
+    private let counts = (0..<8).map { _ in Mutex(DiskURLCache.Statistics()) }
 
-    var statistics: DiskURLCache.Statistics { state.withLock { $0.statistics } }
+    var statistics: DiskURLCache.Statistics {
+        counts.reduce(into: DiskURLCache.Statistics()) { sum, count in count.withLock { sum.add($0) } }
+    }
 
     func count(_ change: (inout DiskURLCache.Statistics) -> Void) {
-        state.withLock { change(&$0.statistics) }
+        counts[0].withLock(change)
+    }
+
+    func count(for key: RequestKey, _ change: (inout DiskURLCache.Statistics) -> Void) {
+        counts[key.stripe(of: counts.count)].withLock(change)
     }
 
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }

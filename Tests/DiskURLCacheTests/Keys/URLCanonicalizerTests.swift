@@ -44,6 +44,54 @@ import Testing
         #expect(URLCanonicalizer.parts(of: text) == nil)
     }
 
+    /// The quick look and the long way agree: what is called normal is its own normal form.
+    @Test func normalFormsAreToldQuickly() {
+        for row in Self.same where URLCanonicalizer.isNormal(row.text) { #expect(row.text == row.normal) }
+        for text in [
+            "http://example.com/", "https://a-b.example.com:8080/x/y.json?z=%41/../#".replacing("#", with: ""),
+            "http://h/a%2Fb", "https://h/~user/a_b-c;d=1,2", "http://1.2.3.4:8443/?", "http://h//a",
+        ] {
+            #expect(URLCanonicalizer.isNormal(text), "\(text)")
+            #expect(URLCanonicalizer.parts(of: text)?.url == text)
+        }
+        for text in [
+            "http://H/", "http://h", "http://h?x", "http://h:80/", "https://h:443/", "http://h:/", "http://h:08/",
+            "http://h/#", "http://h/?a#b", "http://h/./a", "http://h/a/..", "http://h/a/../b", "http://h/%2f",
+            "http://h/%41", "http://h/%4", "http://h/%", "ftp://h/", "http:/h/", "http://", "httpx://h/",
+            "http://h:8x/",
+            "http://u@h/", "http://[::1]/", "",
+        ] {
+            #expect(!URLCanonicalizer.isNormal(text), "\(text)")
+        }
+    }
+
+    @Test func whatIsCalledNormalIsItsOwnNormalForm() {
+        let pieces = [
+            "http://", "https://", "h", "H", "example.com", ":", "80", "443", "8080", "/", "//", ".", "..", "/.", "a",
+            "%",
+            "%2F", "%2f", "%41", "%7E", "?", "#", "@", "[", "]", "=", "&", "é", "-", "_",
+        ]
+        var generator = SystemRandomNumberGenerator()
+        var normal = 0
+        for _ in 0..<50_000 {
+            var text = ["http://", "https://"].randomElement(using: &generator) ?? ""
+            for _ in 0..<Int.random(in: 0...8, using: &generator) {
+                text += pieces.randomElement(using: &generator) ?? ""
+            }
+            guard URLCanonicalizer.isNormal(text) else { continue }
+            normal += 1
+            #expect(URLCanonicalizer.parts(of: text)?.url == text)
+        }
+        #expect(normal > 100)
+    }
+
+    @Test(arguments: [
+        ("http://example.com/", "example.com"), ("https://u:p@example.com:8080/a@b:c", "example.com"),
+        ("http://[::1]:8080/", "[::1]"), ("http://h/?u@v", "h"), ("", ""), ("no url", ""),
+    ]) func hostOfANormalForm(row: (url: String, host: String)) {
+        #expect(URLCanonicalizer.host(ofNormal: row.url) == row.host)
+    }
+
     @Test func hostileTextDoesNotTrap() {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {

@@ -4,7 +4,7 @@ import Testing
 @testable import DiskURLCache
 
 @Suite struct MemoryCacheTests {
-    private func cache(bytes: Int = 1_000, count: Int = .max) -> MemoryCache<Int> {
+    private func cache(bytes: Int = 1_000, count: Int = .max) -> MemoryCache<String, Int> {
         MemoryCache(costLimit: bytes, countLimit: count)
     }
 
@@ -47,7 +47,7 @@ import Testing
         let cache = cache(bytes: 0)
         cache.insert(1, for: "a", cost: 1)
         #expect(cache.value(for: "a") == nil)
-        let negative = MemoryCache<Int>(costLimit: -5, countLimit: -1)
+        let negative = MemoryCache<String, Int>(costLimit: -5, countLimit: -1)
         negative.insert(1, for: "a", cost: 0)
         #expect(negative.count == 0)
     }

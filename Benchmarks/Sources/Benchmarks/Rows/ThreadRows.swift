@@ -19,7 +19,8 @@ enum ThreadRows {
         cache.flush()
         let loops = 50
         // Each thread has requests of its own, as callers do: a shared one is a contended reference count.
-        let own = (0..<2).map { _ in (0..<count).map(Content.request) }
+        // In an order of its own: two threads that walk in step would meet at every entry.
+        let own = (0..<2).map { Content.sample(of: count, seed: UInt64($0)) }
         let work: @Sendable (Int) -> Void = { thread in
             for _ in 0..<loops {
                 for request in own[thread] { consume(cache.cachedResponse(for: request)) }

@@ -1,0 +1,36 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+
+    /// A cached response that builds its `HTTPURLResponse` when first asked for it: building one costs more than reading a
+    /// small record, and many callers want the body alone. Equal in all to one that was built at once.
+    ///
+    /// Not on Apple platforms, where the class has its accessors in Objective-C and the system may read past an override.
+    final class LazyCachedURLResponse: CachedURLResponse, @unchecked Sendable {
+        // @unchecked: the superclass is declared Sendable by Foundation; what is added is constant or behind a lock.
+        private let head: EntryMetadata.Response
+        private let url: URL
+        private let built = Mutex<URLResponse?>(nil)
+
+        private static let placeholder = URLResponse(
+            url: URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+
+        init(
+            head: EntryMetadata.Response, url: URL, data: Data, userInfo: [AnyHashable: Any]?,
+            storagePolicy: URLCache.StoragePolicy
+        ) {
+            self.head = head
+            self.url = url
+            super.init(response: Self.placeholder, data: data, userInfo: userInfo, storagePolicy: storagePolicy)
+        }
+
+        override var response: URLResponse {
+            built.withLock { built in
+                if let built { return built }
+                let response = head.urlResponse(url: url)
+                built = response
+                return response
+            }
+        }
+    }
+#endif
