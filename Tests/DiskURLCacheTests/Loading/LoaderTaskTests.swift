@@ -1,0 +1,196 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Every kind of data task gets the same answers, from the network and from the store.
+@Suite struct LoaderTaskTests {
+    @Test func asyncTaskIsAnsweredFromMemory() async throws {
+        let origin = try OriginServer.counting()
+        let harness = try LoadingHarness()
+        let first = try await harness.load(origin.url("/a"))
+        harness.clock.advance(by: 7)
+        let second = try await harness.load(origin.url("/a"))
+        #expect(first.text == "1" && second.text == "1")
+        #expect(first["Age"] == nil)
+        #expect(second["Age"] == "7")
+        #expect(second.response.url == origin.url("/a"))
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func completionHandlerTaskGetsTheWholeBodyInOnePiece() async throws {
+        let body = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0) })
+        let origin = try OriginServer { _ in
+            OriginResponse(fields: ["Cache-Control": "max-age=60"], body: body, isChunked: true, partSize: 1_000)
+        }
+        // A delegate of the session must not change what a completion handler gets.
+        for delegate in [nil, RecordingDelegate()] {
+            let harness = try LoadingHarness(delegate: delegate)
+            for _ in 1...2 {
+                let data = await withCheckedContinuation { continuation in
+                    harness.session.dataTask(with: origin.url("/a")) { data, _, _ in
+                        continuation.resume(returning: data)
+                    }.resume()
+                }
+                #expect(data == body)
+            }
+        }
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func delegateTaskHearsOneHeadTheDataAndOneEnd() async throws {
+        let origin = try OriginServer.counting()
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        for round in 1...2 {
+            let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+            #expect(record.responses.count == 1)
+            #expect(record.data == Data("1".utf8))
+            #expect(record.ends.count == 1 && record.error == nil)
+            #expect((record.http?.value(forHTTPHeaderField: "Age") != nil) == (round == 2))
+        }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func delegateTaskHearsChunksAsTheyArrive() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { _ in
+            OriginResponse(
+                fields: ["Cache-Control": "max-age=60"], body: Data("onetwo".utf8), partSize: 3,
+                beforePart: { if $0 == 1 { gate.wait() } })
+        }
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        let task = harness.session.dataTask(with: origin.url("/a"))
+        task.resume()
+        // The origin holds the second part back: the first one is here before the body is complete.
+        let early = await delegate.record(of: task) { !$0.chunks.isEmpty }
+        #expect(early.data == Data("one".utf8) && early.responses.count == 1)
+        gate.open()
+        #expect(await delegate.end(of: task).data == Data("onetwo".utf8))
+        #expect(try await harness.load(origin.url("/a")).text == "onetwo")
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func suspendedTaskHearsNothingUntilItIsResumed() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { _ in
+            OriginResponse(body: Data("onetwo".utf8), partSize: 3, beforePart: { if $0 == 1 { gate.wait() } })
+        }
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        let task = harness.session.dataTask(with: origin.url("/a"))
+        task.resume()
+        _ = await delegate.record(of: task) { !$0.chunks.isEmpty }
+        task.suspend()
+        gate.open()
+        // Another load through the same queues: what the first one had to say would be there by now.
+        _ = await delegate.run(harness.session.dataTask(with: origin.url("/b")))
+        let held = await delegate.record(of: task) { _ in true }
+        #expect(held.ends.isEmpty)
+        task.resume()
+        #expect(await delegate.end(of: task).data == Data("onetwo".utf8))
+    }
+
+    /// Foundation calls start, stop, start, all after the last resume, while it still waits for the lookup.
+    @Test(arguments: ["GET", "POST"]) func taskResumedSuspendedAndResumedAtOnceEnds(method: String) async throws {
+        let origin = try OriginServer.counting()
+        let harness = try LoadingHarness(memoryCapacity: 0)
+        for _ in 1...50 {
+            let request = URLRequest(origin.url("/a"), method: method)
+            let data = await withCheckedContinuation { continuation in
+                let task = harness.session.dataTask(with: request) { data, _, _ in
+                    continuation.resume(returning: data)
+                }
+                task.resume()
+                task.suspend()
+                task.resume()
+            }
+            #expect(data?.isEmpty == false)
+        }
+    }
+
+    @Test func headIsAnsweredFromGet() async throws {
+        let origin = try OriginServer { _ in .ok("four", ["Cache-Control": "max-age=60", "X-A": "b"]) }
+        let harness = try LoadingHarness()
+        try await harness.load(origin.url("/a"))
+        let head = try await harness.load(origin.url("/a"), method: "HEAD")
+        #expect(head.data.isEmpty && head.status == 200 && head["X-A"] == "b" && head["Content-Length"] == "4")
+        #expect(origin.requests.count == 1)
+        // The other way round a HEAD has no body to store.
+        try await harness.load(origin.url("/b"), method: "HEAD")
+        #expect(try await harness.load(origin.url("/b")).text == "four")
+    }
+
+    @Test func bodiesOfAllSizes() async throws {
+        let origin = try OriginServer { request in
+            let count = Int(request.path.dropFirst()) ?? 0
+            return OriginResponse(
+                fields: ["Cache-Control": "max-age=60"],
+                body: Data(repeating: UInt8(truncatingIfNeeded: count), count: count))
+        }
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate) { $0.maximumEntryShare = 0.9 }
+        for size in [0, 1, 65_537, (50 << 20) + 3] {
+            let body = Data(repeating: UInt8(truncatingIfNeeded: size), count: size)
+            for _ in 1...2 {
+                let isRight = try await harness.load(origin.url("/\(size)")).data == body
+                #expect(isRight)
+            }
+            // Chunk by chunk, stored anew, and in one piece.
+            for policy in [URLRequest.CachePolicy.reloadIgnoringLocalCacheData, .useProtocolCachePolicy] {
+                let request = URLRequest(origin.url("/\(size)"), policy: policy)
+                let record = await delegate.run(harness.session.dataTask(with: request))
+                let isRight = record.data == body
+                #expect(isRight && record.error == nil)
+            }
+        }
+        #expect(origin.requests.count == 8)
+    }
+
+    @Test func noContent() async throws {
+        let origin = try OriginServer { _ in .status(204, "No Content", ["Cache-Control": "max-age=60"]) }
+        let harness = try LoadingHarness()
+        for _ in 1...2 {
+            let loaded = try await harness.load(origin.url("/a"))
+            #expect(loaded.status == 204 && loaded.data.isEmpty)
+        }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func gzipIsDecodedOnceAndStoredDecoded() async throws {
+        // gzip of "hello hello hello hello"
+        let encoded = Data([
+            0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0xc8, 0x40,
+            0x27, 0x01, 0xe3, 0x51, 0x3d, 0x8d, 0x17, 0x00, 0x00, 0x00,
+        ])
+        let origin = try OriginServer { _ in
+            OriginResponse(fields: ["Cache-Control": "max-age=60", "Content-Encoding": "gzip"], body: encoded)
+        }
+        let harness = try LoadingHarness()
+        for _ in 1...2 {
+            #expect(try await harness.load(origin.url("/a")).text == "hello hello hello hello")
+        }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func interimResponsesArePassedOver() async throws {
+        let origin = try OriginServer { _ in
+            var response = OriginResponse.ok("body", ["Cache-Control": "max-age=60"])
+            response.interim = [.init(status: 103, reason: "Early Hints", fields: ["Link": "</a>"])]
+            return response
+        }
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        for _ in 1...2 {
+            let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+            #expect(record.responses.count == 1 && record.http?.statusCode == 200)
+            #expect(record.data == Data("body".utf8))
+        }
+        #expect(origin.requests.count == 1)
+    }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A cache in a scratch directory and a session attached to it.
+final class LoadingHarness: Sendable {
+    let clock = ManualClock()
+    let scratch: ScratchDirectory
+    let cache: DiskURLCache
+    let session: URLSession
+
+    init(
+        delegate: (any URLSessionDelegate)? = nil, memoryCapacity: Int = 64 << 20, directory: ScratchDirectory? = nil,
+        clock: ManualClock? = nil, configure: (inout DiskURLCache.Configuration) -> Void = { _ in },
+        session configureSession: (URLSessionConfiguration) -> Void = { _ in }
+    ) throws {
+        scratch = try directory ?? ScratchDirectory("loading")
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: memoryCapacity, diskCapacity: 256 << 20, directory: scratch.appending("cache"))
+        settings.clock = (clock ?? self.clock).wallClock
+        configure(&settings)
+        cache = DiskURLCache(configuration: settings)
+        session = Self.session(of: cache, delegate: delegate, configureSession)
+    }
+
+    static func session(
+        of cache: DiskURLCache, delegate: (any URLSessionDelegate)? = nil,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
+        let configuration = URLSessionConfiguration.ephemeral
+        configure(configuration)
+        cache.attach(to: configuration)
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    }
+
+    deinit {
+        session.invalidateAndCancel()
+    }
+
+    @discardableResult
+    func load(
+        _ url: URL, _ fields: [String: String] = [:], method: String = "GET",
+        policy: URLRequest.CachePolicy = .useProtocolCachePolicy, body: Data? = nil
+    ) async throws -> Loaded {
+        try await Self.load(URLRequest(url, fields, method: method, policy: policy, body: body), in: session)
+    }
+
+    static func load(_ request: URLRequest, in session: URLSession) async throws -> Loaded {
+        let (data, response) = try await session.data(for: request)
+        let http = try #require(response as? HTTPURLResponse)
+        return Loaded(data: data, response: http)
+    }
+
+    /// The event of the load that `body` makes.
+    func report(of body: () async throws -> Void) async throws -> DiskURLCache.LoadReport {
+        let events = cache.events()
+        try await body()
+        for await case .load(let report) in events { return report }
+        throw URLError(.unknown)
+    }
+}
+
+struct Loaded: Sendable {
+    var data: Data
+    var response: HTTPURLResponse
+    var text: String { String(decoding: data, as: UTF8.self) }
+    var status: Int { response.statusCode }
+    subscript(name: String) -> String? { response.value(forHTTPHeaderField: name) }
+}
+
+extension URLRequest {
+    init(
+        _ url: URL, _ fields: [String: String] = [:], method: String = "GET",
+        policy: URLRequest.CachePolicy = .useProtocolCachePolicy, body: Data? = nil
+    ) {
+        self.init(url: url, cachePolicy: policy)
+        httpMethod = method
+        httpBody = body
+        for (name, value) in fields { setValue(value, forHTTPHeaderField: name) }
+    }
+}
+
+extension OriginServer {
+    /// Answers each request with its number, fresh for a minute.
+    static func counting(_ fields: HeaderFields = ["Cache-Control": "max-age=60"]) throws -> OriginServer {
+        try OriginServer { .ok("\($0.number)", fields) }
+    }
+}
+
+/// A delegate that writes down all it hears of tasks, and can be asked to wait for their ends.
+class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    // @unchecked: all state is behind the lock; subclasses add constants only.
+    struct Record: Sendable {
+        var responses: [URLResponse] = []
+        var chunks: [Data] = []
+        var redirects: [URLRequest] = []
+        var ends: [(any Error)?] = []
+        var data: Data { Data(chunks.joined()) }
+        var error: (any Error)? { ends.first ?? nil }
+        var http: HTTPURLResponse? { responses.first as? HTTPURLResponse }
+    }
+
+    private struct State {
+        var records: [Int: Record] = [:]
+        var waiters: [(isMet: @Sendable (Record) -> Bool, task: Int, continuation: CheckedContinuation<Record, Never>)] =
+            []
+    }
+
+    private let state = Mutex(State())
+
+    func change(_ task: URLSessionTask, _ body: (inout Record) -> Void) {
+        let met = state.withLock { state in
+            body(&state.records[task.taskIdentifier, default: Record()])
+            let record = state.records[task.taskIdentifier] ?? Record()
+            let met = state.waiters.filter { $0.task == task.taskIdentifier && $0.isMet(record) }
+            state.waiters.removeAll { $0.task == task.taskIdentifier && $0.isMet(record) }
+            return met.map { ($0.continuation, record) }
+        }
+        for (continuation, record) in met { continuation.resume(returning: record) }
+    }
+
+    func record(of task: URLSessionTask, when isMet: @escaping @Sendable (Record) -> Bool) async -> Record {
+        await withCheckedContinuation { continuation in
+            let now = state.withLock { state in
+                let record = state.records[task.taskIdentifier] ?? Record()
+                if isMet(record) { return Optional(record) }
+                state.waiters.append((isMet, task.taskIdentifier, continuation))
+                return nil
+            }
+            if let now { continuation.resume(returning: now) }
+        }
+    }
+
+    /// Resumes the task and returns what was heard until its end.
+    func run(_ task: URLSessionTask) async -> Record {
+        task.resume()
+        return await end(of: task)
+    }
+
+    func end(of task: URLSessionTask) async -> Record {
+        await record(of: task) { !$0.ends.isEmpty }
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        change(dataTask) { $0.responses.append(response) }
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        change(dataTask) { $0.chunks.append(data) }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        change(task) { $0.ends.append(error) }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        change(task) { $0.redirects.append(request) }
+        completionHandler(request)
+    }
+}
