@@ -82,6 +82,15 @@ final class CachingURLProtocol: URLProtocol {
         }
     #endif
 
+    #if canImport(FoundationNetworking)
+        /// Nil once the client was told of the end. A cancellation that crosses the end on its way makes Foundation
+        /// call the client once more, for a task that it may have forgotten by then: that ends the process.
+        override var client: (any URLProtocolClient)? {
+            get { port?.hasEnded == true || passThrough?.hasEnded == true ? nil : super.client }
+            set { super.client = newValue }
+        }
+    #endif
+
     override func stopLoading() {
         #if canImport(FoundationNetworking)
             // Foundation tells by the error whether it means cancellation or suspension. The task's state cannot: a

@@ -42,6 +42,10 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     private weak var urlProtocol: URLProtocol?
     private let queue: DispatchQueue?
     private var state = State.open
+    /// The client knows that the task is over. Not so after a 401: Foundation may ask for credentials then, and it is
+    /// through the client that a refusal ends the task.
+    private(set) var hasEnded = false
+    private var isUnauthorized = false
     // For completion handlers each `didLoad` replaces the data before it: the driver then sends one.
     init(_ urlProtocol: URLProtocol, queue: DispatchQueue?) {
         self.urlProtocol = urlProtocol
@@ -88,15 +92,18 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         guard let urlProtocol, let client = urlProtocol.client else { return }
         switch call {
         case .receive(let response):
+            isUnauthorized = (response as? HTTPURLResponse)?.statusCode == 401
             client.urlProtocol(urlProtocol, didReceive: response, cacheStoragePolicy: .notAllowed)
         case .load(let data):
             client.urlProtocol(urlProtocol, didLoad: data)
         case .finish:
             state = .closed
             client.urlProtocolDidFinishLoading(urlProtocol)
+            hasEnded = !isUnauthorized
         case .fail(let error, _):
             state = .closed
             client.urlProtocol(urlProtocol, didFailWithError: error)
+            hasEnded = true
         }
     }
 }

@@ -34,6 +34,9 @@ final class LoadTable: Sendable {
         for follower in followers { follower(outcome) }
     }
 
+    /// Loads that wait for another one.
+    var followerCount: Int { state.withLock { $0.followers.values.reduce(0) { $0 + $1.count } } }
+
     /// False while a refresh of the key is under way.
     func beginRefresh(_ key: String) -> Bool {
         state.withLock { $0.refreshing.insert(key).inserted }

@@ -26,7 +26,7 @@ final class NetworkSessions: Sendable {
     }
 
     private let sessions = Mutex<[ObjectIdentifier?: Inner]>([:])
-    /// Tasks are made, resumed and cancelled here: doing so on the queue that calls protocols traps in libdispatch.
+    /// Tasks are made and resumed here: doing so on the queue that calls protocols traps in libdispatch.
     private let queue = DispatchQueue(label: "DiskURLCache.network", qos: .userInitiated)
 
     /// Sends a request; the receiver hears of it until the end or until the token is cancelled.
@@ -36,9 +36,11 @@ final class NetworkSessions: Sendable {
             let inner = self.inner(for: outer)
             let task = inner.session.dataTask(with: request)
             inner.delegate.add(receiver, for: task)
-            let isWanted = token.didStart(task) { [delegate = inner.delegate, queue = self.queue] task in
+            let isWanted = token.didStart(task) { [delegate = inner.delegate, session = inner.session] task in
                 delegate.remove(task)
-                queue.async { task.cancel() }
+                // There the task's end is told too, so that the two do not cross: a cancellation that comes while
+                // Foundation forgets the task ends the process.
+                session.delegateQueue.addOperation { task.cancel() }
             }
             // A task that is never resumed hears nothing and holds nothing.
             if isWanted { task.resume() } else { inner.delegate.remove(task) }

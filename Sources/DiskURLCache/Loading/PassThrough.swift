@@ -15,6 +15,8 @@
         private let reason: String
         private let startTime: Date
         private var bytes = 0
+        /// See `ClientPort.hasEnded`.
+        private(set) var hasEnded = false
         /// Made when the first data or the end comes, since Foundation tells of the head only where a delegate asks.
         private lazy var representation = native?.task.flatMap {
             PostRepresentation(of: $0, requestTime: startTime, cache: cache)
@@ -117,12 +119,15 @@
             let representation = representation
             end()
             representation?.store()
+            let isUnauthorized = (`protocol`.task?.response as? HTTPURLResponse)?.statusCode == 401
             client.urlProtocolDidFinishLoading(`protocol`)
+            hasEnded = !isUnauthorized
         }
 
         func urlProtocol(_ protocol: URLProtocol, didFailWithError error: Swift.Error) {
             end(failure: "network")
             client.urlProtocol(`protocol`, didFailWithError: error)
+            hasEnded = true
         }
 
         func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {

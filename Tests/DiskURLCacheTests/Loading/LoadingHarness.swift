@@ -100,15 +100,16 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         var chunks: [Data] = []
         var redirects: [URLRequest] = []
         var ends: [(any Error)?] = []
-        var data: Data { Data(chunks.joined()) }
+        var data: Data { chunks.reduce(into: Data()) { $0.append($1) } }
         var error: (any Error)? { ends.first ?? nil }
         var http: HTTPURLResponse? { responses.first as? HTTPURLResponse }
     }
 
     private struct State {
         var records: [Int: Record] = [:]
-        var waiters: [(isMet: @Sendable (Record) -> Bool, task: Int, continuation: CheckedContinuation<Record, Never>)] =
-            []
+        var waiters:
+            [(isMet: @Sendable (Record) -> Bool, task: Int, continuation: CheckedContinuation<Record, Never>)] =
+                []
     }
 
     private let state = Mutex(State())
@@ -168,5 +169,20 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     ) {
         change(task) { $0.redirects.append(request) }
         completionHandler(request)
+    }
+
+    // Here, since a subclass cannot replace what a protocol's default does.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        completionHandler(.cancelAuthenticationChallenge, nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        completionHandler(proposedResponse)
     }
 }

@@ -1,0 +1,149 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What the cache has no part in reaches the origin and comes back as if the loader were not there.
+@Suite struct LoaderPassThroughTests {
+    private func echo() throws -> OriginServer {
+        try OriginServer { request in
+            OriginResponse(
+                fields: ["X-Method": request.method, "Cache-Control": "max-age=60"],
+                body: request.body.isEmpty ? Data("empty".utf8) : request.body)
+        }
+    }
+
+    @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) func methodsThatAreNotCached(method: String)
+        async throws
+    {
+        let origin = try echo()
+        let harness = try LoadingHarness()
+        for body in ["one", "two"] {
+            let loaded = try await harness.load(origin.url("/a"), method: method, body: Data(body.utf8))
+            #expect(loaded["X-Method"] == method && loaded.text == body)
+        }
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func uploads() async throws {
+        let origin = try echo()
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        let request = URLRequest(origin.url("/a"), method: "PUT")
+        let body = Data(repeating: 5, count: 200_000)
+        let (data, _) = try await harness.session.upload(for: request, from: body)
+        #expect(data == body)
+        let file = harness.scratch.appending("body")
+        try body.write(to: file)
+        let (fromFile, _) = try await harness.session.upload(for: request, fromFile: file)
+        #expect(fromFile == body)
+        let record = await delegate.run(harness.session.uploadTask(with: request, from: body))
+        #expect(record.data == body)
+    }
+
+    @Test func streamedBodies() async throws {
+        let origin = try echo()
+        let harness = try LoadingHarness()
+        for text in ["one", "two"] {
+            var request = URLRequest(origin.url("/a"), method: "POST")
+            request.httpBodyStream = InputStream(data: Data(text.utf8))
+            #expect(try await LoadingHarness.load(request, in: harness.session).text == text)
+        }
+    }
+
+    @Test func downloadsToACompletionHandler() async throws {
+        let origin = try OriginServer.counting()
+        let harness = try LoadingHarness()
+        for round in 1...2 {
+            let data: Data? = await withCheckedContinuation { continuation in
+                harness.session.downloadTask(with: origin.url("/a")) { url, _, _ in
+                    continuation.resume(returning: url.flatMap { try? Data(contentsOf: $0) })
+                }.resume()
+            }
+            #expect(data == Data("\(round)".utf8))
+        }
+    }
+
+    @Test func downloadsToADelegate() async throws {
+        final class Downloads: RecordingDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
+            func urlSession(
+                _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+            ) {
+                let data = (try? Data(contentsOf: location)) ?? Data()
+                change(downloadTask) { $0.chunks.append(data) }
+            }
+        }
+        let origin = try OriginServer.counting()
+        let delegate = Downloads()
+        let harness = try LoadingHarness(delegate: delegate)
+        let record = await delegate.run(harness.session.downloadTask(with: origin.url("/a")))
+        #expect(record.data == Data("1".utf8) && record.error == nil)
+    }
+
+    @Test(arguments: ["POST", "PUT", "DELETE", "PURGE"]) func unsafeMethodsInvalidate(method: String) async throws {
+        let origin = try OriginServer { request in
+            request.method == "GET"
+                ? .ok("\(request.number)", ["Cache-Control": "max-age=60"])
+                : .status(204, "", ["Location": "/c", "Content-Location": "http://other.example/a"])
+        }
+        let harness = try LoadingHarness()
+        for path in ["/a", "/b", "/c"] { try await harness.load(origin.url(path)) }
+        try await harness.load(origin.url("/a"), method: method)
+        for (path, isStored) in [("/a", false), ("/b", true), ("/c", false)] {
+            #expect(harness.cache.contains(URLRequest(origin.url(path))) == isStored, "\(path)")
+        }
+    }
+
+    @Test func anErrorDoesNotInvalidate() async throws {
+        let origin = try OriginServer { request in
+            request.method == "GET" ? .ok("x", ["Cache-Control": "max-age=60"]) : .status(500)
+        }
+        let harness = try LoadingHarness()
+        try await harness.load(origin.url("/a"))
+        try await harness.load(origin.url("/a"), method: "POST")
+        #expect(harness.cache.contains(URLRequest(origin.url("/a"))))
+    }
+
+    @Test func aPostThatIsRedirectedInvalidatesAndIsFollowedByGet() async throws {
+        let origin = try OriginServer { request in
+            switch (request.method, request.path) {
+            case ("POST", _): .status(303, "See Other", ["Location": "/b"])
+            default: .ok("\(request.method) \(request.path)", ["Cache-Control": "max-age=60"])
+            }
+        }
+        let harness = try LoadingHarness()
+        try await harness.load(origin.url("/a"))
+        let loaded = try await harness.load(origin.url("/a"), method: "POST", body: Data("x".utf8))
+        #expect(loaded.text == "GET /b")
+        #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
+    }
+
+    @Test func theUsersOwnProtocolClassesAreStillAsked() async throws {
+        final class Own: URLProtocol {
+            override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "own.example" }
+            override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+            override func startLoading() {
+                guard let url = request.url else { return }
+                let method = request.httpMethod ?? ""
+                let response = Responses.http(url, fields: ["Cache-Control": "max-age=60"])
+                client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+                client?.urlProtocol(self, didLoad: Data("own \(method)".utf8))
+                client?.urlProtocolDidFinishLoading(self)
+            }
+            override func stopLoading() {}
+        }
+        let harness = try LoadingHarness(session: { $0.protocolClasses = [Own.self] })
+        let url = try #require(URL(string: "http://own.example/a"))
+        #expect(try await harness.load(url).text == "own GET")
+        #expect(try await harness.load(url, method: "POST").text == "own POST")
+        #expect(try await harness.load(URL(string: "http://own.example/b") ?? url, method: "HEAD").status == 200)
+        // The session has no other class, so the loader must find Foundation's by itself.
+        let origin = try OriginServer.counting()
+        #expect(try await harness.load(origin.url("/a")).text == "1")
+        #expect(try await harness.load(origin.url("/a"), method: "POST").text == "2")
+    }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Each hop is a load of its own: looked up, stored and confirmed under its own URL.
+@Suite struct LoaderRedirectTests {
+    /// `/a` redirects to `/b`, which answers with its number.
+    private func origin(
+        _ status: Int, _ fields: HeaderFields = [:], location: String = "/b",
+        target: HeaderFields = ["Cache-Control": "max-age=60"]
+    ) throws -> OriginServer {
+        try OriginServer { request in
+            guard request.path == "/a" else { return .ok("\(request.number)", target) }
+            var fields = fields
+            fields.set("Location", location)
+            return .status(status, "Elsewhere", fields)
+        }
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308]) func followsAndStoresTheTargetUnderItsOwnURL(status: Int) async throws {
+        let origin = try origin(status)
+        let harness = try LoadingHarness()
+        let loaded = try await harness.load(origin.url("/a"))
+        #expect(loaded.text == "2" && loaded.response.url == origin.url("/b"))
+        #expect(try await harness.load(origin.url("/b")).text == "2")
+        #expect(origin.requests.map(\.path) == ["/a", "/b"])
+        #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308]) func aRedirectWithALifetimeIsFollowedFromTheStore(status: Int)
+        async throws
+    {
+        let origin = try origin(status, ["Cache-Control": "max-age=60"])
+        let clock = ManualClock()
+        let scratch = try ScratchDirectory("redirects")
+        do {
+            let harness = try LoadingHarness(directory: scratch, clock: clock)
+            for _ in 1...2 {
+                let loaded = try await harness.load(origin.url("/a"))
+                #expect(loaded.text == "2" && loaded.response.url == origin.url("/b"))
+            }
+            let stored = harness.cache.cachedResponse(for: URLRequest(origin.url("/a")))
+            #expect((stored?.response as? HTTPURLResponse)?.statusCode == status)
+            #expect(stored?.response.url == origin.url("/a"))
+            harness.cache.flush()
+        }
+        let reopened = try LoadingHarness(directory: scratch, clock: clock)
+        #expect(try await reopened.load(origin.url("/a")).text == "2")
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func onlyAPermanentRedirectIsKeptWithoutALifetime() async throws {
+        let origin = try origin(302)
+        let harness = try LoadingHarness()
+        for _ in 1...2 { try await harness.load(origin.url("/a")) }
+        #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"])
+    }
+
+    @Test func relativeLocationsAndFragments() async throws {
+        let origin = try OriginServer { request in
+            switch request.target {
+            case "/x/a?q=1": .status(302, "", ["Location": "../y/b?r=2"])
+            default: .ok(request.target)
+            }
+        }
+        let harness = try LoadingHarness()
+        let loaded = try await harness.load(origin.url("/x/a?q=1#part"))
+        #expect(loaded.text == "/y/b?r=2")
+        #expect(loaded.response.url?.fragment == "part")
+    }
+
+    @Test func otherSchemesAreNotFollowed() async throws {
+        for location in ["file:///etc/passwd", "data:text/plain,x", "http:///nohost"] {
+            let origin = try origin(302, location: location)
+            let harness = try LoadingHarness()
+            #expect(try await harness.load(origin.url("/a")).status == 302)
+        }
+    }
+
+    @Test func twentyHopsAndNotOneMore() async throws {
+        let origin = try OriginServer { request in
+            let count = Int(request.path.dropFirst()) ?? 0
+            return count == 0 ? .ok("end") : .status(302, "", ["Location": "/\(count - 1)"])
+        }
+        let harness = try LoadingHarness()
+        #expect(try await harness.load(origin.url("/20")).text == "end")
+        do {
+            try await harness.load(origin.url("/21"))
+            Issue.record("followed 21 redirects")
+        } catch {
+            #expect((error as? URLError)?.code == .httpTooManyRedirects)
+        }
+    }
+
+    @Test func aStoredLoopEnds() async throws {
+        let origin = try origin(301, ["Cache-Control": "max-age=60"], location: "/a")
+        let harness = try LoadingHarness()
+        await #expect(throws: URLError.self) { try await harness.load(origin.url("/a")) }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func anotherOriginGetsNoCredentials() async throws {
+        let target = try OriginServer { .ok($0.fields["Authorization"] ?? $0.fields["Cookie"] ?? "none") }
+        let origin = try OriginServer { request in
+            .status(302, "", ["Location": request.path == "/away" ? target.url("/t").absoluteString : "/here"])
+        }
+        let fields = ["Authorization": "Bearer secret", "Cookie": "a=secret"]
+        let harness = try LoadingHarness()
+        #expect(try await harness.load(origin.url("/away"), fields).text == "none")
+        let sameOrigin = try OriginServer { request in
+            request.path == "/a"
+                ? .status(302, "", ["Location": "/b"]) : .ok(request.fields["Authorization"] ?? "none")
+        }
+        #expect(try await harness.load(sameOrigin.url("/a"), fields).text == "Bearer secret")
+        // Neither where the session adds them.
+        let session = try LoadingHarness(session: { $0.httpAdditionalHeaders = fields })
+        #expect(try await session.load(origin.url("/away")).text == "none")
+    }
+
+    @Test func aCookieSetByTheRedirectIsSentToTheTarget() async throws {
+        let origin = try OriginServer { request in
+            request.path == "/a"
+                ? .status(302, "", ["Location": "/b", "Set-Cookie": "session=new; Path=/"])
+                : .ok(request.fields["Cookie"] ?? "none")
+        }
+        let harness = try LoadingHarness()
+        #expect(try await harness.load(origin.url("/a")).text == "session=new")
+        #expect(try await harness.load(origin.url("/c")).text == "session=new")
+    }
+
+    // MARK: The delegate's say
+
+    private final class RedirectDelegate: RecordingDelegate, @unchecked Sendable {
+        let answer: @Sendable (URLRequest) -> URLRequest?
+        init(_ answer: @escaping @Sendable (URLRequest) -> URLRequest?) { self.answer = answer }
+
+        override func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            change(task) {
+                $0.redirects.append(request)
+                #expect(response.statusCode == 301)
+            }
+            completionHandler(answer(request))
+        }
+    }
+
+    @Test(arguments: [false, true]) func delegateRefuses(fromStore: Bool) async throws {
+        let origin = try origin(301, fromStore ? ["Cache-Control": "max-age=60"] : ["Cache-Control": "no-store"])
+        let delegate = RedirectDelegate { _ in nil }
+        let harness = try LoadingHarness(delegate: delegate)
+        for round in 1...2 {
+            let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+            #expect(record.http?.statusCode == 301 && record.error == nil)
+            #expect(record.redirects.map(\.url) == [origin.url("/b")])
+            #expect(origin.requests.count == (fromStore ? 1 : round))
+        }
+    }
+
+    @Test func delegateChangesTheTarget() async throws {
+        let origin = try origin(301, ["Cache-Control": "max-age=60"])
+        let other = origin.url("/other")
+        let delegate = RedirectDelegate { _ in URLRequest(other, ["X-A": "b"]) }
+        let harness = try LoadingHarness(delegate: delegate)
+        let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+        #expect(record.http?.url == other)
+        #expect(origin.requests.last?.fields["X-A"] == "b")
+        #expect(harness.cache.contains(URLRequest(other)))
+        #expect(!harness.cache.contains(URLRequest(origin.url("/b"))))
+    }
+
+    @Test func cancellingWhileTheDelegateThinks() async throws {
+        let origin = try origin(301)
+        let answer = Mutex<(@Sendable (URLRequest?) -> Void)?>(nil)
+        final class Slow: RecordingDelegate, @unchecked Sendable {
+            let answer: Mutex<(@Sendable (URLRequest?) -> Void)?>
+            init(_ answer: Mutex<(@Sendable (URLRequest?) -> Void)?>) { self.answer = answer }
+            override func urlSession(
+                _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+                newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+            ) {
+                answer.withLock { $0 = completionHandler }
+                change(task) { $0.redirects.append(request) }
+            }
+        }
+        let delegate = Slow(answer)
+        let harness = try LoadingHarness(delegate: delegate)
+        let task = harness.session.dataTask(with: origin.url("/a"))
+        task.resume()
+        let asked = await delegate.record(of: task) { !$0.redirects.isEmpty }
+        task.cancel()
+        #expect((await delegate.end(of: task).error as? URLError)?.code == .cancelled)
+        answer.withLock { $0 }?(asked.redirects.first)
+        #expect(try await harness.load(origin.url("/b")).status == 200)
+        #expect(origin.requests.map(\.path) == ["/a", "/b"])
+    }
+}

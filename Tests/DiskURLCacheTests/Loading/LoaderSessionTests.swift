@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a session is configured with takes part in its loads, and in what they may share.
+@Suite struct LoaderSessionTests {
+    private func echo(_ name: String, vary: String? = nil) throws -> OriginServer {
+        try OriginServer { request in
+            var fields: HeaderFields = ["Cache-Control": "max-age=60"]
+            if let vary { fields.set("Vary", vary) }
+            return .ok(request.fields[name] ?? "none", fields)
+        }
+    }
+
+    @Test func additionalFieldsAreSentAndSeparateUsers() async throws {
+        let origin = try echo("Authorization")
+        let harness = try LoadingHarness()
+        for token in ["one", "two"] {
+            let session = LoadingHarness.session(of: harness.cache) {
+                $0.httpAdditionalHeaders = ["Authorization": "Bearer \(token)"]
+            }
+            for _ in 1...2 {
+                let loaded = try await LoadingHarness.load(URLRequest(origin.url("/a")), in: session)
+                #expect(loaded.text == "Bearer \(token)")
+            }
+        }
+        #expect(try await harness.load(origin.url("/a")).text == "none")
+        #expect(origin.requests.count == 3)
+    }
+
+    @Test func aFieldOfTheRequestWinsOverTheSessions() async throws {
+        let origin = try echo("X-A")
+        let harness = try LoadingHarness(session: { $0.httpAdditionalHeaders = ["x-a": "session"] })
+        #expect(try await harness.load(origin.url("/a"), ["X-A": "request"]).text == "request")
+        #expect(try await harness.load(origin.url("/b")).text == "session")
+    }
+
+    @Test func cookiesOfTheSessionAreSentAndTellVariantsApart() async throws {
+        let origin = try echo("Cookie", vary: "Cookie")
+        let harness = try LoadingHarness()
+        for value in ["one", "two"] {
+            let cookie = try #require(
+                HTTPCookie(properties: [.name: "user", .value: value, .domain: "127.0.0.1", .path: "/"]))
+            let session = LoadingHarness.session(of: harness.cache) { configuration in
+                configuration.httpCookieStorage?.setCookie(cookie)
+            }
+            for _ in 1...2 {
+                let loaded = try await LoadingHarness.load(URLRequest(origin.url("/a")), in: session)
+                #expect(loaded.text == "user=\(value)")
+            }
+        }
+        #expect(try await harness.load(origin.url("/a")).text == "none")
+        #expect(origin.requests.count == 3)
+    }
+
+    @Test func aCookieIsTakenFromTheNetworkAndNotFromTheStore() async throws {
+        let origin = try OriginServer { request in
+            .ok("x", ["Cache-Control": "max-age=60", "Set-Cookie": "number=\(request.number); Path=/"])
+        }
+        let harness = try LoadingHarness()
+        let storage = try #require(harness.session.configuration.httpCookieStorage)
+        #expect(try await harness.load(origin.url("/a"))["Set-Cookie"] != nil)
+        #expect(storage.cookies(for: origin.url("/a"))?.first?.value == "1")
+        storage.cookies?.forEach(storage.deleteCookie)
+        #expect(try await harness.load(origin.url("/a"))["Set-Cookie"] == nil)
+        #expect(storage.cookies(for: origin.url("/a"))?.isEmpty != false)
+    }
+
+    @Test func aSessionWithTheCacheButWithoutTheLoaderGetsNothingFromTheStore() async throws {
+        let origin = try OriginServer.counting()
+        let harness = try LoadingHarness()
+        try await harness.load(origin.url("/a"))
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = harness.cache
+        let bare = URLSession(configuration: configuration)
+        #expect(try await LoadingHarness.load(URLRequest(origin.url("/a")), in: bare).text == "2")
+        #expect(try await LoadingHarness.load(URLRequest(origin.url("/a"), method: "POST"), in: bare).text == "3")
+        #expect(try await harness.load(origin.url("/a")).text == "1")
+    }
+
+    @Test func sessionsOfOneCacheShareAndSessionsOfTwoDoNot() async throws {
+        let origin = try OriginServer.counting()
+        let harness = try LoadingHarness()
+        let other = try LoadingHarness()
+        let second = LoadingHarness.session(of: harness.cache)
+        #expect(try await harness.load(origin.url("/a")).text == "1")
+        #expect(try await LoadingHarness.load(URLRequest(origin.url("/a")), in: second).text == "1")
+        #expect(try await other.load(origin.url("/a")).text == "2")
+    }
+
+    @Test func attachingTwiceAndDefaultConfigurations() async throws {
+        let origin = try OriginServer.counting()
+        let harness = try LoadingHarness()
+        let configuration = URLSessionConfiguration.default
+        harness.cache.attach(to: configuration)
+        harness.cache.attach(to: configuration)
+        #expect(configuration.protocolClasses?.filter { $0 == CachingURLProtocol.self }.count == 1)
+        let session = URLSession(configuration: configuration)
+        for _ in 1...2 {
+            #expect(try await LoadingHarness.load(URLRequest(origin.url("/a")), in: session).text == "1")
+        }
+    }
+
+    @Test func userInfoInTheURLSeparatesUsers() async throws {
+        let origin = try echo("Authorization")
+        let harness = try LoadingHarness()
+        var texts: Set<String> = []
+        for user in ["one", "two", "one"] {
+            let url = try #require(URL(string: "http://\(user):pw@127.0.0.1:\(origin.port)/a"))
+            texts.insert(try await harness.load(url).text)
+        }
+        #expect(texts.count == 2 && origin.requests.count == 2)
+    }
+
+    // MARK: 401
+
+    private final class Credentials: RecordingDelegate, @unchecked Sendable {
+        let credential: URLCredential?
+        init(_ credential: URLCredential?) { self.credential = credential }
+
+        override func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            completionHandler(credential == nil ? .cancelAuthenticationChallenge : .useCredential, credential)
+        }
+    }
+
+    private func protected() throws -> OriginServer {
+        try OriginServer { request in
+            request.fields["Authorization"] == nil
+                ? .status(401, "", ["WWW-Authenticate": "Basic realm=\"r\"", "Cache-Control": "max-age=60"])
+                : .ok("in", ["Cache-Control": "max-age=60"])
+        }
+    }
+
+    @Test func delegateGivesCredentials() async throws {
+        let origin = try protected()
+        let delegate = Credentials(URLCredential(user: "u", password: "p", persistence: .none))
+        let harness = try LoadingHarness(delegate: delegate)
+        for _ in 1...2 {
+            let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+            #expect(record.data.suffix(2) == Data("in".utf8) && record.error == nil)
+        }
+        // Without a word from the delegate nobody gets what the credentials opened.
+        #expect(harness.cache.cachedResponse(for: URLRequest(origin.url("/a")))?.data != Data("in".utf8))
+    }
+
+    @Test func delegateRefusesCredentials() async throws {
+        let origin = try protected()
+        let delegate = Credentials(nil)
+        let harness = try LoadingHarness(delegate: delegate)
+        let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+        #expect((record.error as? URLError)?.code == .cancelled)
+    }
+
+    @Test func aPlain401IsDelivered() async throws {
+        let origin = try OriginServer { _ in .status(401, "", ["X-A": "b"]) }
+        let harness = try LoadingHarness()
+        #expect(try await harness.load(origin.url("/a")).status == 401)
+    }
+}

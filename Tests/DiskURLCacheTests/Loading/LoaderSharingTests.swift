@@ -1,0 +1,224 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Identical requests in flight share one load where they may, and only then.
+@Suite struct LoaderSharingTests {
+    private static let count = 64
+
+    /// Holds the first request until all others wait for it.
+    private func origin(_ gate: Gate, _ fields: HeaderFields) throws -> OriginServer {
+        try OriginServer { request in
+            var response = OriginResponse.ok("\(request.number)", fields)
+            if request.number == 1 { response.beforeHead = { gate.wait() } }
+            return response
+        }
+    }
+
+    private func harness() throws -> LoadingHarness {
+        try LoadingHarness(session: { $0.httpMaximumConnectionsPerHost = Self.count })
+    }
+
+    /// Returns once all tasks but the leader wait in the table.
+    private func waiting(_ count: Int, in harness: LoadingHarness) async {
+        while harness.cache.loads.followerCount < count { await Task.yield() }
+    }
+
+    @Test func manyIdenticalRequestsAreOneAtTheOrigin() async throws {
+        let gate = Gate()
+        let origin = try origin(gate, ["Cache-Control": "max-age=60"])
+        let harness = try harness()
+        let url = origin.url("/a")
+        let events = harness.cache.events()
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<Self.count { group.addTask { try await harness.load(url).text } }
+            await waiting(Self.count - 1, in: harness)
+            gate.open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(texts == Array(repeating: "1", count: Self.count))
+        #expect(origin.requests.count == 1)
+        var collapsed = 0
+        var seen = 0
+        for await case .load(let report) in events {
+            if report.isCollapsed {
+                collapsed += 1
+                #expect(report.cacheStatus.contains("fwd=uri-miss") && report.cacheStatus.contains("collapsed"))
+            }
+            seen += 1
+            if seen == Self.count { break }
+        }
+        #expect(collapsed == Self.count - 1)
+    }
+
+    @Test func whatMayNotBeStoredIsNotShared() async throws {
+        let gate = Gate()
+        let origin = try origin(gate, ["Cache-Control": "no-store"])
+        let harness = try harness()
+        let url = origin.url("/a")
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<8 { group.addTask { try await harness.load(url).text } }
+            await waiting(7, in: harness)
+            gate.open()
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(texts.count == 8)
+    }
+
+    /// A stream of events has no end to wait for.
+    @Test func whatCannotServeOthersDoesNotHoldThemUp() async throws {
+        let head = Gate()
+        let end = Gate()
+        let origin = try OriginServer { request in
+            var response = OriginResponse.ok("event", ["Cache-Control": "no-cache"])
+            if request.number == 1 {
+                response.partSize = 1
+                response.beforeHead = { head.wait() }
+                response.beforePart = { if $0 == 4 { end.wait() } }
+            }
+            return response
+        }
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        let url = origin.url("/a")
+        let stream = harness.session.dataTask(with: url)
+        stream.resume()
+        await head.arrival()
+        let other = Task { try await harness.load(url).text }
+        await waiting(1, in: harness)
+        head.open()
+        #expect(try await other.value == "event")
+        end.open()
+        #expect(await delegate.end(of: stream).data == Data("event".utf8))
+    }
+
+    @Test func whenTheLeaderIsCancelledAnotherTakesItsPlace() async throws {
+        let gate = Gate()
+        let origin = try origin(gate, ["Cache-Control": "max-age=60"])
+        let harness = try harness()
+        let url = origin.url("/a")
+        let leader = Task { try await harness.load(url).text }
+        await gate.arrival()
+        let others = (0..<8).map { _ in Task { try await harness.load(url).text } }
+        await waiting(8, in: harness)
+        leader.cancel()
+        await #expect(throws: (any Error).self) { try await leader.value }
+        for other in others { #expect(try await other.value == "2") }
+        gate.open()
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func aCancelledFollowerDisturbsNobody() async throws {
+        let gate = Gate()
+        let origin = try origin(gate, ["Cache-Control": "max-age=60"])
+        let harness = try harness()
+        let url = origin.url("/a")
+        let leader = Task { try await harness.load(url).text }
+        await gate.arrival()
+        let followers = (0..<4).map { _ in Task { try await harness.load(url).text } }
+        await waiting(4, in: harness)
+        followers[1].cancel()
+        await #expect(throws: (any Error).self) { try await followers[1].value }
+        gate.open()
+        #expect(try await leader.value == "1")
+        for index in [0, 2, 3] { #expect(try await followers[index].value == "1") }
+    }
+
+    @Test func allFailWhenTheLeaderDoes() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { _ in
+            var response = OriginResponse(ending: .noResponse)
+            response.beforeHead = { gate.wait() }
+            return response
+        }
+        let harness = try harness()
+        let url = origin.url("/a")
+        let loads = (0..<8).map { _ in Task { try await harness.load(url).text } }
+        await waiting(7, in: harness)
+        gate.open()
+        for load in loads { await #expect(throws: URLError.self) { try await load.value } }
+    }
+
+    @Test(arguments: ["Authorization", "Cookie", "Accept-Language", "X-Any"]) func requestsThatDifferShareNothing(
+        name: String
+    ) async throws {
+        let gate = Gate()
+        let origin = try OriginServer { request in
+            var response = OriginResponse.ok(
+                request.fields[name] ?? "none",
+                ["Cache-Control": "max-age=60", "Vary": "Cookie, Accept-Language, X-Any"])
+            response.beforeHead = { gate.wait() }
+            return response
+        }
+        let harness = try harness()
+        let url = origin.url("/a")
+        let loads = ["en", "de", "fr"].map { value in
+            (value, Task { try await harness.load(url, [name: value]).text })
+        }
+        await gate.arrival(3)
+        gate.open()
+        for (value, load) in loads { #expect(try await load.value == value) }
+        for value in ["en", "de", "fr"] { #expect(try await harness.load(url, [name: value]).text == value) }
+        #expect(origin.requests.count == 3)
+    }
+
+    // MARK: In the background
+
+    @Test func staleWhileRevalidateRefreshesOnce() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { request in
+            var response = OriginResponse.ok(
+                "\(request.number)", ["Cache-Control": "max-age=1, stale-while-revalidate=60"])
+            if request.number == 2 { response.beforeHead = { gate.wait() } }
+            return response
+        }
+        let harness = try harness()
+        try await harness.load(origin.url("/a"))
+        harness.clock.advance(by: 10)
+        let events = harness.cache.events()
+        for _ in 1...10 { #expect(try await harness.load(origin.url("/a")).text == "1") }
+        await gate.arrival()
+        gate.open()
+        for await case .stored in events { break }
+        #expect(try await harness.load(origin.url("/a")).text == "2")
+        #expect(origin.requests.count == 2)
+        // The next time it is refreshed again.
+        harness.clock.advance(by: 10)
+        let later = harness.cache.events()
+        #expect(try await harness.load(origin.url("/a")).text == "2")
+        for await case .stored in later { break }
+        #expect(origin.requests.count == 3)
+    }
+
+    /// A refresh that waits for another load has no owner but the table.
+    @Test func aRefreshThatWaitsForAnotherLoadIsNotForgotten() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { request in
+            var response = OriginResponse.ok(
+                "\(request.number)", ["Cache-Control": "max-age=1, stale-while-revalidate=60"])
+            if request.number == 2 { response.beforeHead = { gate.wait() } }
+            return response
+        }
+        let harness = try harness()
+        let url = origin.url("/a")
+        try await harness.load(url)
+        harness.clock.advance(by: 10)
+        // This one asks the origin by itself and leads.
+        let leader = Task { try await harness.load(url, policy: .reloadRevalidatingCacheData).text }
+        await gate.arrival()
+        #expect(try await harness.load(url).text == "1")
+        await waiting(1, in: harness)
+        gate.open()
+        #expect(try await leader.value == "2")
+        harness.clock.advance(by: 10)
+        let events = harness.cache.events()
+        #expect(try await harness.load(url).text == "2")
+        for await case .stored in events { break }
+        #expect(origin.requests.count == 3)
+    }
+}
