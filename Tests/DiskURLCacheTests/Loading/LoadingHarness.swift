@@ -33,6 +33,8 @@ final class LoadingHarness: Sendable {
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
+        // Tests that block the few threads of the pool may hold up the rest of a test for minutes.
+        configuration.timeoutIntervalForRequest = 600
         configure(configuration)
         cache.attach(to: configuration)
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
