@@ -155,6 +155,7 @@ extension DiskURLCache {
     /// Loads what is not stored fresh already, so that it is there when it is needed.
     ///
     /// - Parameters:
+    ///   - requests: loaded in this order.
     ///   - maximumConcurrency: requests at a time, at least 1.
     ///   - progress: counts requests as they end; cancelling it, or the Swift task, stops what has not begun.
     /// - Returns: the requests that failed, with their errors.

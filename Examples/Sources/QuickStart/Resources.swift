@@ -4,7 +4,7 @@ import Foundation
 /// What the origin serves: one resource for each thing worth seeing.
 enum Resources {
     static let targets = [
-        "/articles.json", "/photo.jpg", "/list?page=1", "/list?page=2", "/profile", "/old-articles", "/notes.txt",
+        "/articles.json", "/photo.jpg", "/list?page=1", "/list?page=2", "/profile", "/old-name", "/notes.txt",
         "/balance",
     ]
 
@@ -14,7 +14,7 @@ enum Resources {
         "/list?page=1": "max-age=600",
         "/list?page=2": "another page, another entry",
         "/profile": "no-cache + ETag: asks each time",
-        "/old-articles": "301 to /articles.json",
+        "/old-name": "301 to /new-name, each stored",
         "/notes.txt": "gzip, max-age=600",
         "/balance": "no-store: never cached",
     ]
@@ -39,8 +39,11 @@ enum Resources {
             return Origin.Reply(
                 fields: ["Content-Type": "application/json", "Cache-Control": "no-cache", "ETag": #""v7""#],
                 text: #"{"name":"Ada","motto":"\#(String(repeating: "la ", count: 300))"}"#)
-        case "/old-articles":
-            return Origin.Reply(301, fields: ["Location": "/articles.json", "Cache-Control": "max-age=600"])
+        case "/old-name":
+            return Origin.Reply(301, fields: ["Location": "/new-name", "Cache-Control": "max-age=600"])
+        case "/new-name":
+            return Origin.Reply(
+                fields: ["Content-Type": "text/plain", "Cache-Control": "max-age=600"], text: "Here it is now.")
         case "/notes.txt":
             return Origin.Reply(
                 fields: [

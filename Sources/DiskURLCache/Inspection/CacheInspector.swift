@@ -54,7 +54,10 @@ public struct CacheInspector: Sendable {
 
     /// Every record of the directory, the most recently used first. Damaged and foreign files under a record's name are
     /// among them; other files are not.
-    /// - Parameter progress: called with how many are read, and of how many.
+    ///
+    /// - Parameters:
+    ///   - depth: how much of each is read.
+    ///   - progress: called with how many are read, and of how many.
     public func records(
         _ depth: Depth = .heads, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws(InspectionError) -> [Record] {

@@ -44,6 +44,7 @@ extension DiskURLCache {
         private let listener: Mutex<UInt64?> = Mutex(nil)
 
         /// - Parameters:
+        ///   - cache: the cache whose events are kept.
         ///   - file: nil means ``fileName`` in the cache's directory; it is not counted in the cache's capacity.
         ///   - limit: bytes of the file before it is begun anew.
         public init(_ cache: DiskURLCache, file: URL? = nil, limit: Int = 4 << 20) {

@@ -2,7 +2,7 @@ import Foundation
 
 extension DiskURLCache {
     /// How a response is kept and for how long, where that is to differ from the configuration and from what the
-    /// server says. Set on a request (``Foundation/URLRequest/cacheTreatment``) or by a ``Rule``; nil leaves a choice
+    /// server says. Set on a request (`URLRequest.cacheTreatment`) or by a ``Rule``; nil leaves a choice
     /// to the next in line.
     ///
     /// Precedence, for each property by itself: the request, then the rules in their order (the first that sets the
