@@ -45,7 +45,7 @@ extension DiskURLCache {
         key: RequestKey
     ) -> NotStoredReason? {
         let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
-        guard treatment.storage != Treatment.Storage.none else { return .refused }
+        guard treatment.storage != .never else { return .refused }
         let now = configuration.clock.now()
         let metadata = EntryMetadata(
             sequence: sequence.next(at: now), url: request.url?.withoutCredentials, response: .http(response),

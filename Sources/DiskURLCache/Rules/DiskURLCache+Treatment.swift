@@ -24,7 +24,7 @@ extension DiskURLCache {
             return configuration.keyPolicy.key(for: request)
         }
         let treatment = treatment(for: request)
-        guard treatment.storage != Treatment.Storage.none else { return nil }
+        guard treatment.storage != .never else { return nil }
         guard let name = treatment.keyPolicy else { return configuration.keyPolicy.key(for: request) }
         return configuration.keyPolicies[name]?.key(for: request)
     }

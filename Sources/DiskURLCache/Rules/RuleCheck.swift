@@ -45,7 +45,7 @@ enum RuleCheck {
         }
         var rest = treatment
         rest.storage = nil
-        if treatment.storage == DiskURLCache.Treatment.Storage.none, rest != DiskURLCache.Treatment() {
+        if treatment.storage == .never, rest != DiskURLCache.Treatment() {
             return "what is not stored needs no other treatment; drop the rest or the storage."
         }
         if treatment.storage == .memoryOnly, treatment.isPinned == true || treatment.minimumDiskLifetime != nil {

@@ -14,7 +14,7 @@ extension DiskURLCache {
             /// Never on disk: personal data, answers to authenticated requests (seed: MKNetworkKit).
             case memoryOnly
             /// Past the cache: neither looked up nor stored (seed: `doNotCache`).
-            case none
+            case never
         }
 
         /// How long responses count as fresh. `no-store` is obeyed either way, and errors live no longer.

@@ -123,7 +123,7 @@ import Testing
         let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=1000"]) }
         let cache = try makeCache([
             Rule(.url("*/private*"), Treatment(storage: .memoryOnly)),
-            Rule(.url("*/never*"), Treatment(storage: DiskURLCache.Treatment.Storage.none)),
+            Rule(.url("*/never*"), Treatment(storage: .never)),
         ])
         for _ in 0..<2 {
             for path in ["/private", "/never"] { _ = try await cache.data(from: origin.url(path)) }
@@ -132,7 +132,7 @@ import Testing
         #expect(records.isEmpty)
         #expect(origin.requests.map(\.path) == ["/private", "/never", "/never"])
         var optOut = URLRequest(url: origin.url("/public"))
-        optOut.cacheTreatment = Treatment(storage: DiskURLCache.Treatment.Storage.none)
+        optOut.cacheTreatment = Treatment(storage: .never)
         _ = try await cache.data(for: optOut)
         #expect(!cache.contains(URLRequest(url: origin.url("/public"))))
     }
@@ -267,7 +267,7 @@ import Testing
         ("host with path", [Rule(.host("a.org/x"), Treatment(tags: ["a"]))], 0),
         ("media type", [Rule(.contentType("png"), Treatment(tags: ["a"]))], 0),
         ("nothing", [Rule(.all, Treatment(tags: ["a"])), Rule(.host("a.org"), Treatment())], 1),
-        ("never and pinned", [Rule(.all, Treatment(storage: DiskURLCache.Treatment.Storage.none, isPinned: true))], 0),
+        ("never and pinned", [Rule(.all, Treatment(storage: .never, isPinned: true))], 0),
         ("memory and pinned", [Rule(.all, Treatment(storage: .memoryOnly, isPinned: true))], 0),
         ("unknown policy", [Rule(.all, Treatment(keyPolicy: "nobody"))], 0),
         (
