@@ -68,10 +68,18 @@ struct Checksum {
             length = length &- UInt64(Self.blockSize) &+ UInt64(rest)
         }
         var sum = length &* Self.factor
-        for lane in [lanes.0, lanes.1, lanes.2, lanes.3, lanes.4, lanes.5, lanes.6, lanes.7] {
+        func fold(_ lane: UInt64) {
             sum = (sum ^ lane) &* Self.factor
             sum ^= sum &>> 32
         }
+        fold(lanes.0)
+        fold(lanes.1)
+        fold(lanes.2)
+        fold(lanes.3)
+        fold(lanes.4)
+        fold(lanes.5)
+        fold(lanes.6)
+        fold(lanes.7)
         return sum
     }
 }

@@ -137,7 +137,23 @@ enum MetadataCodec {
     }
 
     private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        for byte in bytes where byte == 0 || byte == 10 || byte == 13 { return false }
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var position = 0
+        // Eight bytes at a time: a byte that is zero after the exclusive or is one of the three.
+        while position + 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            let lineFeeds = word ^ ones &* 10
+            let returns = word ^ ones &* 13
+            let found =
+                (word &- ones) & ~word | (lineFeeds &- ones) & ~lineFeeds | (returns &- ones) & ~returns
+            if found & (ones &* 0x80) != 0 { return false }
+            position += 8
+        }
+        while position < bytes.count {
+            let byte = bytes[position]
+            if byte == 0 || byte == 10 || byte == 13 { return false }
+            position += 1
+        }
         return true
     }
 }
