@@ -75,12 +75,13 @@ enum MetadataCodec {
     }
 
     private static func readResponse(from reader: inout ByteReader) -> StoredResponse? {
-        guard let method = reader.string(), let status = reader.number(Int64.self),
+        guard let method = reader.stringBytes(), isSafe(method), let status = reader.number(Int64.self),
             let requestTime = reader.date(), let responseTime = reader.date(),
             let fields = readFields(from: &reader), let vary = readVary(from: &reader)
         else { return nil }
         return StoredResponse(
-            method: method, status: Int(truncatingIfNeeded: status), fields: fields, requestTime: requestTime,
+            method: String(decoding: method, as: UTF8.self), status: Int(truncatingIfNeeded: status), fields: fields,
+            requestTime: requestTime,
             responseTime: responseTime, vary: vary)
     }
 

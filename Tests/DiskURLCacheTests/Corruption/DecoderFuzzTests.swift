@@ -1,0 +1,154 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Random and mutated inputs for the decoders: no crash, nothing altered, bounded memory.
+///
+/// DISKURLCACHE_FUZZ_ITERATIONS=1000000 swift test --filter DecoderFuzzTests is the long form.
+@Suite("Fuzzed decoders") struct DecoderFuzzTests {
+    private static let iterations =
+        ProcessInfo.processInfo.environment["DISKURLCACHE_FUZZ_ITERATIONS"].flatMap(Int.init) ?? 20_000
+
+    private static func mutate(_ bytes: [UInt8], _ random: inout TestRandom) -> [UInt8] {
+        var bytes = bytes
+        for _ in 0..<Int.random(in: 1...4, using: &random) where !bytes.isEmpty {
+            let place = Int.random(in: 0..<bytes.count, using: &random)
+            switch Int.random(in: 0..<7, using: &random) {
+            case 0: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            case 1: bytes[place] = [0, 1, 0x7F, 0x80, 0xFF].randomElement(using: &random) ?? 0
+            case 2: bytes.removeSubrange(place..<min(bytes.count, place + Int.random(in: 1...9, using: &random)))
+            case 3: bytes.insert(contentsOf: bytes[place..<min(bytes.count, place + 8)], at: place)
+            case 4: bytes.removeSubrange(place...)
+            case 5:
+                for offset in place..<min(bytes.count, place + 8) { bytes[offset] = 0xFF }
+            default: bytes.append(UInt8.random(in: 0 ... .max, using: &random))
+            }
+        }
+        return bytes
+    }
+
+    @Test func metadata() throws {
+        let entry = StoredEntry.test(
+            Data(), language: "de", tags: ["a", "b"],
+            userInfo: [
+                "a": .array([.integer(1), .real(.nan), .boolean(true), .date(Date())]),
+                "b": .dictionary(["c": .data(Data([1, 2, 3])), "d": .string("é")]),
+            ])
+        var other = entry.metadata
+        other.response = .other(mimeType: "text/plain", expectedContentLength: -1, textEncodingName: nil)
+        let seeds = try [entry.metadata, other].map { try #require(MetadataCodec.encode($0, keepsURL: true)) }
+        var random = TestRandom(1)
+        var decoded = 0
+        for number in 0..<Self.iterations {
+            let bytes = Self.mutate(seeds[number % 2], &random)
+            guard let result = bytes.withUnsafeBytes({ MetadataCodec.decode($0, sequence: 1, isPinned: false) }) else {
+                continue
+            }
+            decoded += 1
+            // What is taken for metadata can be written again, and no field can be forged by it.
+            if MetadataCodec.encode(result, keepsURL: true) == nil { Issue.record("not writable: \(result)") }
+        }
+        #expect(decoded > 0)
+    }
+
+    @Test func nestedUserInfoIsBounded() {
+        // Arrays in arrays, 100,000 deep, and a million values: refused both ways.
+        var writer = ByteWriter()
+        writer.append(UInt32(1))
+        writer.append("a")
+        for _ in 0..<100_000 {
+            writer.append(UInt8(8))
+            writer.append(UInt32(1))
+        }
+        func decode(_ writer: ByteWriter) -> [String: PropertyValue]? {
+            writer.bytes.withUnsafeBytes { bytes in
+                var reader = ByteReader(bytes)
+                return PropertyValueCodec.readDictionary(from: &reader)
+            }
+        }
+        #expect(decode(writer) == nil)
+        var wide = ByteWriter()
+        wide.append(UInt32(1))
+        wide.append("a")
+        wide.append(UInt8(8))
+        wide.append(UInt32(1_000_000))
+        for _ in 0..<1_000_000 { wide.append(UInt8(4)) }
+        #expect(decode(wide) == nil)
+        var deep = PropertyValue.integer(1)
+        for _ in 0..<PropertyValueCodec.maximumDepth { deep = .array([deep]) }
+        var out = ByteWriter()
+        #expect(!PropertyValueCodec.write(["a": deep], to: &out))
+        out = ByteWriter()
+        #expect(!PropertyValueCodec.write(["a": .array(.init(repeating: .boolean(true), count: 70_000))], to: &out))
+    }
+
+    @Test func records() throws {
+        let fixture = try DiskFixture()
+        let key = DiskKey.test("a")
+        let store = fixture.open()
+        store.store(.test(testBody(1, length: 200), language: "de"), for: key)
+        store.close()
+        let path = try #require(fixture.onlyRecord(key))
+        let good = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        let reader = RecordReader(files: SystemFiles(), paths: DiskPaths(directory: fixture.directory))
+        var random = TestRandom(2)
+        // Through the file system, so fewer of them.
+        for _ in 0..<max(500, Self.iterations / 20) {
+            let bytes = Self.mutate(good, &random)
+            try Data(bytes).write(to: URL(fileURLWithPath: path))
+            guard case .record = reader.read(key.digest, slot: 0, .whole, limit: 1 << 20) else { continue }
+            if bytes != good { Issue.record("altered bytes were taken for the record") }
+        }
+        // Without the checksums in the way, the header alone.
+        for _ in 0..<Self.iterations {
+            let bytes = Self.mutate(good, &random)
+            bytes.withUnsafeBytes { bytes in
+                guard case .header(let header) = RecordHeader.decode(bytes) else { return }
+                _ = header.recordLength
+                _ = RecordHeader.isIntact(bytes, metadataLength: header.metadataLength)
+            }
+        }
+    }
+
+    @Test func indexes() {
+        var index = DiskIndex()
+        for number in 0..<5 {
+            index.insert(IndexRow(digest: DiskKey.test("\(number)").digest, slot: 1, allocated: 4096, accessedAt: 1))
+        }
+        let good = IndexFile.encode(index, snapshot: 3)
+        var random = TestRandom(3)
+        for number in 0..<Self.iterations {
+            var bytes = Self.mutate(good, &random)
+            let length = bytes.count
+            if number % 2 == 0, let count = IndexFileLayout.count(forLength: length) {
+                // With the checksum right, what is in the columns gets through.
+                let offset = IndexFileLayout(count: count).checksumOffset
+                bytes.replaceSubrange(offset..<offset + 8, with: [UInt8](repeating: 0, count: 8))
+                let sum = bytes.withUnsafeBytes { Checksum.of($0) }
+                withUnsafeBytes(of: sum.littleEndian) { bytes.replaceSubrange(offset..<offset + 8, with: $0) }
+            }
+            let result = bytes.withUnsafeMutableBytes { IndexFile.decode($0) }
+            if let result, result.index.count > 5 { Issue.record("rows from nowhere") }
+        }
+    }
+
+    @Test func journals() {
+        var writer = ByteWriter()
+        for number in 0..<10 {
+            let row = IndexRow(digest: DiskKey.test("\(number)").digest, slot: 1, allocated: 4096, accessedAt: 1)
+            JournalRow(kind: number % 2 == 0 ? .store : .touch, row: row).encode(to: &writer, seed: 7)
+        }
+        let good = writer.bytes
+        let rows = good.withUnsafeBytes { JournalRow.decodeAll($0, seed: 7) }.rows
+        #expect(rows.count == 10)
+        #expect(good.withUnsafeBytes { JournalRow.decodeAll($0, seed: 8) }.rows.isEmpty)
+        var random = TestRandom(4)
+        for _ in 0..<Self.iterations {
+            let bytes = Self.mutate(good, &random)
+            let found = bytes.withUnsafeBytes { JournalRow.decodeAll($0, seed: 7) }.rows
+            // Rows may be lost, or repeated by the mutation, but none is altered.
+            if !found.allSatisfy(rows.contains) { Issue.record("an altered row was taken") }
+        }
+    }
+}
