@@ -55,7 +55,9 @@ extension DiskStore {
             progress(done, records.count)
             let isGone = withIO { io -> Bool in
                 let name = record.name
-                let reading = reader.read(name.digest, slot: name.slot, .head, limit: .max >> 1)
+                // Damage may lie in the body: that a record is damaged still is seen with it only.
+                let extent: RecordReader.Extent = record.sequence == nil ? .whole : .head
+                let reading = reader.read(name.digest, slot: name.slot, extent, limit: .max >> 1)
                 if let sequence = record.sequence {
                     guard case .record(let found) = reading, found.header.sequence == sequence else { return false }
                 } else {

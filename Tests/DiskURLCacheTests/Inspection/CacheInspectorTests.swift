@@ -72,15 +72,19 @@ struct CacheInspectorTests {
     }
 
     @Test func aFlippedByteOfABodyIsFoundByVerifyingAndStaysInPlace() throws {
-        _ = makeCache(entries: 2)
+        _ = makeCache(entries: 2, bodyLength: 50_000)
         let name = try #require(scratch.files().first { $0.contains("records/") })
         var bytes = try Data(contentsOf: scratch.appending(name))
         bytes[bytes.count - 1] ^= 1
         try bytes.write(to: scratch.appending(name))
-        let states = try CacheInspector(directory: directory).records(.verified).map(\.state)
-        #expect(states.count { $0 == .damaged } == 1)
-        #expect(states.count { $0 == .intact } == 1)
+        let inspector = try CacheInspector(directory: directory)
+        let records = try inspector.records(.verified)
+        let damaged = records.filter { $0.state == .damaged }
+        #expect(damaged.map { "cache/records/" + $0.fileName } == [name])
+        #expect(records.count { $0.state == .intact } == 1)
         #expect(scratch.files().contains(name))
+        #expect(inspector.remove(damaged) == 1)
+        #expect(!scratch.files().contains(name))
     }
 
     @Test(arguments: ["", "missing", "file"]) func whatIsNoCacheIsSaidAndNotMade(_ name: String) throws {
