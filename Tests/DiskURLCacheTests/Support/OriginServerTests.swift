@@ -12,6 +12,8 @@ import Testing
     private func session() -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
+        // On a busy machine the next load would not wait for the connection of the one before.
+        configuration.httpMaximumConnectionsPerHost = 1
         return URLSession(configuration: configuration)
     }
 

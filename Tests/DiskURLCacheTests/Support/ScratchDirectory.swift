@@ -1,13 +1,40 @@
 import Foundation
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
 /// A directory for one test, removed with everything in it when the value goes.
 final class ScratchDirectory: Sendable {
     let url: URL
 
+    /// One folder for the whole run, removed at its end: a cache that outlives its test, held by a session that is
+    /// being torn down say, makes its directory again.
+    private static let root = Root()
+
+    private struct Root: Sendable {
+        let owner = getpid()
+        let url = URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
+            .appendingPathComponent("DiskURLCacheTests-\(UUID().uuidString)", isDirectory: true)
+
+        init() {
+            atexit {
+                // A child made by fork must not clear the folder of its parent.
+                guard getpid() == ScratchDirectory.root.owner else { return }
+                try? FileManager.default.removeItem(at: ScratchDirectory.root.url)
+            }
+        }
+    }
+
     init(_ label: String = #function) throws {
         let name = label.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(40)
-        url = URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
-            .appendingPathComponent("DiskURLCacheTests-\(name)-\(UUID().uuidString)", isDirectory: true)
+        url = Self.root.url.appendingPathComponent("\(name)-\(UUID().uuidString)", isDirectory: true)
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
 
