@@ -10,7 +10,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "DiskURLCache", resources: [.copy("PrivacyInfo.xcprivacy")]),
-        .testTarget(name: "DiskURLCacheTests", dependencies: ["DiskURLCache"]),
+        .testTarget(name: "DiskURLCacheTests", dependencies: ["DiskURLCache"], exclude: ["Fixtures"]),
     ],
     swiftLanguageModes: [.v6]
 )
