@@ -14,11 +14,18 @@ public struct CacheInspector: Sendable {
         self.directory = directory
         paths = DiskPaths(directory: directory.path)
         guard directory.isFileURL else { throw InspectionError(.notFound, path: directory.absoluteString) }
-        guard let status = try? files.status(at: paths.directory + "/.") else {
-            let isThere = (try? files.status(at: paths.directory)) != nil
-            throw InspectionError(isThere ? .notADirectory : .notFound, path: directory.path)
+        do throws(Errno) {
+            let status = try files.status(at: paths.directory + "/.")
+            guard status.kind == .directory else { throw Errno(ENOTDIR) }
+        } catch {
+            let code: InspectionError.Code =
+                switch error.code {
+                case ENOENT: .notFound
+                case ENOTDIR: .notADirectory
+                default: .notReadable
+                }
+            throw InspectionError(code, path: directory.path, errno: error.code)
         }
-        guard status.kind == .directory else { throw InspectionError(.notADirectory, path: directory.path) }
         guard let records = try? files.status(at: paths.records), records.kind == .directory else {
             throw InspectionError(.notACache, path: directory.path)
         }
