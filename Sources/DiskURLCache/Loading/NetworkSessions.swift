@@ -159,6 +159,9 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
+        // Foundation ends the process when it hears this of a task that was cancelled meanwhile. Cancellations come on
+        // this queue too, so none can come in between.
+        guard task.state == .running else { return }
         completionHandler(nil)
     }
 

@@ -65,14 +65,21 @@ import Testing
 
     /// From memory, from disk, from the network, past the cache: the moment of cancellation falls everywhere between
     /// resume and end.
-    @Test(arguments: ["memory", "disk", "network", "pass"]) func atAnyMoment(source: String) async throws {
-        let origin = try OriginServer { _ in .ok("body", ["Cache-Control": "max-age=60"]) }
+    @Test(arguments: ["memory", "disk", "network", "redirect", "pass"]) func atAnyMoment(source: String) async throws {
+        let origin = try OriginServer { request in
+            request.target.contains("?redirect")
+                ? .status(302, "", ["Location": "/a"]) : .ok("body", ["Cache-Control": "max-age=60"])
+        }
         let delegate = RecordingDelegate()
         let harness = try LoadingHarness(delegate: delegate, memoryCapacity: source == "memory" ? 1 << 20 : 0)
         try await harness.load(origin.url("/a"))
         harness.cache.flush()
         for round in 0..<200 {
-            let url = source == "network" ? origin.url("/\(round)") : origin.url("/a")
+            let url =
+                switch source {
+                case "network", "redirect": origin.url("/\(round)?\(source)")
+                default: origin.url("/a")
+                }
             let task = harness.session.dataTask(with: URLRequest(url, method: source == "pass" ? "POST" : "GET"))
             task.resume()
             // Each round a little later, without sleeping.
