@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What holds whatever comes in whatever order.
+@Suite struct LoadMachineInvariantTests {
+    /// Random events, sensible or not. The generator is seeded, so that a failure can be seen again.
+    @Test(arguments: 0..<40) func randomEvents(seed: Int) {
+        var random = SplitMix(seed: UInt64(seed))
+        for _ in 0..<250 {
+            var load = MachineDriver(
+                method: ["GET", "GET", "HEAD", "POST"].randomElement(using: &random) ?? "GET",
+                fields: [[:], ["Range": "bytes=0-1"], ["If-None-Match": "\"e\""], ["Cache-Control": "max-stale"]]
+                    .randomElement(using: &random) ?? [:],
+                policy: URLRequest.CachePolicy(rawValue: UInt.random(in: 0...5, using: &random))
+                    ?? .useProtocolCachePolicy
+            ) {
+                $0.streams = .random(using: &random)
+                $0.confirmsStorage = .random(using: &random)
+                $0.confirmsRedirects = .random(using: &random)
+                $0.isOffline = Int.random(in: 0..<8, using: &random) == 0
+                $0.largestStorableBody = .random(in: 0...20, using: &random)
+            }
+            var actions: [String] = []
+            var isOver = false
+            var isCancelled = false
+            for _ in 0..<25 {
+                let event = Self.event(&load, &random)
+                isCancelled = isCancelled || event.isCancel
+                if isOver { #expect(event.actions.isEmpty, "seed \(seed): \(actions) then \(event.actions)") }
+                if event.isCancel { #expect(event.actions.allSatisfy { $0 == "cancelFetch" }) }
+                actions += event.actions
+                let asks = event.actions.dropLast().filter(Self.asks)
+                #expect(asks.isEmpty, "seed \(seed): \(event.actions)")
+                isOver = isOver || load.hasEnded
+            }
+            check(actions, isCancelled: isCancelled, isOver: isOver, seed: seed)
+        }
+    }
+
+    private func check(_ actions: [String], isCancelled: Bool, isOver: Bool, seed: Int) {
+        let heads = actions.indices.filter { actions[$0].contains("Head") }
+        let data = actions.indices.filter { actions[$0].hasPrefix("data ") }
+        let ends = actions.indices.filter { actions[$0] == "finish" || actions[$0].hasPrefix("fail ") }
+        #expect(heads.count <= 1, "seed \(seed): \(actions)")
+        #expect(ends.count <= 1, "seed \(seed): \(actions)")
+        if isOver, !isCancelled { #expect(ends.count == 1, "seed \(seed): \(actions)") }
+        if let end = ends.first {
+            #expect(end == actions.count - 1, "seed \(seed): \(actions)")
+            #expect(actions.contains { $0.hasPrefix("report") }, "seed \(seed): \(actions)")
+            if actions[end] == "finish" { #expect(heads.count == 1, "seed \(seed): \(actions)") }
+        }
+        if let first = data.first { #expect(heads.first.map { $0 < first } == true, "seed \(seed): \(actions)") }
+    }
+
+    /// Whoever answers such an action may do so before the rest of the list is carried out.
+    private static func asks(_ action: String) -> Bool {
+        ["lookUp", "readBody", "fetch", "confirm"].contains { action.hasPrefix($0) }
+    }
+
+    private static func event(
+        _ load: inout MachineDriver, _ random: inout SplitMix
+    ) -> (actions: [String], isCancel: Bool) {
+        let stored: [MachineDriver.Stored] = [.fresh, .stale(), .stale("stale-if-error=600"), .redirect]
+        let fields: [HeaderFields] = [
+            [:], ["Cache-Control": "max-age=60"], ["Cache-Control": "no-store"], ["ETag": "\"e\""],
+            ["ETag": "\"other\""], ["Location": "/b"], ["Location": "/b", "Cache-Control": "max-age=60"],
+        ]
+        switch Int.random(in: 0..<24, using: &random) {
+        case 0: return (load.cancel(), true)
+        case 1...4: return (load.start(), false)
+        case 5...7:
+            return (load.found(stored.shuffled(using: &random).suffix(.random(in: 0...2, using: &random))), false)
+        case 8...10: return (load.body(Bool.random(using: &random) ? "stored" : nil), false)
+        case 11...14:
+            let status = [200, 206, 301, 302, 304, 404, 503, 103].randomElement(using: &random) ?? 200
+            return (load.head(status, fields.randomElement(using: &random) ?? [:]), false)
+        case 15, 16: return (load.data("chunk"), false)
+        case 17...19: return (load.end(Int.random(in: 0..<4, using: &random) == 0 ? .timedOut : nil), false)
+        case 20: return (load.confirm(Bool.random(using: &random) ? "edited" : nil), false)
+        case 21, 22: return (load.redirect(to: Bool.random(using: &random) ? "/c" : nil), false)
+        default: return (load.leaderFinished(mayWaitAgain: .random(using: &random)), false)
+        }
+    }
+}

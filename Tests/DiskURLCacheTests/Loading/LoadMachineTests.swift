@@ -1,0 +1,332 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The state machine without sockets: each event by hand, each action by name.
+@Suite struct LoadMachineTests {
+    private let now = Date(timeIntervalSince1970: 1_790_000_000)
+
+    // MARK: From the store
+
+    @Test func hit() {
+        var load = MachineDriver()
+        #expect(load.start() == ["lookUp"])
+        #expect(load.found([.fresh]) == ["readBody 0"])
+        #expect(load.body("stored") == ["report hit", "storedHead 200", "data stored", "finish"])
+        #expect(load.hasEnded)
+    }
+
+    @Test func hitWithoutABody() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([.fresh])
+        #expect(load.body("") == ["report hit", "storedHead 200", "finish"])
+    }
+
+    @Test func bodyGoneBetweenLookupAndRead() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([.fresh])
+        #expect(load.body(nil) == ["fetch collapsible"])
+    }
+
+    @Test func bodyGoneAndTheNetworkForbidden() {
+        var load = MachineDriver(policy: .returnCacheDataDontLoad)
+        _ = load.start()
+        _ = load.found([.fresh])
+        #expect(load.body(nil) == ["report failed", "fail -1008"])
+    }
+
+    @Test func staleWhileRevalidateRefreshesBeforeItAnswers() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([.stale("stale-while-revalidate=600")])
+        #expect(
+            load.body("stored") == [
+                "refresh", "report stale hit stale-while-revalidate", "storedHead 200", "data stored", "finish",
+            ])
+    }
+
+    @Test func offlineServesStaleAndFailsWithoutAnything() {
+        var load = MachineDriver { $0.isOffline = true }
+        _ = load.start()
+        #expect(load.found([.stale()]) == ["readBody 0"])
+        var other = MachineDriver { $0.isOffline = true }
+        _ = other.start()
+        #expect(other.found([]) == ["report failed", "fail -1009"])
+    }
+
+    @Test func onlyIfCachedWithoutAnything() {
+        var load = MachineDriver(fields: ["Cache-Control": "only-if-cached"])
+        _ = load.start()
+        #expect(load.found([]) == ["report failed", "storedHead 504", "finish"])
+    }
+
+    // MARK: From the network
+
+    @Test func missIsStoredThenDelivered() {
+        var load = MachineDriver()
+        _ = load.start()
+        #expect(load.found([]) == ["fetch collapsible"])
+        #expect(load.head(200, ["Cache-Control": "max-age=60"]) == [])
+        #expect(load.data("one") == [])
+        #expect(load.data("two") == [])
+        #expect(load.end() == ["store onetwo /a", "report miss", "networkHead", "data onetwo", "finish"])
+    }
+
+    @Test func streamedMissIsDeliveredAsItComes() {
+        var load = MachineDriver { $0.streams = true }
+        _ = load.start()
+        _ = load.found([])
+        #expect(load.head(200, ["Cache-Control": "max-age=60"]) == ["report miss", "networkHead"])
+        #expect(load.data("one") == ["data one"])
+        #expect(load.data("two") == ["data two"])
+        #expect(load.end() == ["store onetwo /a", "finish"])
+    }
+
+    @Test func streamedBodyTooLargeIsLetGo() {
+        var load = MachineDriver {
+            $0.streams = true
+            $0.largestStorableBody = 4
+        }
+        _ = load.start()
+        _ = load.found([])
+        _ = load.head(200, ["Cache-Control": "max-age=60"])
+        _ = load.data("one")
+        #expect(load.data("two") == ["data two"])
+        #expect(load.end() == ["giveUp 6", "finish"])
+    }
+
+    @Test func noStoreReleasesThoseWhoWait() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([])
+        #expect(load.head(200, ["Cache-Control": "no-store"]) == ["release"])
+        _ = load.data("x")
+        #expect(load.end() == ["report miss", "networkHead", "data x", "finish"])
+    }
+
+    @Test func interimHeadsAndASecondHeadAreIgnored() {
+        var load = MachineDriver { $0.streams = true }
+        _ = load.start()
+        _ = load.found([])
+        #expect(load.head(103) == [])
+        #expect(load.head(200, ["Cache-Control": "max-age=60"]) == ["report miss", "networkHead"])
+        #expect(load.head(200) == [])
+    }
+
+    @Test func endWithoutAHeadIsAnError() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([])
+        #expect(load.end() == ["report failed", "fail -1011"])
+    }
+
+    @Test(arguments: [true, false]) func errorInTheMiddleOfTheBody(streams: Bool) {
+        var load = MachineDriver { $0.streams = streams }
+        _ = load.start()
+        _ = load.found([.stale("stale-if-error=600")])
+        _ = load.head(200, ["Cache-Control": "max-age=60"])
+        _ = load.data("one")
+        if streams {
+            // A part was delivered: nothing can stand in any more.
+            #expect(load.end(.networkConnectionLost) == ["report failed", "fail -1005"])
+        } else {
+            #expect(load.end(.networkConnectionLost) == ["readBody 0"])
+            #expect(
+                load.body("stored") == ["report stale hit stale-if-error", "storedHead 200", "data stored", "finish"])
+        }
+    }
+
+    // MARK: Validation
+
+    @Test func a304FreshensAndAnswersWithTheStoredBody() {
+        var load = MachineDriver()
+        _ = load.start()
+        #expect(load.found([.stale()]) == ["fetch collapsible if-none-match"])
+        #expect(load.head(304, ["ETag": "\"e\"", "Cache-Control": "max-age=60"]) == [])
+        #expect(load.end() == ["readBody 0"])
+        #expect(
+            load.body("stored") == [
+                "change update 0 /a", "report revalidated", "storedHead 200", "data stored", "finish",
+            ])
+    }
+
+    @Test func a304WhoseBodyIsGoneAsksForTheWhole() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([.stale()])
+        _ = load.head(304, ["ETag": "\"e\""])
+        _ = load.end()
+        #expect(load.body(nil) == ["fetch collapsible"])
+        _ = load.head(200, ["Cache-Control": "max-age=60"])
+        _ = load.data("new")
+        #expect(load.end() == ["store new /a", "report miss", "networkHead", "data new", "finish"])
+    }
+
+    @Test func a304AboutNothingStoredAsksAgainOnce() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([.stale()])
+        #expect(load.head(304, ["ETag": "\"other\""]) == ["cancelFetch", "fetch collapsible"])
+        #expect(load.head(304, ["ETag": "\"other\""]) == ["release"])
+        #expect(load.end() == ["report miss", "networkHead", "finish"])
+    }
+
+    @Test func a200ReplacesAndA503GivesWay() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([.stale()])
+        _ = load.head(200, ["Cache-Control": "max-age=60"])
+        _ = load.data("new")
+        #expect(load.end() == ["store new /a", "report miss", "networkHead", "data new", "finish"])
+
+        var other = MachineDriver()
+        _ = other.start()
+        _ = other.found([.stale("stale-if-error=600")])
+        #expect(other.head(503) == ["cancelFetch", "readBody 0"])
+        #expect(other.body("stored").last == "finish")
+    }
+
+    // MARK: Redirects
+
+    @Test func eachHopIsStoredUnderItsOwnURL() {
+        var load = MachineDriver { $0.streams = true }
+        _ = load.start()
+        _ = load.found([])
+        #expect(load.head(301, ["Location": "/b", "Cache-Control": "max-age=60"]) == [])
+        #expect(load.end() == ["store  /a", "lookUp"])
+        #expect(load.found([]) == ["fetch collapsible"])
+        #expect(load.head(200, ["Cache-Control": "max-age=60"]) == ["report miss", "networkHead"])
+        #expect(load.end() == ["store  /b", "finish"])
+    }
+
+    @Test(arguments: [true, false]) func theDelegateDecidesAboutARedirect(fromStore: Bool) {
+        for follows in [true, false] {
+            var load = MachineDriver { $0.confirmsRedirects = true }
+            _ = load.start()
+            if fromStore {
+                _ = load.found([.redirect])
+                #expect(load.body("moved") == ["confirmRedirect /b"])
+            } else {
+                _ = load.found([])
+                _ = load.head(301, ["Location": "/b", "Cache-Control": "no-store"])
+                _ = load.data("moved")
+                #expect(load.end() == ["confirmRedirect /b"])
+            }
+            if follows {
+                #expect(load.redirect(to: "/c") == ["lookUp"])
+                _ = load.found([])
+                #expect(load.request.url?.path == "/c")
+            } else {
+                let report = fromStore ? "report hit" : "report miss"
+                #expect(load.redirect(to: nil) == [report, "storedHead 301", "data moved", "finish"])
+            }
+        }
+    }
+
+    @Test func hopsEnd() {
+        var load = MachineDriver()
+        _ = load.start()
+        for _ in 0..<20 {
+            _ = load.found([.redirect])
+            #expect(load.body("") == ["lookUp"])
+        }
+        _ = load.found([.redirect])
+        #expect(load.body("") == ["report failed", "fail -1007"])
+    }
+
+    // MARK: Storing
+
+    @Test func storageIsConfirmedRefusedOrEdited() {
+        for (answer, expected) in [("", ["finish"]), ("edited", ["store edited /a", "finish"])] {
+            var load = MachineDriver {
+                $0.streams = true
+                $0.confirmsStorage = true
+            }
+            _ = load.start()
+            _ = load.found([])
+            _ = load.head(200, ["Cache-Control": "max-age=60"])
+            _ = load.data("one")
+            #expect(load.end() == ["confirmStorage one by delegate"])
+            #expect(load.confirm(answer.isEmpty ? nil : answer) == expected)
+        }
+    }
+
+    @Test func aRedirectIsConfirmedWithoutTheDelegate() {
+        var load = MachineDriver { $0.confirmsStorage = true }
+        _ = load.start()
+        _ = load.found([])
+        _ = load.head(301, ["Location": "/b", "Cache-Control": "max-age=60"])
+        #expect(load.end() == ["confirmStorage "])
+        #expect(load.confirm("x") == ["store x /a", "lookUp"])
+    }
+
+    // MARK: Waiting for another load
+
+    @Test func followersLookAgain() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([])
+        #expect(load.leaderFinished() == ["lookUp"])
+        #expect(load.found([.fresh]) == ["readBody 0"])
+        #expect(load.body("stored").first == "report hit collapsed")
+    }
+
+    @Test func aFollowerWaitsOnceUnlessTheLeaderWasCancelled() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([])
+        _ = load.leaderFinished(mayWaitAgain: true)
+        #expect(load.found([]) == ["fetch collapsible"])
+        _ = load.leaderFinished()
+        #expect(load.found([]) == ["fetch"])
+    }
+
+    @Test func aFailedLeaderFailsItsFollowers() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([])
+        #expect(load.end(.timedOut) == ["report failed", "fail -1001"])
+    }
+
+    @Test(arguments: [
+        ["Range": "bytes=0-1"], ["If-None-Match": "\"a\""], ["If-Match": "\"a\""], ["Cache-Control": "no-store"],
+    ]) func requestsForLessOrForNobodyElseDoNotWait(fields: [String: String]) {
+        var load = MachineDriver(fields: fields)
+        _ = load.start()
+        #expect(load.found([]).first?.contains("collapsible") == false)
+    }
+
+    // MARK: Other methods
+
+    @Test func anUnsafeMethodInvalidates() {
+        var load = MachineDriver(method: "POST")
+        #expect(load.start() == ["fetch"])
+        #expect(load.head(201, ["Location": "/c"]) == ["release", "invalidate /a /c"])
+        #expect(load.end() == ["report miss", "networkHead", "finish"])
+        var failing = MachineDriver(method: "POST")
+        _ = failing.start()
+        #expect(failing.head(500) == ["release"])
+    }
+
+    // MARK: Cancellation
+
+    @Test func cancellationAtEachStep() {
+        let steps: [(inout MachineDriver) -> [String]] = [
+            { $0.start() }, { $0.found([.stale()]) }, { $0.head(304, ["ETag": "\"e\""]) }, { $0.end() },
+        ]
+        for count in 0...steps.count {
+            var load = MachineDriver()
+            for step in steps.prefix(count) { _ = step(&load) }
+            // Only a fetch under way has something to stop.
+            #expect(load.cancel() == (count == 2 || count == 3 ? ["cancelFetch"] : []))
+            #expect(load.start() + load.found([.fresh]) + load.body("x") + load.head(200) + load.end() == [])
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import Foundation
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Feeds a `LoadMachine` by hand and tells its actions as short texts.
+struct MachineDriver {
+    struct Options {
+        var streams = false
+        var confirmsStorage = false
+        var confirmsRedirects = false
+        var largestStorableBody = 1_000_000
+        var isOffline = false
+    }
+
+    enum Stored {
+        case fresh
+        case stale(String = "x")
+        case redirect
+
+        func candidate(_ now: Date) -> Candidate {
+            var status = 200
+            var fields: HeaderFields = ["ETag": "\"e\""]
+            var made = now
+            switch self {
+            case .fresh: fields.set("Cache-Control", "max-age=600")
+            case .stale(let directive):
+                fields.set("Cache-Control", "max-age=1, \(directive)")
+                made -= 100
+            case .redirect:
+                status = 301
+                fields = ["Cache-Control": "max-age=600", "Location": "/b"]
+            }
+            return Candidate(
+                response: StoredResponse(
+                    method: "GET", status: status, fields: fields, requestTime: made, responseTime: made, vary: .none),
+                bodyLength: 6)
+        }
+    }
+
+    private(set) var machine: LoadMachine
+    private let now = Date(timeIntervalSince1970: 1_790_000_000)
+
+    init(
+        method: String = "GET", fields: [String: String] = [:],
+        policy: URLRequest.CachePolicy = .useProtocolCachePolicy, _ configure: (inout Options) -> Void = { _ in }
+    ) {
+        var options = Options()
+        configure(&options)
+        var request = URLRequest(Responses.url("/a"), fields, method: method)
+        request.cachePolicy = policy
+        let isOffline = options.isOffline
+        machine = LoadMachine(
+            request: request,
+            settings: LoadMachine.Settings(
+                key: { KeyPolicy.standard.key(for: $0) },
+                options: { _, _ in
+                    var caching = CachingOptions()
+                    caching.isOffline = isOffline
+                    return caching
+                },
+                streams: options.streams, confirmsStorage: options.confirmsStorage,
+                confirmsRedirects: options.confirmsRedirects, largestStorableBody: options.largestStorableBody))
+    }
+
+    var hasEnded: Bool { machine.hasEnded }
+    var request: URLRequest { machine.request }
+
+    mutating func start() -> [String] { send(.started(now: now)) }
+    mutating func found(_ stored: [Stored]) -> [String] {
+        send(.found(stored.map { $0.candidate(now) }, now: now))
+    }
+    mutating func body(_ text: String?) -> [String] { send(.body(text.map { Data($0.utf8) }, now: now)) }
+    mutating func head(_ status: Int, _ fields: HeaderFields = [:]) -> [String] {
+        send(.head(status: status, fields: fields, now: now))
+    }
+    mutating func data(_ text: String) -> [String] { send(.data(Data(text.utf8))) }
+    mutating func end(_ code: URLError.Code? = nil) -> [String] { send(.ended(code.map { URLError($0) }, now: now)) }
+    mutating func confirm(_ text: String?) -> [String] {
+        send(.storageConfirmed(text.map { LoadMachine.EditedResponse(data: Data($0.utf8)) }, now: now))
+    }
+    mutating func redirect(to path: String?) -> [String] {
+        send(.redirectConfirmed(path.map { URLRequest(url: Responses.url($0)) }, now: now))
+    }
+    mutating func leaderFinished(mayWaitAgain: Bool = false) -> [String] {
+        send(.leaderFinished(mayWaitAgain: mayWaitAgain, now: now))
+    }
+    mutating func cancel() -> [String] { send(.cancelled) }
+
+    mutating func send(_ event: LoadMachine.Event) -> [String] {
+        machine.handle(event).map(Self.text)
+    }
+
+    private static func text(_ action: LoadMachine.Action) -> String {
+        func text(_ data: Data) -> String { String(decoding: data, as: UTF8.self) }
+        func path(_ target: LoadMachine.Target) -> String { target.request.url?.path ?? "" }
+        switch action {
+        case .lookUp: return "lookUp"
+        case .readBody(let index): return "readBody \(index)"
+        case .fetch(let request, let collapsible):
+            let condition = request.value(forHTTPHeaderField: "If-None-Match") == nil ? "" : " if-none-match"
+            return "fetch" + (collapsible ? " collapsible" : "") + condition
+        case .cancelFetch: return "cancelFetch"
+        case .releaseFollowers: return "release"
+        case .deliverNetworkHead: return "networkHead"
+        case .deliverStoredHead(let head, _): return "storedHead \(head.status)"
+        case .deliverData(let data): return "data \(text(data))"
+        case .finish: return "finish"
+        case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
+        case .confirmStorage(_, let data, let byDelegate):
+            return "confirmStorage \(text(data))" + (byDelegate ? " by delegate" : "")
+        case .store(_, let data, _, _, let target): return "store \(text(data)) \(path(target))"
+        case .giveUpStoring(let bytes, _): return "giveUp \(bytes)"
+        case .change(.update(let index, _), let target): return "change update \(index) \(path(target))"
+        case .change(.addVariant(let index, _), let target): return "change add \(index) \(path(target))"
+        case .change(.remove(let index), let target): return "change remove \(index) \(path(target))"
+        case .invalidate(let urls): return "invalidate \(urls.map(\.path).joined(separator: " "))"
+        case .confirmRedirect(_, let next): return "confirmRedirect \(next.url?.path ?? "")"
+        case .refreshInBackground: return "refresh"
+        case .report(let report):
+            let collapsed = report.collapsedInto == nil ? "" : " collapsed"
+            switch report.outcome {
+            case .hit(_, nil): return "report hit" + collapsed
+            case .hit(_, let allowance?): return "report stale hit \(allowance.rawValue)" + collapsed
+            case .revalidated: return "report revalidated"
+            case .miss: return "report miss"
+            case .failed: return "report failed"
+            }
+        }
+    }
+}
