@@ -124,16 +124,18 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         guard let key = key(for: request) else { return nil }
         // What most lookups find; nothing is built on the way but what the caller gets.
+        let variants: [StoredVariant]
         switch store.answerFromMemory(for: key, request) {
         case .entry(let entry): return present(entry, for: request, key)
-        case .nothing: break
-        case .unknown:
-            for variant in store.variants(for: key) where variant.answers(request) {
-                // A variant that turns out damaged is passed over: an older one may still answer.
-                guard let entry = variant.load() else { continue }
-                hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
-                return present(entry, for: request, key)
-            }
+        case .nothing: variants = []
+        case .absent: variants = store.variants(for: key, inMemory: nil)
+        case .incomplete: variants = store.variants(for: key)
+        }
+        for variant in variants where variant.answers(request) {
+            // A variant that turns out damaged is passed over: an older one may still answer.
+            guard let entry = variant.load() else { continue }
+            hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
+            return present(entry, for: request, key)
         }
         hub.count(for: key) { $0.misses += 1 }
         return nil

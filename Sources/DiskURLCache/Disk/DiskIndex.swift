@@ -21,6 +21,9 @@ struct DiskIndex: Sendable {
     /// Open addressing by the digest's first word: a row's position plus one, or 0. At most half full.
     private var table: [Int32] = [Int32](repeating: 0, count: 16)
     private var mask = 15
+    /// The URLs of all rows in use but the partial ones, which have none.
+    private var uris = URIFilter()
+    private var partialCount = 0
     private var firstFree: Int32 = -1
     private var mostRecent: Int32 = -1
     private var leastRecent: Int32 = -1
@@ -47,6 +50,11 @@ struct DiskIndex: Sendable {
         var isFound = false
         forEachRow(of: digest) { _ in isFound = true }
         return isFound
+    }
+
+    /// False only when no row belongs to a URL with this hash.
+    func mayContain(uriHash: UInt32) -> Bool {
+        partialCount > 0 || uris.mayContain(uriHash)
     }
 
     func row(_ digest: KeyDigest, _ slot: UInt8) -> IndexRow? {
@@ -194,6 +202,13 @@ struct DiskIndex: Sendable {
     private mutating func account(_ row: IndexRow, _ sign: Int) {
         bytes += sign * row.bytes
         if row.isPinned { pinnedBytes += sign * row.bytes }
+        if row.isPartial {
+            partialCount += sign
+        } else if sign > 0 {
+            uris.insert(row.uriHash)
+        } else {
+            uris.remove(row.uriHash)
+        }
     }
 
     private mutating func link(_ position: Int, asOldest: Bool) {
@@ -246,5 +261,11 @@ struct DiskIndex: Sendable {
         table = [Int32](repeating: 0, count: old.count * 2)
         mask = table.count - 1
         for entry in old where entry != 0 { enter(Int(entry - 1)) }
+        guard uris.capacity < table.count / 2 else { return }
+        uris = URIFilter(capacity: table.count / 2)
+        for entry in old where entry != 0 {
+            let row = rows[Int(entry - 1)]
+            if !row.isPartial { uris.insert(row.uriHash) }
+        }
     }
 }

@@ -18,6 +18,17 @@ extension DiskStore {
         return found
     }
 
+    /// False only when a lookup would find nothing, told from the URL alone: see `URIFilter`.
+    func mayContain(uriHash: UInt32) -> Bool {
+        state.withLock { state in
+            // What others may have done is looked for by `candidates`, once a second.
+            guard state.isAuthoritative, state.staged.isEmpty, MonotonicTime.seconds < state.nextCheck else {
+                return true
+            }
+            return state.index.mayContain(uriHash: uriHash)
+        }
+    }
+
     /// Whether a lookup would find something.
     func contains(_ key: DiskKey) -> Bool {
         let plan = plan(for: key, now: clock.now(), isUse: false)

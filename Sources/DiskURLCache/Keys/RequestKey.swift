@@ -41,29 +41,36 @@ struct RequestKey: Sendable, Hashable {
     /// The key as the disk knows it. Costs a SHA-256, so memory hits go without.
     var diskKey: DiskKey {
         DiskKey(
-            digest: SHA256Digest.digest(of: text),
-            check: Self.hash64(text, seed: 0x6b65_7920_6368_6563),
-            uriHash: Self.uriHash(uri),
-            hostHash: Self.hostHash(URLCanonicalizer.host(ofNormal: uri)))
+            digest: SHA256Digest.digest(of: text), check: Self.hash64(text, seed: 0x6b65_7920_6368_6563),
+            uriHash: uriHash, hostHash: hostHash)
+    }
+
+    var uriHash: UInt32 { Self.uriHash(uri) }
+
+    var hostHash: UInt32 {
+        URLCanonicalizer.withHost(ofNormal: uri) { UInt32(truncatingIfNeeded: Self.hash64($0, seed: 2)) }
     }
 
     static func uriHash(_ canonicalURI: String) -> UInt32 {
         UInt32(truncatingIfNeeded: hash64(canonicalURI, seed: 1))
     }
 
-    static func hostHash(_ host: some StringProtocol) -> UInt32 {
+    static func hostHash(_ host: String) -> UInt32 {
         UInt32(truncatingIfNeeded: hash64(host, seed: 2))
+    }
+
+    private static func hash64(_ text: String, seed: UInt64) -> UInt64 {
+        var text = text
+        return text.withUTF8 { hash64($0, seed: seed) }
     }
 
     /// A 64-bit hash that stays the same across processes and versions, as what is on disk must: FNV-1a with a final
     /// mix. Not for hostile input; SHA-256 carries the names.
-    private static func hash64(_ text: some StringProtocol, seed: UInt64) -> UInt64 {
+    private static func hash64(_ bytes: UnsafeBufferPointer<UInt8>, seed: UInt64) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ seed
-        func add(_ bytes: some Sequence<UInt8>) {
-            for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+        for byte in bytes {
+            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
         }
-        // Contiguous in all but strings bridged from Objective-C.
-        if text.utf8.withContiguousStorageIfAvailable({ add($0) }) == nil { add(text.utf8) }
         hash ^= hash >> 32
         hash = hash &* 0xd6e8_feb8_6659_fd93
         return hash ^ hash >> 32

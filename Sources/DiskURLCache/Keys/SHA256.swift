@@ -66,28 +66,47 @@ enum SHA256Digest {
     private static func compress(
         _ state: inout SIMD8<UInt32>, _ block: UnsafeRawBufferPointer, _ schedule: UnsafeMutableBufferPointer<UInt32>
     ) {
-        let w = schedule.baseAddress!
+        guard let w = schedule.baseAddress else { return }
         for index in 0..<16 {
             w[index] = UInt32(bigEndian: block.loadUnaligned(fromByteOffset: index &* 4, as: UInt32.self))
         }
-        for index in 16..<64 {
-            let s0 = rotated(w[index &- 15], 7) ^ rotated(w[index &- 15], 18) ^ w[index &- 15] &>> 3
-            let s1 = rotated(w[index &- 2], 17) ^ rotated(w[index &- 2], 19) ^ w[index &- 2] &>> 10
+        var index = 16
+        while index < 64 {
+            let (early, late) = (w[index &- 15], w[index &- 2])
+            let s0 = rotated(early, 7) ^ rotated(early, 18) ^ early &>> 3
+            let s1 = rotated(late, 17) ^ rotated(late, 19) ^ late &>> 10
             w[index] = w[index &- 16] &+ s0 &+ w[index &- 7] &+ s1
+            index &+= 1
         }
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-        roundConstants.withUnsafeBufferPointer { k in
-            for index in 0..<64 {
-                let s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)
-                let t1 = h &+ s1 &+ (e & f ^ ~e & g) &+ k[index] &+ w[index]
-                let s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)
-                let t2 = s0 &+ (a & b ^ a & c ^ b & c)
-                (h, g, f, e) = (g, f, e, d &+ t1)
-                (d, c, b, a) = (c, b, a, t1 &+ t2)
+        roundConstants.withUnsafeBufferPointer { constants in
+            guard let k = constants.baseAddress else { return }
+            // Eight rounds a step, after which every word is in its place again: none has to be moved.
+            var index = 0
+            while index < 64 {
+                round(a, b, c, &d, e, f, g, &h, k[index] &+ w[index])
+                round(h, a, b, &c, d, e, f, &g, k[index &+ 1] &+ w[index &+ 1])
+                round(g, h, a, &b, c, d, e, &f, k[index &+ 2] &+ w[index &+ 2])
+                round(f, g, h, &a, b, c, d, &e, k[index &+ 3] &+ w[index &+ 3])
+                round(e, f, g, &h, a, b, c, &d, k[index &+ 4] &+ w[index &+ 4])
+                round(d, e, f, &g, h, a, b, &c, k[index &+ 5] &+ w[index &+ 5])
+                round(c, d, e, &f, g, h, a, &b, k[index &+ 6] &+ w[index &+ 6])
+                round(b, c, d, &e, f, g, h, &a, k[index &+ 7] &+ w[index &+ 7])
+                index &+= 8
             }
         }
         state = state &+ SIMD8(a, b, c, d, e, f, g, h)
+    }
+
+    @inline(__always)
+    private static func round(
+        _ a: UInt32, _ b: UInt32, _ c: UInt32, _ d: inout UInt32, _ e: UInt32, _ f: UInt32, _ g: UInt32,
+        _ h: inout UInt32, _ word: UInt32
+    ) {
+        let t1 = h &+ (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) &+ (g ^ e & (f ^ g)) &+ word
+        d = d &+ t1
+        h = t1 &+ (rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) &+ (a & b ^ c & (a ^ b))
     }
 
     private static let roundConstants: [UInt32] = [

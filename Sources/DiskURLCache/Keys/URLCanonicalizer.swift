@@ -147,15 +147,21 @@ enum URLCanonicalizer {
         return byte &- 65 < 6 ? byte &- 55 : nil
     }
 
-    /// The host of a URL in normal form.
-    static func host(ofNormal url: String) -> Substring {
-        let bytes = url.utf8
-        guard let slash = bytes.firstIndex(of: .slash) else { return "" }
-        let authority = bytes[slash...].dropFirst(2).prefix { $0 != .slash }
-        let host = authority.lastIndex(of: .at).map { authority[$0...].dropFirst() } ?? authority
-        // An IPv6 literal has colons of its own.
-        let end = host.lastIndex(of: .closingBracket) ?? host.startIndex
-        return url[host.startIndex..<(host[end...].firstIndex(of: .colon) ?? host.endIndex)]
+    /// Calls with the host of a URL in normal form.
+    static func withHost<Result>(ofNormal url: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        var url = url
+        return url.withUTF8 { bytes in
+            guard let slash = bytes.position(of: .slash), slash + 2 <= bytes.count else {
+                return body(.init(start: nil, count: 0))
+            }
+            let rest = UnsafeBufferPointer(rebasing: bytes[(slash + 2)...])
+            var host = UnsafeBufferPointer(rebasing: rest[..<(rest.position(of: .slash) ?? rest.count)])
+            if let at = host.lastIndex(of: .at) { host = UnsafeBufferPointer(rebasing: host[(at + 1)...]) }
+            // An IPv6 literal has colons of its own.
+            let start = host.lastIndex(of: .closingBracket) ?? 0
+            let end = host[start...].firstIndex(of: .colon) ?? host.count
+            return body(UnsafeBufferPointer(rebasing: host[..<end]))
+        }
     }
 
     private static func asciiLowercased(_ bytes: some Collection<UInt8>) -> String {

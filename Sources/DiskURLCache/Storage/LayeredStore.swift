@@ -62,32 +62,48 @@ final class LayeredStore: Sendable {
         case entry(StoredEntry)
         /// Memory knows all that is stored for the key, and none of it answers.
         case nothing
-        case unknown
+        /// Memory has nothing of the key; the disk may.
+        case absent
+        /// Memory has some variants; the disk may have others.
+        case incomplete
     }
 
     /// The most recent stored entry that answers a request, where memory can tell.
     func answerFromMemory(for key: RequestKey, _ request: URLRequest) -> MemoryAnswer {
-        var isKnown = false
+        var answer = disk == nil && fallbacks.isEmpty ? MemoryAnswer.nothing : .absent
         var isDue = false
         let entry: StoredEntry? = memory.hit(key) { record, isDueForReport in
-            guard record.isComplete || disk == nil else { return nil }
-            isKnown = true
+            guard record.isComplete || disk == nil else {
+                answer = .incomplete
+                return nil
+            }
+            answer = .nothing
             isDue = isDueForReport
             for entry in record.entries where entry.answers(request) { return (entry, entry.body.count) }
             return nil
         }
         // The disk is told outside of memory's lock.
         if isDue, let diskKey = memory.value(for: key)?.value.diskKey { disk?.touch(diskKey) }
-        if let entry { return .entry(entry) }
-        return isKnown || (disk == nil && fallbacks.isEmpty) ? .nothing : .unknown
+        return entry.map { .entry($0) } ?? answer
     }
 
     /// All stored variants of a key, the most recent first.
     func variants(for key: RequestKey) -> [StoredVariant] {
         let inMemory = memory.value(for: key)
         if let inMemory, let variants = variants(of: inMemory) { return variants }
+        return variants(for: key, inMemory: inMemory)
+    }
+
+    /// The same where memory was asked already: it has nothing of the key, or not all.
+    func variants(
+        for key: RequestKey, inMemory: MemoryCache<RequestKey, MemoryRecord>.Hit?
+    ) -> [StoredVariant] {
+        if inMemory == nil, fallbacks.isEmpty, disk?.mayContain(uriHash: key.uriHash) != true {
+            return []
+        }
         let diskKey = key.diskKey
-        let promotion = Promotion(of: key, into: memory)
+        // Without a memory layer there is nothing to keep it in.
+        let promotion = largestMemoryEntry > 0 ? Promotion(of: key, into: memory) : nil
         var layer = DiskURLCache.Layer.disk
         var candidates = disk?.candidates(for: diskKey) ?? []
         if candidates.isEmpty, inMemory == nil {
@@ -100,6 +116,7 @@ final class LayeredStore: Sendable {
             return [
                 StoredVariant(candidate, from: layer) { [largestMemoryEntry] in
                     guard let entry = candidate.load() else { return nil }
+                    guard let promotion else { return entry }
                     let record = MemoryRecord(
                         entries: [entry], isComplete: true, uriHash: diskKey.uriHash, hostHash: diskKey.hostHash,
                         diskKey: diskKey)
@@ -133,8 +150,8 @@ final class LayeredStore: Sendable {
                 var record =
                     current
                     ?? MemoryRecord(
-                        entries: [], isComplete: false, uriHash: RequestKey.uriHash(key.uri),
-                        hostHash: RequestKey.hostHash(URLCanonicalizer.host(ofNormal: key.uri)), diskKey: diskKey)
+                        entries: [], isComplete: false, uriHash: key.uriHash,
+                        hostHash: key.hostHash, diskKey: diskKey)
                 record.entries.removeAll { $0.metadata.varyKey == entry.metadata.varyKey }
                 // An entry without `Vary` answers every request: nothing older can win over it.
                 record.isComplete = record.isComplete || entry.metadata.varyKey == .none

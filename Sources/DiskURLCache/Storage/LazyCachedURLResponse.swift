@@ -9,25 +9,28 @@
     final class LazyCachedURLResponse: CachedURLResponse, @unchecked Sendable {
         // @unchecked: the superclass is declared Sendable by Foundation; what is added is constant or behind a lock.
         private let head: EntryMetadata.Response
-        private let url: URL
+        private let text: String?
+        private let requestedURL: URL
         private let built = Mutex<URLResponse?>(nil)
 
         private static let placeholder = URLResponse(
             url: URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
 
         init(
-            head: EntryMetadata.Response, url: URL, data: Data, userInfo: [AnyHashable: Any]?,
+            head: EntryMetadata.Response, url text: String?, requestedURL: URL, data: Data,
+            userInfo: [AnyHashable: Any]?,
             storagePolicy: URLCache.StoragePolicy
         ) {
             self.head = head
-            self.url = url
+            self.text = text
+            self.requestedURL = requestedURL
             super.init(response: Self.placeholder, data: data, userInfo: userInfo, storagePolicy: storagePolicy)
         }
 
         override var response: URLResponse {
             built.withLock { built in
                 if let built { return built }
-                let response = head.urlResponse(url: url)
+                let response = head.urlResponse(url: text.flatMap { URL(string: $0) } ?? requestedURL)
                 built = response
                 return response
             }

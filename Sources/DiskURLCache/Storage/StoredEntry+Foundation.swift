@@ -81,13 +81,14 @@ extension StoredVariant {
 extension StoredEntry {
     /// The entry as Foundation's object, made anew.
     func makeCachedURLResponse(requestedURL: URL) -> CachedURLResponse {
-        let url = metadata.url.flatMap { URL(string: $0) } ?? requestedURL
         let userInfo = metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue)
         let policy = metadata.isMemoryOnly ? URLCache.StoragePolicy.allowedInMemoryOnly : .allowed
         #if canImport(FoundationNetworking)
             return LazyCachedURLResponse(
-                head: metadata.response, url: url, data: body, userInfo: userInfo, storagePolicy: policy)
+                head: metadata.response, url: metadata.url, requestedURL: requestedURL, data: body, userInfo: userInfo,
+                storagePolicy: policy)
         #else
+            let url = metadata.url.flatMap { URL(string: $0) } ?? requestedURL
             return CachedURLResponse(
                 response: metadata.response.urlResponse(url: url), data: body, userInfo: userInfo, storagePolicy: policy
             )
