@@ -24,7 +24,9 @@ struct ResultTable {
         for name in ["date", "processor", "kernel", "file system", "Swift", "load at the start", "run", "entries"] {
             if let value = document.setup[name] { lines.append("- **\(name)**: \(value)") }
         }
-        lines += ["", "| Row | Median | p99 | n | Against | Ratio | Target | Met |", "|---|---|---|---|---|---|---|---|"]
+        lines += [
+            "", "| Row | Median | p99 | n | Against | Ratio | Target | Met |", "|---|---|---|---|---|---|---|---|",
+        ]
         for row in document.rows {
             let values = "\(number(row.median)) \(row.unit) | \(number(row.p99)) | \(row.n)"
             if row.comparisons.isEmpty || row.target != nil {
