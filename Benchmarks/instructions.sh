@@ -14,9 +14,9 @@ count() {
 mkdir -p Results
 {
     printf 'row\tinstructions\n'
-    for row in memory-hit memory-miss key store-memory disk-hit disk-hit-with-response; do
-        few=$(count "$row" 2000)
-        many=$(count "$row" 6000)
-        printf '%s\t%s\n' "$row" $(((many - few) / 4000))
+    for row in memory-hit memory-miss key store-memory disk-hit disk-hit-with-response session-hit session-constant; do
+        few=$(count "$row" 1000)
+        many=$(count "$row" 3000)
+        printf '%s\t%s\n' "$row" $(((many - few) / 2000))
     done
 } | tee Results/instructions.tsv

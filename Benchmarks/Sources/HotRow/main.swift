@@ -10,7 +10,9 @@ import Foundation
 
 let arguments = CommandLine.arguments
 guard arguments.count == 3, let count = Int(arguments[2]) else {
-    print("usage: HotRow memory-hit|memory-miss|disk-hit|disk-hit-with-response|store-memory|key COUNT")
+    print(
+        "usage: HotRow memory-hit|memory-miss|disk-hit|disk-hit-with-response|store-memory|key|session-hit|session-constant COUNT"
+    )
     exit(64)
 }
 let directory = FileManager.default.temporaryDirectory.appendingPathComponent("HotRow-\(UUID().uuidString)")
@@ -44,6 +46,35 @@ func filled(_ cache: DiskURLCache) -> [URLRequest] {
     return requests
 }
 
+/// The floor of a load: a protocol that has its answer ready.
+final class ConstantProtocol: URLProtocol {
+    private static let body = Data(repeating: 7, count: 4 << 10)
+
+    override class func canInit(with request: URLRequest) -> Bool { true }
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+    override func startLoading() {
+        let head = HTTPURLResponse(
+            url: request.url!, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: headers)!
+        client?.urlProtocol(self, didReceive: head, cacheStoragePolicy: .notAllowed)
+        client?.urlProtocol(self, didLoad: Self.body)
+        client?.urlProtocolDidFinishLoading(self)
+    }
+
+    override func stopLoading() {}
+}
+
+func load(_ requests: [URLRequest], _ count: Int, with session: URLSession) {
+    for number in 0..<count {
+        let done = DispatchSemaphore(value: 0)
+        session.dataTask(with: requests[number % entries]) { data, _, _ in
+            precondition(data?.count == 4 << 10)
+            done.signal()
+        }.resume()
+        done.wait()
+    }
+}
+
 @inline(never)
 func consume<Value>(_ value: Value) {}
 
@@ -75,6 +106,17 @@ case "key":
     let cache = cache(memory: 0, disk: 0)
     let requests = (0..<entries).map(request)
     for number in 0..<count { consume(cache.contains(requests[number % entries])) }
+case "session-hit":
+    let cache = cache(memory: 64 << 20, disk: 0)
+    let requests = filled(cache)
+    let configuration = URLSessionConfiguration.default
+    cache.attach(to: configuration)
+    load(requests, count, with: URLSession(configuration: configuration))
+case "session-constant":
+    let configuration = URLSessionConfiguration.default
+    configuration.urlCache = nil
+    configuration.protocolClasses = [ConstantProtocol.self]
+    load((0..<entries).map(request), count, with: URLSession(configuration: configuration))
 default:
     print("unknown row \(arguments[1])")
     exit(64)

@@ -23,14 +23,27 @@ final class LookupResult: CachedURLResponse, @unchecked Sendable {
     /// Nil in one that was copied or decoded.
     let findings: Findings?
 
-    init(_ response: CachedURLResponse, findings: Findings) {
-        self.findings = findings
-        super.init(
-            response: response.response, data: response.data, userInfo: response.userInfo,
-            storagePolicy: response.storagePolicy)
-    }
+    #if canImport(FoundationNetworking)
+        private let stored: CachedURLResponse
 
-    #if canImport(Darwin)
+        init(_ stored: CachedURLResponse, findings: Findings) {
+            self.findings = findings
+            self.stored = stored
+            super.init(
+                response: LazyCachedURLResponse.placeholder, data: stored.data, userInfo: stored.userInfo,
+                storagePolicy: stored.storagePolicy)
+        }
+
+        /// Perhaps built now: our own protocol has no use for it.
+        override var response: URLResponse { stored.response }
+    #else
+        init(_ response: CachedURLResponse, findings: Findings) {
+            self.findings = findings
+            super.init(
+                response: response.response, data: response.data, userInfo: response.userInfo,
+                storagePolicy: response.storagePolicy)
+        }
+
         required init?(coder: NSCoder) {
             findings = nil
             super.init(coder: coder)

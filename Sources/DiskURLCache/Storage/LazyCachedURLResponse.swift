@@ -13,7 +13,8 @@
         private let requestedURL: URL
         private let built = Mutex<URLResponse?>(nil)
 
-        private static let placeholder = URLResponse(
+        /// What the superclass is given in place of a response.
+        static let placeholder = URLResponse(
             url: URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
 
         init(
