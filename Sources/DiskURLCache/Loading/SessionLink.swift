@@ -22,8 +22,7 @@ struct SessionLink: Sendable {
 
     init(_ task: URLSessionTask) {
         #if canImport(FoundationNetworking)
-            session = TaskReflection.child("session", of: task) as? URLSession
-            workQueue = TaskReflection.child("workQueue", of: task) as? DispatchQueue
+            (session, workQueue) = TaskReflection.sessionAndWorkQueue(of: task)
         #else
             session = nil
             workQueue = nil
@@ -79,36 +78,49 @@ struct SessionLink: Sendable {
 }
 
 #if canImport(FoundationNetworking)
-    /// Stored properties of `URLSessionTask` by name. The position of each is found once; then no other property is
-    /// touched, since Foundation may be writing to it at the time.
+    /// Stored properties of `URLSessionTask`. The position of each is found once; then no other property is touched, since
+    /// Foundation may be writing to it at the time.
     private enum TaskReflection {
-        private static let positions = Mutex<[String: Int]>([:])
+        private struct Positions {
+            let session: Int?
+            let workQueue: Int?
+        }
 
-        static func child(_ name: String, of task: URLSessionTask) -> Any? {
+        private static let positions = Mutex<Positions?>(nil)
+
+        /// In one walk: reflection is the larger part of what the loader adds to a hit.
+        static func sessionAndWorkQueue(of task: URLSessionTask) -> (URLSession?, DispatchQueue?) {
             var mirror: Mirror? = Mirror(reflecting: task)
             while let current = mirror, current.subjectType != URLSessionTask.self {
                 mirror = current.superclassMirror
             }
-            guard let children = mirror?.children, let position = position(of: name, in: children),
-                let index = children.index(children.startIndex, offsetBy: position, limitedBy: children.endIndex),
-                index != children.endIndex
-            else { return nil }
-            return unwrapped(children[index].value)
+            guard let children = mirror?.children else { return (nil, nil) }
+            let positions = positions(in: children)
+            // The cast looks into an optional by itself.
+            return (
+                child(at: positions.session, of: children) as? URLSession,
+                child(at: positions.workQueue, of: children) as? DispatchQueue
+            )
         }
 
-        private static func position(of name: String, in children: Mirror.Children) -> Int? {
-            positions.withLock { positions in
-                if let position = positions[name] { return position }
-                let position = children.enumerated().first { $0.element.label == name }?.offset
-                positions[name] = position
-                return position
+        private static func positions(in children: Mirror.Children) -> Positions {
+            positions.withLock { known in
+                if let known { return known }
+                func position(of name: String) -> Int? {
+                    children.enumerated().first { $0.element.label == name }?.offset
+                }
+                let found = Positions(session: position(of: "session"), workQueue: position(of: "workQueue"))
+                known = found
+                return found
             }
         }
 
-        private static func unwrapped(_ value: Any) -> Any? {
-            let mirror = Mirror(reflecting: value)
-            guard mirror.displayStyle == .optional else { return value }
-            return mirror.children.first?.value
+        private static func child(at position: Int?, of children: Mirror.Children) -> Any? {
+            guard let position,
+                let index = children.index(children.startIndex, offsetBy: position, limitedBy: children.endIndex),
+                index != children.endIndex
+            else { return nil }
+            return children[index].value
         }
     }
 #endif
