@@ -51,7 +51,7 @@ final class CachingURLProtocol: URLProtocol {
         let cache = DiskURLCache.cache(for: task, link: link)
         let request = findings?.request ?? link.effectiveRequest(task.originalRequest ?? request)
         #if canImport(FoundationNetworking)
-            if let reason = Self.reasonToBypass(task, request, cache: cache) {
+            if let reason = Self.reasonToBypass(task, request, cache: cache, hasKey: findings != nil) {
                 guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
                 else {
                     client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
@@ -63,7 +63,8 @@ final class CachingURLProtocol: URLProtocol {
         #endif
         guard let cache else { return }
         let port = ClientPort(self, queue: link.workQueue)
-        let driver = LoadDriver(cache: cache, request: request, task: task, link: link, client: port)
+        let driver = LoadDriver(
+            cache: cache, request: request, task: task, link: link, client: port, key: findings?.key)
         self.port = port
         self.driver = driver
         driver.start(with: findings)
@@ -72,13 +73,13 @@ final class CachingURLProtocol: URLProtocol {
     #if canImport(FoundationNetworking)
         /// Nil for a load that the cache has a part in.
         private static func reasonToBypass(
-            _ task: URLSessionTask, _ request: URLRequest, cache: DiskURLCache?
+            _ task: URLSessionTask, _ request: URLRequest, cache: DiskURLCache?, hasKey: Bool
         ) -> String? {
             // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
             if task is URLSessionUploadTask { return "upload" }
             guard task is URLSessionDataTask else { return "download" }
             guard let cache else { return "no-cache" }
-            return cache.key(for: request) == nil ? "no-key" : nil
+            return hasKey || cache.key(for: request) != nil ? nil : "no-key"
         }
     #endif
 

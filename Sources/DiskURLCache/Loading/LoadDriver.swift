@@ -48,7 +48,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     init(
         cache: DiskURLCache, request: URLRequest, task: URLSessionTask?, link: SessionLink,
-        client: (any LoadClient)?, refreshKey: String? = nil
+        client: (any LoadClient)?, key: RequestKey? = nil, refreshKey: String? = nil
     ) {
         self.cache = cache
         self.task = task
@@ -69,7 +69,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             confirmsStorage: cache.configuration.admission != nil || isDelegateTask,
             confirmsRedirects: delegate != nil, largestStorableBody: cache.largestStorableBody,
             prepare: { [link] in link.withCookies($0) })
-        state = Mutex(State(machine: LoadMachine(request: request, settings: settings)))
+        state = Mutex(State(machine: LoadMachine(request: request, key: key, settings: settings)))
     }
 
     // MARK: From the client: for a task on Foundation's queue
@@ -150,7 +150,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
                     calls.append(.receive(withCacheStatus(response)))
                 }
             case .deliverStoredHead(let head, let url):
-                calls.append(.receive(.http(url: url, status: head.status, fields: withCacheStatus(head.fields))))
+                calls.append(.receive(storedResponse(head, url: url)))
             case .deliverData(let data):
                 state.withLock { $0.deliveredBytes += data.count }
                 calls.append(.load(data))
@@ -364,7 +364,16 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         driver.refresh(variants, revalidation)
     }
 
-    // MARK: Cache-Status
+    // MARK: Heads
+
+    private func storedResponse(_ head: ResponseHead, url: URL) -> URLResponse {
+        let head = ResponseHead(status: head.status, fields: withCacheStatus(head.fields))
+        let entry: StoredEntry? = state.withLock { state in
+            if case .hit(let index, _)? = state.report?.outcome { state.loaded[index] } else { nil }
+        }
+        return entry?.urlResponse(head: head, url: url)
+            ?? .http(url: url, status: head.status, fields: head.fields)
+    }
 
     private func withCacheStatus(_ fields: HeaderFields) -> HeaderFields {
         guard let name = cache.configuration.cacheStatusName, let report = state.withLock({ $0.report }) else {

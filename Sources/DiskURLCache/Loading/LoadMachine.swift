@@ -149,12 +149,13 @@ struct LoadMachine {
     /// Why this load would have asked the network, had it not waited for another load that did.
     var waited: FetchReason?
 
-    init(request: URLRequest, settings: Settings) {
+    /// - Parameter key: of the request, where it is known already.
+    init(request: URLRequest, key: RequestKey? = nil, settings: Settings) {
         self.request = request
         self.settings = settings
         policy = ReusePolicy(request.cachePolicy)
         facts = RequestFacts(request)
-        key = settings.key(request)
+        self.key = key ?? settings.key(request)
     }
 
     var hasEnded: Bool { if case .ended = state { true } else { false } }

@@ -13,8 +13,15 @@ final class StoredEntry: Sendable {
     let answersEveryRequest: Bool
     /// The object that a caller stored, `userInfo` of any type included.
     private let given: CachedURLResponse?
-    /// Made when first asked for, where none was given.
-    private let made = Mutex<CachedURLResponse?>(nil)
+    /// Objects made when first asked for.
+    private let made = Mutex(Made())
+
+    private struct Made {
+        /// Where none was given.
+        var cached: CachedURLResponse?
+        /// What a load delivered last.
+        var delivered: (head: ResponseHead, url: URL, response: URLResponse)?
+    }
 
     init(metadata: EntryMetadata, body: Data, presented given: CachedURLResponse? = nil) {
         self.metadata = metadata
@@ -36,9 +43,20 @@ final class StoredEntry: Sendable {
     func cachedURLResponse(requestedURL url: URL) -> CachedURLResponse {
         if let given { return given }
         return made.withLock { made in
-            if let made { return made }
+            if let response = made.cached { return response }
             let response = makeCachedURLResponse(requestedURL: url)
-            made = response
+            made.cached = response
+            return response
+        }
+    }
+
+    /// The response with this head, as a load delivers it. Loads within one second, whose `Age` is the same, share the
+    /// object: making one costs more than the rest of a hit.
+    func urlResponse(head: ResponseHead, url: URL) -> URLResponse {
+        made.withLock { made in
+            if let last = made.delivered, last.head == head, last.url == url { return last.response }
+            let response = URLResponse.http(url: url, status: head.status, fields: head.fields)
+            made.delivered = (head, url, response)
             return response
         }
     }
