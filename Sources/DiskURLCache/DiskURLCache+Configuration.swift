@@ -18,6 +18,10 @@ extension DiskURLCache {
         public var diskCapacity: Int
         /// The cache's own folder; nil means `DiskURLCache.defaultDirectory`. It is created with mode 0700.
         public var directory: URL?
+        /// Takes the place of the built-in memory layer; ``memoryCapacity`` is then the storage's own affair.
+        public var memoryStorage: (any EntryStorage)?
+        /// Takes the place of the built-in disk layer, its folder, capacity, index and eviction.
+        public var diskStorage: (any EntryStorage)?
         /// Read-only folders that are asked when nothing else has an answer: bundled or pre-filled caches, made by a
         /// ``DiskURLCache`` with the same key policy. Nothing in them is changed, removed or copied to disk; what they
         /// hold is served by the same rules as everything else.
@@ -49,6 +53,9 @@ extension DiskURLCache {
         public var minimumDiskLifetime: TimeInterval = 0
         /// Bytes of bodies that may wait to be written. A store beyond it waits, and is dropped if the disk stalls.
         public var pendingWriteLimit = 32 << 20
+        /// How files are protected while the device is locked; Apple platforms but macOS only. With ``FileProtection/complete``
+        /// a lookup on a locked device is a miss, and nothing is deleted for it.
+        public var fileProtection = FileProtection.untilFirstUnlock
         /// Adds an RFC 9211 `Cache-Status` field with this name as the cache's identifier to responses that the
         /// loader delivers; nil adds none.
         public var cacheStatusName: String?
@@ -88,6 +95,14 @@ extension DiskURLCache {
         public var staleIfError: TimeInterval?
 
         public init() {}
+    }
+
+    /// Data protection classes of Apple platforms; without effect elsewhere.
+    public enum FileProtection: Sendable, Hashable {
+        case none
+        case untilFirstUnlock
+        case unlessOpen
+        case complete
     }
 
     /// What to do with a response that could be stored.

@@ -65,6 +65,13 @@ extension DiskURLCache {
         public let age: Int?
         /// From start to end of the load, in seconds.
         public let duration: TimeInterval
+        /// When the load began.
+        public let startedAt: Date
+        /// When the request was handed to the network, the last time after redirects; nil when it was not.
+        public let requestedAt: Date?
+        /// When the head of the network's answer arrived; nil without one. With `requestedAt`, what
+        /// `URLSessionTaskMetrics` would tell of a request and its first byte.
+        public let respondedAt: Date?
         /// Whether the answer went into the store; nil when there was nothing new to store.
         public let isStored: Bool?
         /// Why it did not.

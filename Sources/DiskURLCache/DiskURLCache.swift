@@ -28,6 +28,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// No rule and no recipe: most requests' keys are their URLs.
     let hasPlainKeys: Bool
     private let directoryError: Error?
+    #if canImport(Darwin)
+        private var appLife: AppLifeObserver?
+    #endif
     private let offline = Mutex(false)
 
     /// Opens a cache. Returns at once: the index is read in the background.
@@ -41,8 +44,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         self.configuration = configuration
         hasPlainKeys = configuration.keyPolicy.isPlain && configuration.rules.isEmpty
 
-        var disk: DiskStore?
-        if directory.isFileURL {
+        var disk: (any StorageLayer)?
+        if let storage = configuration.diskStorage {
+            disk = StorageAdapter(storage)
+            directoryError = nil
+        } else if directory.isFileURL {
+            Platform.prepare(directory, for: configuration)
             var settings = DiskStore.Configuration(directory: directory.path, capacity: configuration.diskCapacity)
             settings.lowWaterFraction = min(max(0, configuration.lowWaterShare), 1)
             settings.maximumEntryShare = configuration.maximumEntryShare
@@ -58,8 +65,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             directoryError = Error(.notAFileURL, path: directory.absoluteString)
         }
         store = LayeredStore(
-            memoryCapacity: configuration.memoryCapacity, memoryCountLimit: configuration.memoryCountLimit,
-            maximumMemoryShare: configuration.maximumEntryShare, disk: disk,
+            // An app's own memory layer stands in place of ours.
+            memoryCapacity: configuration.memoryStorage == nil ? configuration.memoryCapacity : 0,
+            memoryCountLimit: configuration.memoryCountLimit,
+            maximumMemoryShare: configuration.maximumEntryShare,
+            memoryStorage: configuration.memoryStorage.map(StorageAdapter.init), disk: disk,
             fallbacks: configuration.fallbackDirectories.filter(\.isFileURL).map { directory in
                 // Capacity means nothing to a folder that is never written.
                 var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
@@ -69,6 +79,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         // The superclass's own storage is never used: see Platform.
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: Platform.unusedDiskPath(for: directory))
         CachingURLProtocol.register()
+        #if canImport(Darwin)
+            appLife = AppLifeObserver(self)
+        #endif
+    }
+
+    /// Writes what was stored and is not written yet, and gives the directory to whoever opens it next.
+    deinit {
+        store.disk?.close()
     }
 
     /// Opens a cache with the standard configuration. Capacities in bytes, negative ones count as 0; `directory` nil
@@ -285,8 +303,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Bytes the memory layer may take; lowering it trims at once. Negative values count as 0.
     public override var memoryCapacity: Int {
-        get { store.memory.costLimit }
-        set { store.memory.costLimit = newValue }
+        get { store.memoryCapacity }
+        set { store.memoryCapacity = max(0, newValue) }
     }
 
     /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 stores nothing.
@@ -296,9 +314,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Bytes in memory: bodies and an estimate of what belongs to them.
-    public override var currentMemoryUsage: Int { store.memory.totalCost }
+    public override var currentMemoryUsage: Int { store.memoryUsage }
 
-    /// Bytes on disk in allocated blocks, index and folders included. Waits for the index if the cache was just opened.
+    /// Bytes of the stored entries on disk, in allocated blocks: 0 when nothing is stored. The capacity bounds these
+    /// together with index and folders. Waits for the index if the cache was just opened.
     public override var currentDiskUsage: Int { store.disk?.usage ?? 0 }
 
     // MARK: Knowing

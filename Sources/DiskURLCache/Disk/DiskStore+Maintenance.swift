@@ -5,7 +5,7 @@ extension DiskStore {
     /// The timer's handler.
     func backgroundPass() {
         guard maintenance.beginPass() else { return }
-        pass(isFlush: false)
+        if !state.withLock({ $0.isClosed }) { pass(isFlush: false) }
         maintenance.endPass()
     }
 
@@ -91,10 +91,12 @@ extension DiskStore {
         let taking = GuestFile(files: files, paths: paths).take { rows, isWhole in
             if !isWhole || rows.contains(where: { $0.kind == .clear }) { reconcile() }
             var touched: [JournalRow] = []
-            var changed: Set<KeyDigest> = []
+            // In the order of the rows: it is the order of use.
+            var changed: [KeyDigest] = []
+            var seen: Set<KeyDigest> = []
             for row in rows {
                 switch row.kind {
-                case .store, .remove: changed.insert(row.row.digest)
+                case .store, .remove: if seen.insert(row.row.digest).inserted { changed.append(row.row.digest) }
                 case .touch: touched.append(row)
                 case .clear: break
                 }
@@ -176,6 +178,22 @@ extension DiskStore {
     func flush() {
         if configuration.isReadOnly { return }
         maintenance.perform { pass(isFlush: true) }
+        balanceByNeighbour()
+    }
+
+    /// A guest does not evict. Where another cache of this process maintains the directory, that one is asked, so that
+    /// the directory is within its capacity when `flush` returns.
+    private func balanceByNeighbour() {
+        // One that is being let go gives up its role within moments.
+        for _ in 0..<100 {
+            guard !withIO({ $0.isMaintainer }), let identity = state.withLock({ $0.directoryIdentity }) else { return }
+            switch MaintainerLock.neighbour(in: identity) {
+            case .maintainer(let store): return store.maintenance.perform { store.pass(isFlush: true) }
+            case .none: return
+            case .leaving: usleep(1_000)
+            }
+            maintenance.perform { pass(isFlush: true) }
+        }
     }
 
     /// Evicts until no more than that many bytes are taken.

@@ -158,7 +158,7 @@ extension DiskStore {
         let time = MonotonicTime.seconds
         guard now || time >= io.nextElection, let identity = state.withLock({ $0.directoryIdentity }) else { return }
         io.nextElection = time + 1
-        switch MaintainerLock.acquire(files, paths, identity: identity) {
+        switch MaintainerLock.acquire(files, paths, identity: identity, for: self) {
         case .acquired(let lock):
             io.role = .maintainer(lock)
             // What this cache knew as a guest may be less than what the index file and the files say.

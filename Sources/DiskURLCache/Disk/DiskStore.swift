@@ -151,7 +151,7 @@ extension DiskStore {
 }
 
 /// Lets the maintenance queue's closure exist before the store does.
-private final class WeakReference: Sendable {
+final class WeakReference: Sendable {
     private struct Box {
         weak var store: DiskStore?
     }

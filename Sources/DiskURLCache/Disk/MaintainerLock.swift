@@ -10,8 +10,22 @@ struct MaintainerLock {
     private let identity: FileIdentity
     private let owner: pid_t
 
-    /// Directories that a cache of this process maintains.
-    private static let registry = Mutex<Set<FileIdentity>>([])
+    /// Directories that a cache of this process maintains, and which.
+    private static let registry = Mutex<[FileIdentity: WeakReference]>([:])
+
+    /// Who maintains a directory, as far as this process can tell.
+    enum Neighbour {
+        case maintainer(DiskStore)
+        /// A cache that is just being let go.
+        case leaving
+        /// Nobody, or another process.
+        case none
+    }
+
+    static func neighbour(in directory: FileIdentity) -> Neighbour {
+        guard let reference = registry.withLock({ $0[directory] }) else { return .none }
+        return reference.store.map { .maintainer($0) } ?? .leaving
+    }
 
     enum Outcome {
         case acquired(MaintainerLock)
@@ -21,8 +35,17 @@ struct MaintainerLock {
     }
 
     /// `identity` is that of the directory.
-    static func acquire(_ files: any FileSystem, _ paths: DiskPaths, identity: FileIdentity) -> Outcome {
-        guard registry.withLock({ $0.insert(identity).inserted }) else { return .taken }
+    static func acquire(
+        _ files: any FileSystem, _ paths: DiskPaths, identity: FileIdentity, for store: DiskStore
+    ) -> Outcome {
+        let reference = WeakReference()
+        reference.store = store
+        let isFirst = registry.withLock { registry in
+            guard registry[identity] == nil else { return false }
+            registry[identity] = reference
+            return true
+        }
+        guard isFirst else { return .taken }
         var file: Int32 = -1
         do throws(Errno) {
             file = try files.openFile(paths.lock, O_RDWR | O_CREAT)
@@ -40,11 +63,11 @@ struct MaintainerLock {
             }
         } catch {
             if file >= 0 { files.closeQuietly(file) }
-            registry.withLock { _ = $0.remove(identity) }
+            registry.withLock { $0[identity] = nil }
             return .failed(error)
         }
         files.closeQuietly(file)
-        registry.withLock { _ = $0.remove(identity) }
+        registry.withLock { $0[identity] = nil }
         return .taken
     }
 
@@ -52,6 +75,6 @@ struct MaintainerLock {
     func release(_ files: any FileSystem) {
         guard owner == getpid() else { return }
         files.closeQuietly(file)
-        Self.registry.withLock { _ = $0.remove(identity) }
+        Self.registry.withLock { $0[identity] = nil }
     }
 }

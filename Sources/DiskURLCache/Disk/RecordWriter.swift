@@ -46,10 +46,14 @@ struct RecordWriter: Sendable {
 
     private func write(_ head: [UInt8], _ body: Data, to path: UnsafePointer<CChar>) throws(Errno) -> Int {
         let file = try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
+        // Tells other processes that this unfinished record has a writer who lives. One that already looks at the file,
+        // empty as it is, takes it for a torn one and is about to remove it: the slot is as good as taken.
+        if (try? files.lockFile(file, exclusively: true)) == false {
+            files.closeQuietly(file)
+            throw Errno(EEXIST)
+        }
         var isOpen = true
         do throws(Errno) {
-            // Tells other processes that this unfinished record has a writer who lives.
-            _ = try? files.lockFile(file, exclusively: true)
             let failure: Errno? = head.withUnsafeBytes { head in
                 body.withUnsafeBytes { body in
                     do throws(Errno) {

@@ -27,6 +27,8 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         var report: LoadMachine.Report?
         var notStored: DiskURLCache.NotStoredReason?
         var deliveredBytes = 0
+        var requestedAt: Date?
+        var respondedAt: Date?
     }
 
     /// Disk reads of loads: apart from the queue all sessions share, so that a large body holds up nobody else.
@@ -108,7 +110,10 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     // MARK: From the network
 
     func fetchReceived(_ response: URLResponse) {
-        state.withLock { $0.networkResponse = response }
+        state.withLock { state in
+            state.networkResponse = response
+            state.respondedAt = now
+        }
         // Another protocol class of the user's may answer without HTTP: that is delivered, and stored by no rule.
         let http = response as? HTTPURLResponse
         handle(.head(status: http?.statusCode ?? 0, fields: http.map { HeaderFields($0) } ?? [:], now: now))
@@ -220,6 +225,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         let token = FetchToken()
         let isLate = state.withLock { state in
             state.fetch = token
+            state.requestedAt = now
             return state.machine.hasEnded
         }
         guard !isLate else { return }
@@ -261,9 +267,11 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         let (report, variants, method, bytes, notStored) = state.withLock {
             ($0.report, $0.variants, $0.machine.method, $0.deliveredBytes, $0.notStored)
         }
+        let (requestedAt, respondedAt) = state.withLock { ($0.requestedAt, $0.respondedAt) }
         guard let report else { return nil }
         let load = LoadFacts(
-            url: initialURL, method: method, bytes: bytes, duration: now.timeIntervalSince(startTime))
+            url: initialURL, method: method, bytes: bytes, duration: now.timeIntervalSince(startTime),
+            startedAt: startTime, requestedAt: requestedAt, respondedAt: respondedAt)
         return cache.hub.record(
             report, of: load, variants: variants, notStored: notStored,
             cacheName: cache.configuration.cacheStatusName, isWanted: client.wantsReport)

@@ -53,6 +53,9 @@ struct LoadFacts {
     var method: String
     var bytes: Int
     var duration: TimeInterval
+    var startedAt: Date
+    var requestedAt: Date?
+    var respondedAt: Date?
 }
 
 extension EventHub {
@@ -101,8 +104,8 @@ extension EventHub {
         }
         let loadReport = DiskURLCache.LoadReport(
             url: load.url?.withoutCredentials, method: load.method, outcome: outcome, status: report.status,
-            bytes: load.bytes,
-            age: report.age, duration: load.duration, isStored: isStored, notStoredReason: refusal,
+            bytes: load.bytes, age: report.age, duration: load.duration, startedAt: load.startedAt,
+            requestedAt: load.requestedAt, respondedAt: load.respondedAt, isStored: isStored, notStoredReason: refusal,
             isCollapsed: report.collapsedInto != nil,
             cacheStatus: report.cacheStatus(name: cacheName ?? CacheStatus.defaultName).fieldValue)
         emit(.load(loadReport))
@@ -121,7 +124,8 @@ extension EventHub {
                 DiskURLCache.LoadReport(
                     url: load.url?.withoutCredentials, method: load.method,
                     outcome: failure.map { .failed(reason: $0) } ?? .bypass(reason: reason), status: status,
-                    bytes: load.bytes, age: nil, duration: load.duration, isStored: nil, notStoredReason: nil,
+                    bytes: load.bytes, age: nil, duration: load.duration, startedAt: load.startedAt,
+                    requestedAt: load.requestedAt, respondedAt: load.respondedAt, isStored: nil, notStoredReason: nil,
                     isCollapsed: false, cacheStatus: cacheStatus.fieldValue)))
     }
 }

@@ -69,7 +69,7 @@
             let load = LoadFacts(
                 url: request.url, method: RequestFacts(request).method,
                 bytes: max(bytes, Int(clamping: task.countOfBytesReceived)),
-                duration: cache.configuration.clock.now().timeIntervalSince(startTime))
+                duration: cache.configuration.clock.now().timeIntervalSince(startTime), startedAt: startTime)
             cache.hub.record(
                 bypass: reason, failure: failure, status: response?.statusCode ?? 0, of: load,
                 cacheName: cache.configuration.cacheStatusName)

@@ -210,6 +210,14 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
+    /// Every value, shard by shard; the body is called outside the locks.
+    func forEachValue(_ body: (Key, Value) -> Void) {
+        for lock in shards {
+            let nodes = lock.withLock { $0.nodes }
+            for case let node? in nodes { body(node.key, node.value) }
+        }
+    }
+
     // MARK: Promotion
 
     /// Announces that a key is being read from the layer below. What that read finds may be kept only if the key was

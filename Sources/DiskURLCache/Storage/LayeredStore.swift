@@ -26,19 +26,25 @@ final class LayeredStore: Sendable {
 
     let memory: MemoryCache<RequestKey, MemoryRecord>
     /// Nil when the disk layer is off.
-    let disk: DiskStore?
+    let disk: (any StorageLayer)?
+    /// An app's own memory layer, asked between the built-in one and the disk.
+    private let memoryStorage: (any StorageLayer)?
     /// Read-only; asked in order when the disk has nothing.
     private let fallbacks: [DiskStore]
     private let maximumMemoryShare: Double
+    /// What memory gave up under pressure and the app still holds.
+    private let weakResponses = WeakResponses()
 
     // One stripe would do; sixteen keep stores of different keys apart.
     private let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex(()) }
 
     init(
-        memoryCapacity: Int, memoryCountLimit: Int, maximumMemoryShare: Double, disk: DiskStore?, fallbacks: [DiskStore]
+        memoryCapacity: Int, memoryCountLimit: Int, maximumMemoryShare: Double,
+        memoryStorage: (any StorageLayer)?, disk: (any StorageLayer)?, fallbacks: [DiskStore]
     ) {
         memory = MemoryCache(costLimit: memoryCapacity, countLimit: memoryCountLimit)
         self.maximumMemoryShare = maximumMemoryShare
+        self.memoryStorage = memoryStorage
         self.disk = disk
         self.fallbacks = fallbacks
     }
@@ -48,12 +54,17 @@ final class LayeredStore: Sendable {
     /// All stored variants of a key where memory knows them all, the most recent first; nil where the disk must be
     /// asked.
     func variantsInMemory(for key: RequestKey) -> [StoredVariant]? {
-        guard let found = memory.value(for: key) else { return disk == nil && fallbacks.isEmpty ? [] : nil }
+        guard let found = memory.value(for: key) else {
+            guard hasOnlyMemory else { return nil }
+            return weakResponses.entry(for: key).map { [StoredVariant($0, from: .memory)] } ?? []
+        }
         return variants(of: found)
     }
 
+    private var hasOnlyMemory: Bool { disk == nil && memoryStorage == nil && fallbacks.isEmpty }
+
     private func variants(of found: MemoryCache<RequestKey, MemoryRecord>.Hit) -> [StoredVariant]? {
-        guard found.value.isComplete || disk == nil else { return nil }
+        guard found.value.isComplete || hasOnlyMemory else { return nil }
         if found.isDueForReport, let diskKey = found.value.diskKey { disk?.touch(diskKey) }
         return found.value.entries.map { StoredVariant($0, from: .memory) }
     }
@@ -70,10 +81,11 @@ final class LayeredStore: Sendable {
 
     /// The most recent stored entry that answers a request, where memory can tell.
     func answerFromMemory(for key: RequestKey, _ request: URLRequest) -> MemoryAnswer {
-        var answer = disk == nil && fallbacks.isEmpty ? MemoryAnswer.nothing : .absent
+        // What the weak table holds is found by `variants(for:inMemory:)`.
+        var answer = MemoryAnswer.absent
         var isDue = false
         let entry: StoredEntry? = memory.hit(key) { record, isDueForReport in
-            guard record.isComplete || disk == nil else {
+            guard record.isComplete || hasOnlyMemory else {
                 answer = .incomplete
                 return nil
             }
@@ -98,20 +110,29 @@ final class LayeredStore: Sendable {
     func variants(
         for key: RequestKey, inMemory: MemoryCache<RequestKey, MemoryRecord>.Hit?
     ) -> [StoredVariant] {
-        if inMemory == nil, fallbacks.isEmpty, disk?.mayContain(uriHash: key.uriHash) != true {
+        if inMemory == nil, let entry = weakResponses.entry(for: key) {
+            return [StoredVariant(entry, from: .memory)]
+        }
+        if inMemory == nil, fallbacks.isEmpty, memoryStorage == nil, disk?.mayContain(uriHash: key.uriHash) != true {
             return []
         }
         let diskKey = key.diskKey
+        var known = inMemory?.value.entries ?? []
+        known += memoryStorage?.candidates(for: diskKey).compactMap { $0.load() } ?? []
+        // An entry without `Vary` answers every request: nothing older could win over it.
+        if memoryStorage != nil, known.contains(where: { $0.metadata.varyKey == .none }) {
+            return known.map { StoredVariant($0, from: .memory) }
+        }
         // Without a memory layer there is nothing to keep it in.
         let promotion = largestMemoryEntry > 0 ? Promotion(of: key, into: memory) : nil
         var layer = DiskURLCache.Layer.disk
         var candidates = disk?.candidates(for: diskKey) ?? []
-        if candidates.isEmpty, inMemory == nil {
+        if candidates.isEmpty, known.isEmpty {
             layer = .fallback
             candidates = fallbacks.lazy.map { $0.candidates(for: diskKey) }.first { !$0.isEmpty } ?? []
         }
         // A lone variant is kept in memory once its body is read, unless the key changes before.
-        if candidates.count == 1, inMemory == nil {
+        if candidates.count == 1, known.isEmpty {
             let candidate = candidates[0]
             return [
                 StoredVariant(candidate, from: layer) { [largestMemoryEntry] in
@@ -125,7 +146,6 @@ final class LayeredStore: Sendable {
                 }
             ]
         }
-        let known = inMemory?.value.entries ?? []
         var variants = known.map { StoredVariant($0, from: .memory) }
         for candidate in candidates where !known.contains(where: { $0.metadata.varyKey == candidate.metadata.varyKey })
         {
@@ -137,7 +157,8 @@ final class LayeredStore: Sendable {
     func contains(_ key: RequestKey) -> Bool {
         guard !memory.contains(key) else { return true }
         let diskKey = key.diskKey
-        return disk?.contains(diskKey) == true || fallbacks.contains { $0.contains(diskKey) }
+        return memoryStorage?.contains(diskKey) == true || disk?.contains(diskKey) == true
+            || fallbacks.contains { $0.contains(diskKey) }
     }
 
     // MARK: Changes
@@ -145,7 +166,9 @@ final class LayeredStore: Sendable {
     /// Stores an entry in place of the one with the same variant. Returns when every later lookup will see it.
     func store(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool = true) {
         changing(key) {
-            let diskKey = disk == nil ? nil : key.diskKey
+            weakResponses.remove(key)
+            let diskKey = disk == nil && memoryStorage == nil ? nil : key.diskKey
+            if let diskKey { memoryStorage?.store(entry, for: diskKey) }
             memory.update(key) { current in
                 var record =
                     current
@@ -174,19 +197,27 @@ final class LayeredStore: Sendable {
     func remove(_ key: RequestKey) {
         changing(key) {
             memory.removeValue(for: key)
-            disk?.remove(key.diskKey)
+            weakResponses.remove(key)
+            guard !hasOnlyMemory else { return }
+            let diskKey = key.diskKey
+            memoryStorage?.remove(diskKey)
+            disk?.remove(diskKey)
         }
     }
 
     /// Removes one variant.
     func remove(_ key: RequestKey, sequence: UInt64) {
         changing(key) {
+            weakResponses.remove(key)
             memory.update(key) { current in
                 guard var record = current else { return nil }
                 record.entries.removeAll { $0.metadata.sequence == sequence }
                 return record.entries.isEmpty ? nil : (record, record.cost)
             }
-            disk?.remove(key.diskKey, sequence: sequence)
+            guard !hasOnlyMemory else { return }
+            let diskKey = key.diskKey
+            memoryStorage?.remove(diskKey, sequence: sequence)
+            disk?.remove(diskKey, sequence: sequence)
         }
     }
 
@@ -194,19 +225,36 @@ final class LayeredStore: Sendable {
     func remove(matching criteria: DiskCriteria, inMemory: (MemoryRecord, EntryMetadata) -> Bool) {
         changingAll {
             removeFromMemory(where: inMemory)
+            weakResponses.removeAll()
+            memoryStorage?.remove(matching: criteria)
             disk?.remove(matching: criteria)
         }
     }
 
     func removeAll() {
         changingAll {
-            memory.removeAll()
+            removeMemory()
             disk?.removeAll()
         }
     }
 
     func removeMemory() {
+        weakResponses.removeAll()
         memory.removeAll()
+        memoryStorage?.removeAll()
+    }
+
+    /// Empties memory, but what the app still holds of it can be found.
+    func relieveMemory() {
+        changingAll {
+            memory.forEachValue { key, record in
+                // A lone response answers for its key; of several variants one alone would say too little.
+                guard record.isComplete, record.entries.count == 1, let response = record.entries[0].presentedResponse
+                else { return }
+                weakResponses.add(response, record.entries[0].metadata, for: key)
+            }
+            memory.removeAll()
+        }
     }
 
     func removeDisk() {
@@ -217,8 +265,18 @@ final class LayeredStore: Sendable {
 
     // MARK: Bounds
 
+    /// Bytes the memory layers may take: the app's own layer stands in place of ours.
+    var memoryCapacity: Int {
+        get { memoryStorage?.capacity ?? memory.costLimit }
+        set {
+            if let memoryStorage { memoryStorage.capacity = newValue } else { memory.costLimit = newValue }
+        }
+    }
+
+    var memoryUsage: Int { memory.totalCost + (memoryStorage?.usage ?? 0) }
+
     var largestMemoryEntry: Int {
-        Int(Double(memory.costLimit) * maximumMemoryShare)
+        Int(Double(memoryCapacity) * maximumMemoryShare)
     }
 
     private func removeFromMemory(where shouldRemove: (MemoryRecord, EntryMetadata) -> Bool) {

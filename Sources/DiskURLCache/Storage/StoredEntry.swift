@@ -61,6 +61,9 @@ final class StoredEntry: Sendable {
         }
     }
 
+    /// The object that was handed out for this entry, if one was.
+    var presentedResponse: CachedURLResponse? { given ?? made.withLock { $0 } }
+
     /// What the entry takes in memory, in bytes: the body and an estimate of the rest.
     var memoryCost: Int {
         // 600 bytes: the objects around the body; 40: two string headers a field.

@@ -1,0 +1,39 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Responses that memory had to give up but that somebody in the app still holds: they can be found as long as they live
+/// (seed: AUCCache's weak second table).
+final class WeakResponses: Sendable {
+    private struct Reference {
+        let metadata: EntryMetadata
+        weak var response: CachedURLResponse?
+    }
+
+    private let references = Mutex<[RequestKey: Reference]>([:])
+
+    func add(_ response: CachedURLResponse, _ metadata: EntryMetadata, for key: RequestKey) {
+        references.withLock { $0[key] = Reference(metadata: metadata, response: response) }
+    }
+
+    func entry(for key: RequestKey) -> StoredEntry? {
+        references.withLock { references in
+            guard let reference = references[key] else { return nil }
+            guard let response = reference.response else {
+                references[key] = nil
+                return nil
+            }
+            return StoredEntry(metadata: reference.metadata, body: response.data, presented: response)
+        }
+    }
+
+    func remove(_ key: RequestKey) {
+        references.withLock { if !$0.isEmpty { $0[key] = nil } }
+    }
+
+    func removeAll() {
+        references.withLock { $0.removeAll() }
+    }
+}

@@ -1,0 +1,136 @@
+import DiskURLCache
+import Foundation
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What every layer must do, told through the public API alone: copy this file to check an `EntryStorage` of your own.
+///
+/// `make` opens a cache whose one layer is the storage under test; called again with the same label, it opens the same
+/// storage anew where `isPersistent`.
+struct StorageAcceptance {
+    var isPersistent: Bool
+    var make: () throws -> DiskURLCache
+
+    private func request(_ path: String, language: String? = nil) -> URLRequest {
+        var request = URLRequest(url: URL(string: "https://example.com\(path)")!)
+        request.setValue(language, forHTTPHeaderField: "Accept-Language")
+        return request
+    }
+
+    private func response(_ request: URLRequest, _ body: String, fields: [String: String] = [:]) -> CachedURLResponse {
+        CachedURLResponse(
+            response: HTTPURLResponse(
+                url: request.url!, statusCode: 200, httpVersion: nil, headerFields: fields)!, data: Data(body.utf8))
+    }
+
+    private func body(_ cache: DiskURLCache, _ request: URLRequest) -> String? {
+        cache.cachedResponse(for: request).map { String(decoding: $0.data, as: UTF8.self) }
+    }
+
+    func run() throws {
+        try storesReplacesAndRemoves()
+        try keepsVariantsApart()
+        try removesManyAtOnce()
+        try staysWithinItsCapacity()
+        try keepsWholeResponses()
+        if isPersistent { try survivesReopening() }
+    }
+
+    private func storesReplacesAndRemoves() throws {
+        let cache = try make()
+        cache.removeAllCachedResponses()
+        #expect(body(cache, request("/a")) == nil)
+        cache.storeCachedResponse(response(request("/a"), "one"), for: request("/a"))
+        cache.storeCachedResponse(response(request("/b"), "b"), for: request("/b"))
+        #expect(body(cache, request("/a")) == "one")
+        cache.storeCachedResponse(response(request("/a"), "two"), for: request("/a"))
+        #expect(body(cache, request("/a")) == "two")
+        cache.removeCachedResponse(for: request("/a"))
+        #expect(body(cache, request("/a")) == nil)
+        #expect(!cache.contains(request("/a")))
+        #expect(body(cache, request("/b")) == "b")
+        cache.flush()
+        #expect(body(cache, request("/b")) == "b")
+    }
+
+    private func keepsVariantsApart() throws {
+        let cache = try make()
+        cache.removeAllCachedResponses()
+        for language in ["de", "en", "fr"] {
+            let request = request("/v", language: language)
+            cache.storeCachedResponse(response(request, language, fields: ["Vary": "Accept-Language"]), for: request)
+        }
+        cache.storeCachedResponse(
+            response(request("/v"), "de 2", fields: ["Vary": "Accept-Language"]), for: request("/v", language: "de"))
+        #expect(body(cache, request("/v", language: "de")) == "de 2")
+        #expect(body(cache, request("/v", language: "fr")) == "fr")
+        #expect(body(cache, request("/v", language: "it")) == nil)
+    }
+
+    private func removesManyAtOnce() throws {
+        let cache = try make()
+        cache.removeAllCachedResponses()
+        for path in ["/x/1", "/x/2", "/y"] {
+            var request = request(path)
+            request.cacheTreatment = .init(tags: path == "/y" ? ["other"] : ["group"])
+            cache.storeCachedResponse(response(request, path), for: request)
+        }
+        cache.removeCachedResponses(tag: "group")
+        #expect(!cache.contains(request("/x/1")))
+        #expect(cache.contains(request("/y")))
+        cache.removeCachedResponses(olderThan: .distantPast)
+        #expect(cache.contains(request("/y")))
+        cache.removeCachedResponses(since: .distantPast)
+        #expect(!cache.contains(request("/y")))
+        cache.storeCachedResponse(response(request("/z"), "z"), for: request("/z"))
+        cache.removeCachedResponses(host: "example.com")
+        #expect(!cache.contains(request("/z")))
+        cache.storeCachedResponse(response(request("/z"), "z"), for: request("/z"))
+        cache.removeAllCachedResponses()
+        #expect(!cache.contains(request("/z")))
+    }
+
+    private func staysWithinItsCapacity() throws {
+        let cache = try make()
+        cache.removeAllCachedResponses()
+        let text = String(repeating: "x", count: 20_000)
+        for index in 0..<100 {
+            cache.storeCachedResponse(response(request("/\(index)"), text), for: request("/\(index)"))
+        }
+        cache.flush()
+        let capacity = max(cache.memoryCapacity, cache.diskCapacity)
+        #expect(capacity < 100 * text.utf8.count, "the test means to fill the storage")
+        #expect(cache.currentMemoryUsage + cache.currentDiskUsage <= capacity)
+        #expect(body(cache, request("/99"))?.utf8.count == 20_000, "what was stored last is kept")
+    }
+
+    private func keepsWholeResponses() throws {
+        let cache = try make()
+        cache.removeAllCachedResponses()
+        let cached = CachedURLResponse(
+            response: HTTPURLResponse(
+                url: URL(string: "https://example.com/final")!, statusCode: 404, httpVersion: nil,
+                headerFields: ["ETag": "\"x\"", "Content-Type": "text/plain"])!,
+            data: Data(), userInfo: ["n": 7], storagePolicy: .allowed)
+        cache.storeCachedResponse(cached, for: request("/a"))
+        let found = try #require(cache.cachedResponse(for: request("/a")))
+        let response = try #require(found.response as? HTTPURLResponse)
+        #expect(response.statusCode == 404)
+        #expect(response.url?.path == "/final")
+        #expect(response.value(forHTTPHeaderField: "etag") == "\"x\"")
+        #expect(found.data.isEmpty)
+        #expect(found.userInfo?["n"] as? Int == 7)
+    }
+
+    private func survivesReopening() throws {
+        let cache = try make()
+        cache.removeAllCachedResponses()
+        cache.storeCachedResponse(response(request("/a"), "kept"), for: request("/a"))
+        cache.flush()
+        let reopened = try make()
+        #expect(body(reopened, request("/a")) == "kept")
+    }
+}
