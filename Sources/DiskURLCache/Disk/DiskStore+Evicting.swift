@@ -37,7 +37,7 @@ extension DiskStore {
                 }
             }
             if victims.isEmpty { break }
-            for victim in victims {
+            for victim in victims where failures < 16 {
                 if evict(victim) {
                     failures = 0
                 } else {

@@ -20,7 +20,15 @@ extension DiskStore {
             io.discarded = []
             return prepareDirectory(&io, mayMake: hasStaged || !io.wasOpened)
         }
-        guard isUsable else { return dropStaged() }
+        guard isUsable else {
+            // What was staged since is for the next pass, which may make the directory.
+            if hasStaged {
+                dropStaged()
+            } else if state.withLock({ !$0.staged.isEmpty }) {
+                maintenance.schedule(after: 0)
+            }
+            return
+        }
         open(isFlush: isFlush)
         takeInGuests()
         writeStaged()
