@@ -30,7 +30,16 @@ extension DiskStore {
                             digest: digest, slot: slot, allocated: status.allocated,
                             accessedAt: status.modifiedSeconds))
                 }
-            case .unreadable, .damaged: unreadable |= 1 << slot
+            case .unreadable, .damaged:
+                if state.withLock({ $0.index.row(digest, slot) }) == nil, let status = recordStatus(name) {
+                    // There, but not to be read now: a row makes lookups try again.
+                    rows.append(
+                        IndexRow(
+                            digest: digest, slot: slot, allocated: status.allocated,
+                            accessedAt: status.modifiedSeconds))
+                } else {
+                    unreadable |= 1 << slot
+                }
             case .missing: break
             }
         }

@@ -9,6 +9,7 @@ struct MaintainerLock {
     private let file: Int32
     private let identity: FileIdentity
     private let owner: pid_t
+    private let reference: WeakReference
 
     /// Directories that a cache of this process maintains, and which.
     private static let registry = Mutex<[FileIdentity: WeakReference]>([:])
@@ -40,6 +41,12 @@ struct MaintainerLock {
     ) -> Outcome {
         let reference = WeakReference()
         reference.store = store
+        if let other = registry.withLock({ $0[identity] })?.store, other !== store,
+            (try? files.status(at: other.paths.directory + "/."))?.identity != identity
+        {
+            // The number of a directory that is gone, given to a new one: that cache does not maintain this one.
+            registry.withLock { $0[identity] = nil }
+        }
         let isFirst = registry.withLock { registry in
             guard registry[identity] == nil else { return false }
             registry[identity] = reference
@@ -54,12 +61,13 @@ struct MaintainerLock {
             if status.permissions != 0o600 { try? files.setPermissions(file, 0o600) }
             do throws(Errno) {
                 if try files.lockProcess(file) {
-                    return .acquired(MaintainerLock(file: file, identity: identity, owner: getpid()))
+                    return .acquired(
+                        MaintainerLock(file: file, identity: identity, owner: getpid(), reference: reference))
                 }
             } catch {
                 // A file system without locks: then the registry alone decides.
                 guard error.code == ENOLCK || error.code == ENOTSUP || error.code == ENOSYS else { throw error }
-                return .acquired(MaintainerLock(file: file, identity: identity, owner: getpid()))
+                return .acquired(MaintainerLock(file: file, identity: identity, owner: getpid(), reference: reference))
             }
         } catch {
             if file >= 0 { files.closeQuietly(file) }
@@ -75,6 +83,6 @@ struct MaintainerLock {
     func release(_ files: any FileSystem) {
         guard owner == getpid() else { return }
         files.closeQuietly(file)
-        Self.registry.withLock { $0[identity] = nil }
+        Self.registry.withLock { if $0[identity] === reference { $0[identity] = nil } }
     }
 }
