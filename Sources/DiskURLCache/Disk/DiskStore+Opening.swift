@@ -20,15 +20,16 @@ extension DiskStore {
     func prepareDirectory(_ io: inout IOState, mayMake: Bool) -> Bool {
         let (knownDirectory, knownRecords) = state.withLock { ($0.directoryIdentity, $0.recordsIdentity) }
         do throws(DiskStoreError) {
-            guard let directory = try directoryStatus(mayMake: mayMake, &io),
+            guard let (directory, isNewDirectory) = try directoryStatus(mayMake: mayMake, &io),
                 let (records, isNew) = try folderStatus(mayMake: mayMake)
             else {
                 forgetDirectory(&io)
                 return false
             }
-            if directory != knownDirectory || records != knownRecords {
+            // A folder made just now is another one, even where the file system gave it the same number again.
+            if directory != knownDirectory || records != knownRecords || isNew || isNewDirectory {
                 // Another process cleared the cache if only the folder was replaced: what was staged before goes with it.
-                let wasCleared = directory == knownDirectory && !isNew
+                let wasCleared = directory == knownDirectory && !isNew && !isNewDirectory
                 if knownDirectory != nil { forgetDirectory(&io, onlyRecords: wasCleared) }
                 state.withLock { state in
                     state.directoryIdentity = directory
@@ -52,7 +53,9 @@ extension DiskStore {
     }
 
     /// The identity of the directory; a link to a directory is followed here, since the user gave the path.
-    private func directoryStatus(mayMake: Bool, _ io: inout IOState) throws(DiskStoreError) -> FileIdentity? {
+    private func directoryStatus(
+        mayMake: Bool, _ io: inout IOState
+    ) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
         let path = paths.directory
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
             throw .cannotMakeDirectory(path: path, errno: EINVAL)
@@ -61,7 +64,7 @@ extension DiskStore {
             do throws(Errno) {
                 let status = try files.status(at: path + "/.")
                 guard status.kind == .directory else { throw Errno(ENOTDIR) }
-                return status.identity
+                return (status.identity, isNew: attempt > 0)
             } catch {
                 switch error.code {
                 case ENOENT where attempt == 0:

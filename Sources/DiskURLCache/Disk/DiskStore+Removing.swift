@@ -158,6 +158,9 @@ extension DiskStore {
             }
         }
         io.mustClear = false
+        // Its rows name slots that new records will take: after a crash they would pass for those of the new records.
+        try? files.unlink(paths.index)
+        io.storage.invalidate()
         guard (try? files.status(at: paths.directory + "/.")) != nil else { return }
         try? files.makeDirectory(paths.records)
         let status = try? files.status(at: paths.records)
