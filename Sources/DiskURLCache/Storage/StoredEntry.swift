@@ -62,7 +62,7 @@ final class StoredEntry: Sendable {
     }
 
     /// The object that was handed out for this entry, if one was.
-    var presentedResponse: CachedURLResponse? { given ?? made.withLock { $0 } }
+    var presentedResponse: CachedURLResponse? { given ?? made.withLock { $0.cached } }
 
     /// What the entry takes in memory, in bytes: the body and an estimate of the rest.
     var memoryCost: Int {
