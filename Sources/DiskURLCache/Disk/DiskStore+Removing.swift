@@ -6,8 +6,9 @@ extension DiskStore {
     func remove(_ key: DiskKey) {
         if configuration.isReadOnly { return }
         withIO { io in
-            state.withLock { $0.staged.remove(key) { _ in true } }
+            // Staged entries last: they hide the records that they are to replace.
             removeRecords(key, &io) { _ in true }
+            state.withLock { $0.staged.remove(key) { _ in true } }
         }
         afterRemoval()
     }
@@ -16,7 +17,7 @@ extension DiskStore {
     func remove(_ key: DiskKey, sequence: UInt64) {
         if configuration.isReadOnly { return }
         withIO { io in
-            state.withLock { $0.staged.remove(key) { $0.entry.metadata.sequence == sequence } }
+            removeStaged(&io) { $0.key == key && $0.entry.metadata.sequence == sequence }
             removeRecords(key, &io) { row in
                 guard case .record(let record) = reader.read(row.digest, slot: row.slot, .head, limit: .max >> 1)
                 else { return false }
@@ -28,8 +29,8 @@ extension DiskStore {
 
     func removeVariant(_ key: DiskKey, _ varyHash: UInt64) {
         withIO { io in
-            state.withLock { $0.staged.remove(key, varyHash: varyHash) }
             removeRecords(key, &io) { $0.varyHash == UInt32(truncatingIfNeeded: varyHash) }
+            state.withLock { $0.staged.remove(key, varyHash: varyHash) }
         }
         afterRemoval()
     }
@@ -43,6 +44,14 @@ extension DiskStore {
         if !isAuthoritative || known.contains(where: \.isPartial) { examine(digest, &io) }
         for row in state.withLock({ $0.index.rows(of: digest) }) where isRemoved(row) {
             removeForGood(row, &io)
+        }
+    }
+
+    /// Removes staged entries, each with the record that it was to replace: that one is never served again.
+    private func removeStaged(_ io: inout IOState, where isRemoved: (StagedWrites.Write) -> Bool) {
+        for write in state.withLock({ $0.staged.all(where: isRemoved) }) {
+            removeRecords(write.key, &io) { $0.varyHash == UInt32(truncatingIfNeeded: write.varyHash) }
+            state.withLock { $0.staged.finish(write) }
         }
     }
 
@@ -83,8 +92,8 @@ extension DiskStore {
         let rows = withIO { io in
             io.removalCount += 1
             let isOurs = isFolderOurs()
+            removeStaged(&io) { criteria.matches($0.key, $0.entry.metadata) }
             return state.withLock { state in
-                state.staged.removeAll { criteria.matches($0.key, $0.entry.metadata) }
                 var rows: [(row: IndexRow, isCertain: Bool)] = []
                 guard isOurs else { return rows }
                 state.index.forEachLeastRecentFirst { row in
@@ -125,6 +134,8 @@ extension DiskStore {
         if configuration.isReadOnly { return }
         withIO { io in
             io.removalCount += 1
+            // First, since staged entries hide the records that they are to replace.
+            clear(&io)
             state.withLock { state in
                 state.staged.removeAll()
                 io.discarded.append(state.index)
@@ -135,7 +146,6 @@ extension DiskStore {
             io.pending = [.clear]
             io.freed = [:]
             io.storage.invalidate()
-            clear(&io)
         }
         signalRoom()
         maintenance.schedule(after: configuration.maintenanceDelay)

@@ -72,8 +72,8 @@ struct StagedWrites: Sendable {
         writes[key] = list.isEmpty ? nil : list
     }
 
-    mutating func removeAll(where isRemoved: (Write) -> Bool) {
-        for key in Array(writes.keys) { remove(key, where: isRemoved) }
+    func all(where isWanted: (Write) -> Bool) -> [Write] {
+        writes.values.flatMap { $0.filter(isWanted) }
     }
 
     mutating func removeAll() {

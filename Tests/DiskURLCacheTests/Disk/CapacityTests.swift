@@ -200,6 +200,27 @@ import Testing
         }
     }
 
+    @Test func removingAStagedEntryDoesNotBringBackWhatItReplaced() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        let removals: [(DiskStore) -> Void] = [
+            { $0.remove(matching: DiskCriteria(tag: "new")) },
+            { $0.remove(self.key, sequence: 2) },
+            { $0.remove(self.key) },
+        ]
+        for remove in removals {
+            store.store(.test(testBody(1), sequence: 1), for: key)
+            store.flush()
+            store.maintenance.pause()
+            store.store(.test(testBody(2), sequence: 2, tags: ["new"]), for: key)
+            remove(store)
+            #expect(store.candidates(for: key).isEmpty)
+            store.maintenance.resume()
+            store.flush()
+            #expect(store.candidates(for: key).isEmpty)
+        }
+    }
+
     @Test func removingOneVariant() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()

@@ -113,7 +113,10 @@ import Testing
     @Test("FAULTS 64: pending writes push back: memory held by them stays within the limit") func backPressure() throws
     {
         let fixture = try DiskFixture()
-        let store = fixture.open(capacity: 1 << 30) { $0.pendingByteLimit = 1 << 20 }
+        let store = fixture.open(capacity: 1 << 30) {
+            $0.pendingByteLimit = 1 << 20
+            $0.backlogTimeout = 3600
+        }
         let largest = Mutex(0)
         onThreads(8) { thread in
             for number in 0..<20 {
