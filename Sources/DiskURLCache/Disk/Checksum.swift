@@ -2,7 +2,7 @@
 ///
 /// Eight independent lanes, each taking 16 bytes of a 128-byte block. Every step is a bijection of the lane for fixed
 /// input and of the input for a fixed lane, and so is the folding at the end: a change confined to one 8-byte word, such as
-/// a flipped bit, is caught with certainty, other damage with all but a 2⁻⁶⁴ chance. It stops accidents, not attackers.
+/// a flipped bit, is caught with certainty, other accidents as good as always. It does not stop attackers.
 ///
 /// The format is in `OnDiskFormat.md`: it must never change within format version 1.
 struct Checksum {
@@ -25,7 +25,9 @@ struct Checksum {
 
     @inline(__always)
     private static func mixed(_ lane: UInt64, _ first: UInt64, _ second: UInt64) -> UInt64 {
-        let a = lane ^ first
+        // Multiplied and folded before the second word comes: a flip in the first cannot be undone by one in the second.
+        var a = (lane ^ first) &* factor
+        a ^= a &>> 32
         return ((a &<< 23 | a &>> 41) &+ second) &* factor
     }
 

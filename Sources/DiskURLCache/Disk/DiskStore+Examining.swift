@@ -64,6 +64,7 @@ extension DiskStore {
                 } else if let known {
                     state.index.remove(digest, slot)
                     io.pending.append(JournalRow(kind: .remove, row: known))
+                    io.noteFreed(known)
                 }
             }
         }

@@ -230,6 +230,7 @@ extension DiskStore {
                 for row in unseen {
                     state.index.remove(row.digest, row.slot)
                     io.pending.append(JournalRow(kind: .remove, row: row))
+                    io.noteFreed(row)
                 }
             }
         }

@@ -124,6 +124,12 @@ extension DiskStore {
         /// Slots that were emptied by changes still pending: not to be used before these are in the journal, or after a
         /// crash the journal would vouch for a file that it does not know.
         var freed: [KeyDigest: UInt8] = [:]
+
+        /// A file of this row is gone, while the index on disk may still vouch for it.
+        mutating func noteFreed(_ row: IndexRow) {
+            freed[row.digest, default: 0] |= 1 << row.slot
+        }
+
         /// Counts removals by callers, so that work in several steps sees that one came between.
         var removalCount = 0
         var hasTrash = false
