@@ -114,9 +114,10 @@
                     if parts[1] == "flush" { flushes.append(.init(value: number, began: time)) }
                     for key in places { keys[key].operations.append(.init(value: value, began: time)) }
                 } else if let began = open[name] {
-                    if let place = flushes.firstIndex(where: { $0.began == began }) { flushes[place].ended = time }
+                    // From the end: what ends began a moment ago.
+                    if let place = flushes.lastIndex(where: { $0.began == began }) { flushes[place].ended = time }
                     for key in places {
-                        if let place = keys[key].operations.firstIndex(where: { $0.began == began }) {
+                        if let place = keys[key].operations.lastIndex(where: { $0.began == began }) {
                             keys[key].operations[place].ended = time
                         }
                     }
