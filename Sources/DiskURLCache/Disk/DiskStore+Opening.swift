@@ -223,15 +223,15 @@ extension DiskStore {
         }
         takeListed()
         withIO { io in
-            state.withLock { state in
-                let unseen = state.index.takeUnseen()
-                // A listing that failed proves nothing about what it did not show.
-                guard failure == nil else { return }
-                for row in unseen {
-                    state.index.remove(row.digest, row.slot)
-                    io.pending.append(JournalRow(kind: .remove, row: row))
-                    io.noteFreed(row)
-                }
+            let unseen = state.withLock { $0.index.takeUnseen() }
+            // A listing that failed proves nothing about what it did not show.
+            guard failure == nil else { return }
+            for row in unseen {
+                // One that came in anew since its name was listed has no mark either: the file itself tells.
+                if recordStatus(RecordName(digest: row.digest, slot: row.slot)) != nil { continue }
+                state.withLock { _ = $0.index.remove(row.digest, row.slot) }
+                io.pending.append(JournalRow(kind: .remove, row: row))
+                io.noteFreed(row)
             }
         }
         addUnknown(unknown)

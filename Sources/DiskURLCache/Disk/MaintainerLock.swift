@@ -41,11 +41,11 @@ struct MaintainerLock {
     ) -> Outcome {
         let reference = WeakReference()
         reference.store = store
-        if let other = registry.withLock({ $0[identity] })?.store, other !== store,
-            (try? files.status(at: other.paths.directory + "/."))?.identity != identity
+        if let other = registry.withLock({ $0[identity] }), let cache = other.store, cache !== store,
+            (try? files.status(at: cache.paths.directory + "/."))?.identity != identity
         {
             // The number of a directory that is gone, given to a new one: that cache does not maintain this one.
-            registry.withLock { $0[identity] = nil }
+            unregister(identity, other)
         }
         let isFirst = registry.withLock { registry in
             guard registry[identity] == nil else { return false }
@@ -71,11 +71,11 @@ struct MaintainerLock {
             }
         } catch {
             if file >= 0 { files.closeQuietly(file) }
-            registry.withLock { $0[identity] = nil }
+            unregister(identity, reference)
             return .failed(error)
         }
         files.closeQuietly(file)
-        registry.withLock { $0[identity] = nil }
+        unregister(identity, reference)
         return .taken
     }
 
@@ -83,6 +83,11 @@ struct MaintainerLock {
     func release(_ files: any FileSystem) {
         guard owner == getpid() else { return }
         files.closeQuietly(file)
-        Self.registry.withLock { if $0[identity] === reference { $0[identity] = nil } }
+        Self.unregister(identity, reference)
+    }
+
+    /// Takes a cache off the registry, unless another one has its place by now.
+    private static func unregister(_ identity: FileIdentity, _ reference: WeakReference) {
+        registry.withLock { if $0[identity] === reference { $0[identity] = nil } }
     }
 }

@@ -174,6 +174,48 @@ import Testing
         #expect(fixture.recordNames().count == Self.count)
     }
 
+    /// A removal reads the headers of its key; the rows that it makes anew were not there when their names were listed.
+    @Test("FAULTS 18: a removal during the listing does not lose the other variants of its key")
+    func removalDuringListing() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        for number in 0..<300 {
+            for (sequence, language) in ["de", "en"].enumerated() {
+                store.store(
+                    .test(testBody(number), sequence: UInt64(sequence), language: language), for: .test("\(number)"))
+            }
+        }
+        store.close()
+        // So many unknown files are taken in by name and size alone, and saved like that.
+        try FileManager.default.removeItem(at: index(fixture))
+        store = fixture.open()
+        store.flush()
+        store.close()
+        let files = FaultyFileSystem()
+        store = fixture.open(files: files)
+        store.maintenance.pause()
+        let keys = Dictionary(uniqueKeysWithValues: (0..<300).map { (DiskKey.test("\($0)").digest.hex, $0) })
+        let listed = Mutex<[String: Int]>([:])
+        let removed = Mutex<Int?>(nil)
+        files.onListed = { [weak store] name in
+            let whole = listed.withLock { listed -> String? in
+                if name.utf8.count == RecordName.length { listed[String(name.dropLast()), default: 0] += 1 }
+                // Names are marked by 256 at a time. A key whose variants both are marked now:
+                guard listed.values.reduce(0, +) == 256 else { return nil }
+                return listed.first { $0.value == 2 }?.key
+            }
+            guard let number = whole.flatMap({ keys[$0] }) else { return }
+            store?.remove(.test("\(number)"), sequence: 1)
+            removed.withLock { $0 = number }
+        }
+        store.flush()
+        let number = try #require(removed.withLock { $0 })
+        files.onListed = { _ in }
+        #expect(store.candidates(for: .test("\(number)")).map(\.metadata.sequence) == [0])
+        #expect(store.entryCount == 599)
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
     @Test("FAULTS 19-21: an index with hostile numbers, checksum right: no trap, usage exact")
     func hostileNumbers() throws {
         let fixture = try fixture()

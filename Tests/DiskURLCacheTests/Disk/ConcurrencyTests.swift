@@ -257,6 +257,37 @@ final class Oracle: Sendable {
         #expect(fixture.allocated() <= 200 << 10)
     }
 
+    @Test("FAULTS 56: who fails to become the maintainer leaves the place of another as it is") func failedElection()
+        throws
+    {
+        let fixture = try DiskFixture()
+        let moved = fixture.scratch.appending("moved").path
+        let other = Mutex<DiskStore?>(nil)
+        let isFirst = Mutex(true)
+        let directory = fixture.directory
+        let log = fixture.log
+        let files = FaultyFileSystem { call in
+            guard call.operation == .lockProcess,
+                isFirst.withLock({ isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                })
+            else { return nil }
+            // Meanwhile the directory is that of another cache, which takes the place in the registry.
+            try? FileManager.default.moveItem(atPath: directory, toPath: moved)
+            let store = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)
+            store.flush()
+            other.withLock { $0 = store }
+            return .error(EIO)
+        }
+        let store = fixture.open(files: files)
+        store.flush()
+        #expect(try #require(other.withLock { $0 }).withIO { $0.isMaintainer })
+        let third = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)
+        third.flush()
+        #expect(!third.withIO { $0.isMaintainer })
+    }
+
     @Test func theLockCanBeGivenUpAndTakenBack() throws {
         let fixture = try DiskFixture()
         let one = fixture.open()

@@ -42,6 +42,7 @@ final class FaultyFileSystem: FileSystem {
         var paths: [Int32: String] = [:]
         var offsets: [Int32: Int] = [:]
         var rule: @Sendable (Call) -> Fault? = { _ in nil }
+        var onListed: @Sendable (String) -> Void = { _ in }
         var calls: [Call] = []
         var changes: [Change] = []
         var openFlags: [Int32] = []
@@ -59,6 +60,12 @@ final class FaultyFileSystem: FileSystem {
     var rule: @Sendable (Call) -> Fault? {
         get { state.withLock { $0.rule } }
         set { state.withLock { $0.rule = newValue } }
+    }
+
+    /// Called after each name that a listing gave.
+    var onListed: @Sendable (String) -> Void {
+        get { state.withLock { $0.onListed } }
+        set { state.withLock { $0.onListed = newValue } }
     }
 
     /// The calls since the last time; from then on they are logged.
@@ -204,7 +211,10 @@ final class FaultyFileSystem: FileSystem {
 
     func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
         try fault(.list, path)
-        try system.list(path, body)
+        try system.list(path) { name in
+            body(name)
+            onListed(String(cString: name))
+        }
     }
 
     func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
