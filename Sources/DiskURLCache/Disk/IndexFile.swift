@@ -50,7 +50,7 @@ enum IndexFile {
     }
 
     // One terabyte: no record is that large, and an index that says so would have good records evicted.
-    private static let maximumBlocks: UInt32 = 1 << 31
+    static let maximumBlocks: UInt32 = 1 << 31
 
     /// Nil for anything but bytes that `encode` wrote. Uses `bytes` as scratch.
     static func decode(_ bytes: UnsafeMutableRawBufferPointer) -> (index: DiskIndex, snapshot: UInt64)? {

@@ -44,6 +44,7 @@ struct JournalRow: Sendable, Hashable {
             let digest = reader.digest(), let uriHash = reader.number(UInt32.self),
             let hostHash = reader.number(UInt32.self), let tags = reader.number(UInt32.self),
             let varyHash = reader.number(UInt32.self), let blocks = reader.number(UInt32.self),
+            blocks <= IndexFile.maximumBlocks,
             let accessedAt = reader.number(UInt32.self), let storedAt = reader.number(UInt32.self),
             let slot = reader.number(UInt8.self), slot < RecordName.slots, let flags = reader.number(UInt8.self),
             let sum = reader.number(UInt64.self),

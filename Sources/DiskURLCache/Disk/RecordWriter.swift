@@ -53,6 +53,7 @@ struct RecordWriter: Sendable {
             throw Errno(EEXIST)
         }
         var isOpen = true
+        var hasName = true
         do throws(Errno) {
             let failure: Errno? = head.withUnsafeBytes { head in
                 body.withUnsafeBytes { body in
@@ -66,6 +67,9 @@ struct RecordWriter: Sendable {
             }
             if let failure { throw failure }
             let status = try files.status(file)
+            // Removed as a torn one by who looked at it before it was locked. The name may be another file's by now.
+            hasName = status.links > 0
+            guard hasName else { throw Errno(EEXIST) }
             // The umask may have taken what we need ourselves.
             if status.permissions != 0o600 { try files.setPermissions(file, 0o600) }
             isOpen = false
@@ -73,7 +77,7 @@ struct RecordWriter: Sendable {
             return status.allocated
         } catch {
             if isOpen { files.closeQuietly(file) }
-            try? files.unlink(path)
+            if hasName { try? files.unlink(path) }
             throw error
         }
     }

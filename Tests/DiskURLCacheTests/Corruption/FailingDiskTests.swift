@@ -211,6 +211,26 @@ import Testing
         #expect(store.body(key) == testBody(2))
     }
 
+    @Test("FAULTS 43: a clearing that cannot be done blocks the folder, also while no index says what is in it")
+    func clearingFailsWithoutIndex() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        store.store(.test(testBody(1)), for: key)
+        store.close()
+        let files = FaultyFileSystem { [.rename, .list].contains($0.operation) ? .error(EACCES) : nil }
+        store = fixture.open(files: files)
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+        store.removeAll()
+        #expect(store.candidates(for: key).isEmpty)
+        store.flush()
+        #expect(store.candidates(for: key).isEmpty)
+        files.rule = { _ in nil }
+        store.flush()
+        #expect(fixture.recordNames().isEmpty)
+        #expect(store.candidates(for: key).isEmpty)
+    }
+
     @Test("FAULTS 50: a victim that cannot be unlinked is passed over") func stuckVictim() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
@@ -293,11 +313,18 @@ import Testing
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         _ = files.takeCalls()
+        files.logChanges()
         let store = fixture.open(files: files)
         for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.flush()
         store.removeAll()
         store.close()
+        var renamed = 0
+        for case .rename(let path, let newPath) in files.changes {
+            #expect(path.hasPrefix(fixture.directory) && newPath.hasPrefix(fixture.directory + "/"))
+            renamed += 1
+        }
+        #expect(renamed >= 2)
         let calls = files.takeCalls()
         #expect(calls.count > 100)
         // Making the directory tries its parents, and nothing else.

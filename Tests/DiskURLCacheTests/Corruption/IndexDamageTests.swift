@@ -20,9 +20,11 @@ import Testing
     private func journal(_ fixture: DiskFixture) -> URL { URL(fileURLWithPath: fixture.directory + "/index.journal") }
 
     /// Every record is served, before and after the index is known, and usage is exact.
-    private func expectWhole(_ fixture: DiskFixture, _ comment: Comment, isRebuilt: Bool = true) {
+    private func expectWhole(
+        _ fixture: DiskFixture, _ comment: Comment, isRebuilt: Bool = true, files: any FileSystem = SystemFiles()
+    ) {
         let rebuilt = fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } }
-        let store = fixture.open()
+        let store = fixture.open(files: files)
         for number in 0..<Self.count {
             if store.body(.test("\(number)")) != testBody(number) { Issue.record("\(number) is lost: \(comment)") }
         }
@@ -95,18 +97,36 @@ import Testing
     @Test("FAULTS 11: every single-bit flip of the journal: no record is lost") func journalBitFlip() throws {
         let fixture = try fixture()
         let good = try Data(contentsOf: journal(fixture))
-        #expect(good.count == IndexStorage.journalHeaderLength + Self.count * JournalRow.length)
-        for position in stride(from: 0, to: good.count, by: 37) {
+        let snapshot = try Data(contentsOf: index(fixture))
+        let header = IndexStorage.journalHeaderLength
+        #expect(good.count == header + Self.count * JournalRow.length)
+        // Every bit: the rows before it hold, those from it on are not taken.
+        let seed = good[8..<header].withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+        func rows(_ bytes: Data) -> [JournalRow] {
+            bytes.dropFirst(header).withUnsafeBytes { JournalRow.decodeAll($0, seed: seed).rows }
+        }
+        let all = rows(good)
+        #expect(all.count == Self.count)
+        for position in header..<good.count {
+            for bit in 0..<8 {
+                var flipped = good
+                flipped[position] ^= 1 << UInt8(bit)
+                if rows(flipped) != Array(all.prefix((position - header) / JournalRow.length)) {
+                    Issue.record("bit \(bit) of byte \(position) goes unnoticed")
+                    return
+                }
+            }
+        }
+        // Some of them through the whole store. The snapshot is put back, too: a journal of another is passed over.
+        for position in Array(0..<header) + Array(stride(from: header, to: good.count, by: 37)) {
             var flipped = good
             flipped[position] ^= 1 << UInt8(position % 8)
+            try snapshot.write(to: index(fixture))
             try flipped.write(to: journal(fixture))
             expectWhole(fixture, "byte \(position)", isRebuilt: false)
-            // Restores snapshot and journal together.
-            let store = fixture.open()
-            store.flush()
-            store.close()
         }
         for damage in [Data(), testBody(1, length: 1000), good + Data(count: 30), good.dropLast(5)] {
+            try snapshot.write(to: index(fixture))
             try damage.write(to: journal(fixture))
             expectWhole(fixture, "\(damage.count) bytes", isRebuilt: false)
         }
@@ -192,12 +212,12 @@ import Testing
         store.flush()
         store.close()
         let files = FaultyFileSystem()
-        store = fixture.open(files: files)
-        store.maintenance.pause()
         let keys = Dictionary(uniqueKeysWithValues: (0..<300).map { (DiskKey.test("\($0)").digest.hex, $0) })
         let listed = Mutex<[String: Int]>([:])
         let removed = Mutex<Int?>(nil)
-        files.onListed = { [weak store] name in
+        let opened = WeakReference()
+        let isOpened = DispatchSemaphore(value: 0)
+        files.onListed = { name in
             let whole = listed.withLock { listed -> String? in
                 if name.utf8.count == RecordName.length { listed[String(name.dropLast()), default: 0] += 1 }
                 // Names are marked by 256 at a time. A key whose variants both are marked now:
@@ -205,9 +225,13 @@ import Testing
                 return listed.first { $0.value == 2 }?.key
             }
             guard let number = whole.flatMap({ keys[$0] }) else { return }
-            store?.remove(.test("\(number)"), sequence: 1)
+            isOpened.wait()
+            opened.store?.remove(.test("\(number)"), sequence: 1)
             removed.withLock { $0 = number }
         }
+        store = fixture.open(files: files)
+        opened.store = store
+        isOpened.signal()
         store.flush()
         let number = try #require(removed.withLock { $0 })
         files.onListed = { _ in }
@@ -272,6 +296,31 @@ import Testing
         #expect(decode(resummed { $0.insert(0, at: layout.columnOffsets[4]) }) == nil)
     }
 
+    @Test("FAULTS 19-21: rows of the journal and of the guests' file with hostile numbers, checks right: not taken")
+    func hostileRows() throws {
+        let fixture = try fixture()
+        let good = try Data(contentsOf: journal(fixture))
+        let snapshot = try Data(contentsOf: index(fixture))
+        let seed = good[8..<16].withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+        for (slot, blocks) in [(8, 8), (79, 8), (80, 8), (255, 8), (0, UInt32.max)] {
+            var row = IndexRow(digest: DiskKey.test("1").digest, slot: UInt8(slot), allocated: 0, accessedAt: 1)
+            row.blocks = blocks
+            var writer = ByteWriter()
+            for kind: JournalRow.Kind in [.store, .touch, .remove, .store] {
+                JournalRow(kind: kind, row: row).encode(to: &writer, seed: seed)
+            }
+            try snapshot.write(to: index(fixture))
+            try (good + Data(writer.bytes)).write(to: journal(fixture))
+            expectWhole(fixture, "journal: slot \(slot), \(blocks) blocks", isRebuilt: false)
+            writer = ByteWriter()
+            for kind: JournalRow.Kind in [.store, .touch, .remove] {
+                JournalRow(kind: kind, row: row).encode(to: &writer, seed: 0)
+            }
+            try Data(writer.bytes).write(to: URL(fileURLWithPath: fixture.directory + "/guests"))
+            expectWhole(fixture, "guests: slot \(slot), \(blocks) blocks", isRebuilt: false)
+        }
+    }
+
     @Test("FAULTS 22-24: plist bombs and a 10 GB sparse index: bounded, rebuilt") func bombs() throws {
         let fixture = try fixture()
         // Arrays that refer to themselves ten times over, a dictionary of 2^64 pairs, and XML 100,000 deep.
@@ -289,20 +338,49 @@ import Testing
         var huge = Data("bplist00".utf8) + Data([0xDF, 0x13]) + Data(repeating: 0xFF, count: 8)
         huge += Data(count: 100)
         let deep = Data((String(repeating: "<array>", count: 100_000)).utf8)
+        let files = FaultyFileSystem()
+        /// As `expectWhole`, and no more was read of a file, and no more asked for at once, than so many bytes.
+        func expectBounded(_ name: String, _ bytes: Int, _ comment: Comment) {
+            _ = files.takeReadings()
+            expectWhole(fixture, comment, isRebuilt: name == "index.plist", files: files)
+            let reading = files.takeReadings()[name]
+            #expect((reading?.bytes ?? .max) <= bytes, comment)
+            #expect((reading?.largestBuffer ?? .max) <= bytes, comment)
+        }
         for (number, bytes) in [bomb, huge, deep].enumerated() {
             try bytes.write(to: index(fixture))
-            expectWhole(fixture, "bomb \(number)")
+            expectBounded("index.plist", 512, "bomb \(number)")
         }
-        for length in [UInt64(10) << 30, UInt64(IndexFileLayout(count: 1 << 20).length)] {
-            let file = try FileHandle(forWritingTo: index(fixture))
-            try file.truncate(atOffset: length)
-            try file.close()
-            expectWhole(fixture, "\(length) bytes")
-            let journalFile = try FileHandle(forWritingTo: journal(fixture))
-            try journalFile.truncate(atOffset: length)
-            try journalFile.close()
-            expectWhole(fixture, "\(length) bytes of journal", isRebuilt: false)
+        func grow(_ file: URL, to length: Int) throws {
+            let handle = try FileHandle(forWritingTo: file)
+            try handle.truncate(atOffset: UInt64(length))
+            try handle.close()
         }
+        for length in [10 << 30, IndexFileLayout(count: 1 << 20).length] {
+            try grow(index(fixture), to: length)
+            expectBounded("index.plist", 512, "\(length) bytes")
+            // Up to the first row that is none.
+            try grow(journal(fixture), to: length)
+            expectBounded("index.journal", 512 << 10, "\(length) bytes of journal")
+        }
+        // The first bytes are those of an index of so many rows; the rest is missing.
+        for count in [IndexFileLayout.maximumCount + 1, 100 << 20, 1 << 40] {
+            let layout = IndexFileLayout(count: 0)
+            let start = try #require(layout.pieces.first?.bytes)
+            var bytes = Data(start)
+            let counted = try #require(bytes.range(of: Data([0x13] + [UInt8](repeating: 0, count: 8))))
+            withUnsafeBytes(of: UInt64(count).bigEndian) {
+                bytes.replaceSubrange(counted.lowerBound + 1..<counted.upperBound, with: $0)
+            }
+            try bytes.write(to: index(fixture))
+            try grow(index(fixture), to: layout.length + IndexFileLayout.rowLength * min(count, 100 << 20))
+            expectBounded("index.plist", 512, "\(count) rows")
+        }
+        // What may be an index is read whole, once.
+        let layout = IndexFileLayout(count: 1 << 16)
+        try Data(try #require(layout.pieces.first?.bytes)).write(to: index(fixture))
+        try grow(index(fixture), to: layout.length)
+        expectBounded("index.plist", layout.length, "zeros for rows")
     }
 
     @Test func indexIsABinaryPropertyList() throws {

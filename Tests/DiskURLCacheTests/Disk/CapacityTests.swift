@@ -101,11 +101,14 @@ import Testing
             if number == 100 { clock.advance(by: -years) }
             if number == 200 { clock.advance(by: 2 * years) }
             if number == 250 { clock.advance(by: -years) }
+            // Used all the time: never among the least recent.
+            if number > 0 { _ = store.candidates(for: .test("0")) }
             store.store(.test(testBody(number), storedAt: clock.now), for: .test("\(number)"))
             if number % 10 == 9 {
                 store.flush()
                 #expect(store.contains(.test("\(number)")))
                 #expect(store.contains(.test("\(number - 9)")))
+                #expect(store.contains(.test("0")), "\(number)")
             }
         }
         for date in [Date.distantPast, .distantFuture, Date(timeIntervalSinceReferenceDate: -1e300)] {

@@ -237,6 +237,42 @@ final class Oracle: Sendable {
         #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
     }
 
+    @Test("FAULTS 46, 56: lookups see by themselves what others stored, and that the folder is another one")
+    func lookingOutside() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        let guest = fixture.open()
+        store.flush()
+        store.maintenance.pause()
+        /// As if a second had gone by.
+        func body(_ key: DiskKey) -> Data? {
+            store.state.withLock { $0.nextCheck = 0 }
+            return store.body(key)
+        }
+        #expect(body(key) == nil)
+        guest.store(.test(testBody(1)), for: key)
+        // Without the neighbour that `flush` asks.
+        guest.maintenance.perform { guest.pass(isFlush: true) }
+        #expect(body(key) == testBody(1))
+        // A folder of the same name, and nothing that says so.
+        store.maintenance.resume()
+        store.flush()
+        store.maintenance.pause()
+        let new = fixture.recordPath(.test("b"))
+        store.store(.test(testBody(2)), for: .test("b"))
+        store.maintenance.perform { store.pass(isFlush: true) }
+        let aside = fixture.scratch.appending("aside").path
+        try FileManager.default.moveItem(atPath: new, toPath: aside)
+        store.remove(.test("b"))
+        #expect(body(.test("b")) == nil)
+        // Moved, not removed: a file system may give a new folder the number of one that is gone.
+        try FileManager.default.moveItem(atPath: fixture.records, toPath: fixture.scratch.appending("old").path)
+        try FileManager.default.createDirectory(atPath: fixture.records, withIntermediateDirectories: true)
+        try FileManager.default.moveItem(atPath: aside, toPath: new)
+        #expect(body(.test("b")) == testBody(2))
+        #expect(body(key) == nil)
+    }
+
     @Test("FAULTS 56: a guest neither writes the index nor evicts") func guestKeepsOut() throws {
         let fixture = try DiskFixture()
         let maintainer = fixture.open()
@@ -255,6 +291,36 @@ final class Oracle: Sendable {
         maintainer.capacity = 200 << 10
         maintainer.flush()
         #expect(fixture.allocated() <= 200 << 10)
+    }
+
+    /// Between making its file and locking it a writer may be held up for any time.
+    @Test("FAULTS 56: a record that another cache took for torn before its writer had locked it is written again")
+    func removedBeforeItsLock() throws {
+        let fixture = try DiskFixture()
+        let other = fixture.open { $0.maintenanceDelay = 3600 }
+        other.flush()
+        let count = Mutex(0)
+        let key = key
+        let files = FaultyFileSystem { call in
+            guard call.isRecord, call.operation == .lockFile else { return nil }
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number <= 2 { other.withIO { other.examine(key.digest, &$0) } }
+            return nil
+        }
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: key)
+        store.store(.test(testBody(2)), for: .test("b"))
+        store.maintenance.perform { store.pass(isFlush: false) }
+        #expect(fixture.log.count { $0 == .removedCorruptRecord(key: key.digest) } == 2)
+        #expect(store.body(key) == testBody(1))
+        #expect(store.body(.test("b")) == testBody(2))
+        #expect(fixture.recordNames().count == 2)
+        other.flush()
+        #expect(other.usage == fixture.allocatedByRecords())
+        #expect(other.entryCount == 2)
     }
 
     @Test("FAULTS 56: who fails to become the maintainer leaves the place of another as it is") func failedElection()

@@ -26,6 +26,13 @@ final class FaultyFileSystem: FileSystem {
         case short(Int)
     }
 
+    /// What was read of the files with one name.
+    struct Reading: Sendable {
+        var bytes = 0
+        /// The largest buffer that was to be filled: a lower bound of what was allocated.
+        var largestBuffer = 0
+    }
+
     /// A change of the directory, to be made again elsewhere.
     enum Change: Sendable {
         case create(String)
@@ -46,6 +53,7 @@ final class FaultyFileSystem: FileSystem {
         var calls: [Call] = []
         var changes: [Change] = []
         var openFlags: [Int32] = []
+        var readings: [String: Reading] = [:]
         var logsCalls = false
         var logsChanges = false
     }
@@ -79,6 +87,14 @@ final class FaultyFileSystem: FileSystem {
 
     /// What was asked of each `open`.
     var openFlags: [Int32] { state.withLock { $0.openFlags } }
+
+    /// By name, since the last time.
+    func takeReadings() -> [String: Reading] {
+        state.withLock { state in
+            defer { state.readings = [:] }
+            return state.readings
+        }
+    }
 
     func logChanges() {
         state.withLock { $0.logsChanges = true }
@@ -146,12 +162,21 @@ final class FaultyFileSystem: FileSystem {
     }
 
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
-        switch fault(.read, path(file)) {
+        let path = path(file)
+        let count: Int
+        switch fault(.read, path) {
         case .error(let code): throw Errno(code)
-        case .short(let count):
-            return try system.read(file, UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count)))
-        case nil: return try system.read(file, buffer)
+        case .short(let limit):
+            count = try system.read(file, UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(limit)))
+        case nil: count = try system.read(file, buffer)
         }
+        let name = String(path.split(separator: "/").last ?? "")
+        state.withLock { state in
+            state.readings[name, default: Reading()].bytes += count
+            let largest = max(state.readings[name]?.largestBuffer ?? 0, buffer.count)
+            state.readings[name]?.largestBuffer = largest
+        }
+        return count
     }
 
     func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int {
