@@ -46,8 +46,13 @@ import Testing
                 continue
             }
             decoded += 1
-            // What is taken for metadata can be written again, and no field can be forged by it.
-            if MetadataCodec.encode(result, keepsURL: true) == nil { Issue.record("not writable: \(result)") }
+            // What is taken for metadata can be written again, no field can be forged by it, and it is read as the same.
+            // By its bytes: a time or a number that is none does not equal itself.
+            let again = MetadataCodec.encode(result, keepsURL: true)
+            let reread = again?.withUnsafeBytes { MetadataCodec.decode($0, sequence: 1, isPinned: false) }
+            if again == nil || reread.flatMap({ MetadataCodec.encode($0, keepsURL: true) }) != again {
+                Issue.record("not writable, or not as it was: \(result)")
+            }
         }
         #expect(decoded > 0)
     }
@@ -100,15 +105,28 @@ import Testing
             guard case .record = reader.read(key.digest, slot: 0, .whole, limit: 1 << 20) else { continue }
             if bytes != good { Issue.record("altered bytes were taken for the record") }
         }
-        // Without the checksums in the way, the header alone.
+        // Without the checksums in the way, the header alone: written again it is the same.
+        var decoded = 0
         for _ in 0..<Self.iterations {
             let bytes = Self.mutate(good, &random)
             bytes.withUnsafeBytes { bytes in
                 guard case .header(let header) = RecordHeader.decode(bytes) else { return }
-                _ = header.recordLength
-                _ = RecordHeader.isIntact(bytes, metadataLength: header.metadataLength)
+                decoded += 1
+                if header.metadataLength > MetadataCodec.maximumLength || header.bodyLength < 0 {
+                    Issue.record("lengths out of bounds: \(header)")
+                }
+                if !header.encoded(with: []).prefix(104).elementsEqual(bytes.prefix(104)) {
+                    Issue.record("not as it was: \(header)")
+                }
+                let isIntact = RecordHeader.isIntact(bytes, metadataLength: header.metadataLength)
+                // Damage in the body is for its own checksum to find.
+                let head = RecordHeader.length + header.metadataLength
+                if isIntact, !bytes.prefix(head).elementsEqual(good.prefix(head)) {
+                    Issue.record("altered bytes were taken for intact ones")
+                }
             }
         }
+        #expect(decoded > Self.iterations / 10)
     }
 
     @Test func indexes() {
@@ -118,6 +136,7 @@ import Testing
         }
         let good = IndexFile.encode(index, snapshot: 3)
         var random = TestRandom(3)
+        var decoded = 0
         for number in 0..<Self.iterations {
             var bytes = Self.mutate(good, &random)
             let length = bytes.count
@@ -129,8 +148,21 @@ import Testing
                 withUnsafeBytes(of: sum.littleEndian) { bytes.replaceSubrange(offset..<offset + 8, with: $0) }
             }
             let result = bytes.withUnsafeMutableBytes { IndexFile.decode($0) }
-            if let result, result.index.count > 5 { Issue.record("rows from nowhere") }
+            guard let result else { continue }
+            decoded += 1
+            if result.index.count > 5 { Issue.record("rows from nowhere") }
+            var again = IndexFile.encode(result.index, snapshot: result.snapshot)
+            let reread = again.withUnsafeMutableBytes { IndexFile.decode($0) }
+            // Decoding uses the bytes as scratch: written once more.
+            again = IndexFile.encode(result.index, snapshot: result.snapshot)
+            if reread.map({ IndexFile.encode($0.index, snapshot: $0.snapshot) }) != again {
+                Issue.record("not as it was")
+            }
+            if reread?.index.bytes != result.index.bytes || result.index.bytes > 5 << 40 {
+                Issue.record("\(result.index.bytes) bytes")
+            }
         }
+        #expect(decoded > 0)
     }
 
     @Test func journals() {
@@ -144,11 +176,39 @@ import Testing
         #expect(rows.count == 10)
         #expect(good.withUnsafeBytes { JournalRow.decodeAll($0, seed: 8) }.rows.isEmpty)
         var random = TestRandom(4)
+        var decoded = 0
         for _ in 0..<Self.iterations {
             let bytes = Self.mutate(good, &random)
-            let found = bytes.withUnsafeBytes { JournalRow.decodeAll($0, seed: 7) }.rows
+            let (found, length) = bytes.withUnsafeBytes { JournalRow.decodeAll($0, seed: 7) }
+            decoded += found.count
+            var again = ByteWriter()
+            for row in found { row.encode(to: &again, seed: 7) }
+            if !again.bytes.elementsEqual(bytes.prefix(length)) { Issue.record("not as it was") }
             // Rows may be lost, or repeated by the mutation, but none is altered.
             if !found.allSatisfy(rows.contains) { Issue.record("an altered row was taken") }
         }
+        #expect(decoded > Self.iterations)
     }
+
+    #if os(Linux)
+        /// All decoders, each with its share of inputs, by themselves in a process: what they take at most.
+        static func runInChild() throws {
+            let tests = DecoderFuzzTests()
+            // What the runtime, the seeds and the first rounds take is not theirs.
+            try tests.metadata()
+            let before = ProcessMemory.highWater
+            try tests.metadata()
+            tests.indexes()
+            tests.journals()
+            tests.nestedUserInfoIsBounded()
+            ChildProcess.say("\(ProcessMemory.highWater - before)")
+        }
+
+        @Test("FAULTS 25: no input makes a decoder take more than 32 MB") func memory() throws {
+            let fixture = try DiskFixture()
+            let said = try ChildProcess("fuzz", directory: fixture.directory).remainingLines()
+            let bytes = try #require(said.first.flatMap(Int.init))
+            #expect(bytes < 32 << 20)
+        }
+    #endif
 }

@@ -69,6 +69,7 @@
         }
 
         func verify(_ directory: String, said: [String], _ comment: Comment) {
+            if self == .evict { verifyUsage(directory, comment) }
             let log = EventLog()
             let store = DiskStore(
                 configuration: .init(directory: directory, capacity: capacity), report: log.report)
@@ -100,6 +101,27 @@
                 }
                 store.flush()
             }
+            verifyNames(store, directory, comment)
+            // The old index or the new one was there, and whole; only a clearing takes it away.
+            #expect(!log.events.contains(.rebuiltIndex(.rejected)), comment)
+            if self != .removeAll { #expect(!log.events.contains(.rebuiltIndex(.missing)), comment) }
+            let rest = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+            #expect(Set(rest).isSubset(of: ["records", "index.plist", "index.journal", "lock", "guests"]), comment)
+            store.close()
+        }
+    }
+
+    extension KillScenario {
+        /// Before any lookup, which would find what is missing.
+        private func verifyUsage(_ directory: String, _ comment: Comment) {
+            let store = open(directory)
+            store.flush()
+            verifyNames(store, directory, comment)
+            store.close()
+        }
+
+        /// The store knows what there is, and what it takes.
+        private func verifyNames(_ store: DiskStore, _ directory: String, _ comment: Comment) {
             var allocated = 0
             let names = (try? FileManager.default.contentsOfDirectory(atPath: directory + "/records")) ?? []
             for name in names {
@@ -107,9 +129,6 @@
             }
             #expect(store.usage == allocated, comment)
             #expect(store.entryCount == names.count, comment)
-            let rest = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-            #expect(Set(rest).isSubset(of: ["records", "index.plist", "index.journal", "lock", "guests"]), comment)
-            store.close()
         }
     }
 

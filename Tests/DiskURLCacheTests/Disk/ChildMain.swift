@@ -16,6 +16,9 @@
             case "stop": ProcessScenarios.stop(directory)
             case "fork": try ProcessScenarios.fork(directory)
             case "limits": ProcessScenarios.limits(directory)
+            case "clear": ClearingTests.runInChild(directory)
+            case "soak": SoakTests.runInChild(directory)
+            case "fuzz": try DecoderFuzzTests.runInChild()
             case "nobody": ProcessScenarios.nobody(directory)
             default: Issue.record("no such mode")
             }

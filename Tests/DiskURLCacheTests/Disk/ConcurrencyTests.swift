@@ -265,6 +265,7 @@ final class Oracle: Sendable {
         try FileManager.default.moveItem(atPath: new, toPath: aside)
         store.remove(.test("b"))
         #expect(body(.test("b")) == nil)
+        #expect(store.state.withLock { $0.isAuthoritative })
         // Moved, not removed: a file system may give a new folder the number of one that is gone.
         try FileManager.default.moveItem(atPath: fixture.records, toPath: fixture.scratch.appending("old").path)
         try FileManager.default.createDirectory(atPath: fixture.records, withIntermediateDirectories: true)

@@ -6,22 +6,52 @@ import Testing
 @Suite("Maintenance") struct MaintenanceTests {
     private let key = DiskKey.test("a")
 
-    @Test("FAULTS 62: timer: start, suspend and release in every order") func timerOrders() {
+    @Test("FAULTS 62: timer: start, suspend and release in every order: fires when it is to, and then only")
+    func timerOrders() {
         let queue = DispatchQueue(label: "test")
+        let fired = Mutex<Set<Int>>([])
+        let isDone = DispatchSemaphore(value: 0)
+        var mustFire: Set<Int> = []
+        var mayFire: Set<Int> = []
+        // Of those that are to fire every other one is let go at once, the rest when they have fired.
+        var kept: [SuspendableTimer] = []
         for steps in 0..<4096 {
-            let timer = SuspendableTimer(queue: queue) {}
+            let timer = SuspendableTimer(queue: queue) {
+                if fired.withLock({ $0.insert(steps).inserted }) { isDone.signal() }
+            }
             var rest = steps
+            var isDue = false
             for _ in 0..<6 {
                 switch rest % 4 {
-                case 0: timer.start(after: 1000)
-                case 1: timer.suspend()
-                case 2: timer.start(after: 0)
+                case 0:
+                    timer.start(after: 1000)
+                    isDue = false
+                case 1:
+                    timer.suspend()
+                    isDue = false
+                case 2:
+                    timer.start(after: 0)
+                    isDue = true
+                    mayFire.insert(steps)
                 default: break
                 }
                 rest /= 4
             }
+            if isDue, steps % 2 == 0 {
+                mustFire.insert(steps)
+                kept.append(timer)
+            }
         }
+        #expect(mustFire.count > 300)
+        while !fired.withLock({ mustFire.isSubset(of: $0) }) {
+            guard isDone.wait(timeout: .now() + 60) == .success else {
+                Issue.record("timers that are due do not fire")
+                break
+            }
+        }
+        kept = []
         queue.sync {}
+        #expect(fired.withLock { $0.isSubset(of: mayFire) })
     }
 
     @Test("FAULTS 62: the timer fires after it was suspended and started again") func timerFires() {
@@ -65,13 +95,32 @@ import Testing
         #expect(fixture.recordNames().isEmpty)
     }
 
-    @Test("FAULTS 63: let go at any moment", arguments: 0..<30) func releasedAtAnyMoment(number: Int) throws {
+    @Test("FAULTS 63: let go at any moment: all that was stored lands, and nothing that was cleared", arguments: 0..<30)
+    func releasedAtAnyMoment(number: Int) throws {
         let fixture = try DiskFixture()
-        let store = fixture.open { $0.maintenanceDelay = 0 }
-        for step in 0..<number { store.store(.test(testBody(step)), for: .test("\(step)")) }
-        if number % 3 == 0 { _ = store.candidates(for: key) }
-        if number % 5 == 0 { store.removeAll() }
-        if number % 7 == 0 { store.close() }
+        let landed = DispatchSemaphore(value: 0)
+        let isCleared = number % 5 == 0
+        do {
+            var configuration = DiskStore.Configuration(directory: fixture.directory, capacity: 100 << 20)
+            configuration.maintenanceDelay = 0
+            let store = DiskStore(configuration: configuration, report: { if case .stored = $0 { landed.signal() } })
+            for step in 0..<number { store.store(.test(testBody(step)), for: .test("\(step)")) }
+            if number % 3 == 0 { _ = store.candidates(for: key) }
+            if isCleared { store.removeAll() }
+            if number % 7 == 0 { store.close() }
+        }
+        if !isCleared {
+            for _ in 0..<number { #expect(landed.wait(timeout: .now() + 60) == .success) }
+        }
+        let store = fixture.open()
+        for _ in 0..<2 {
+            for step in 0..<number {
+                #expect(store.body(.test("\(step)")) == (isCleared ? nil : testBody(step)))
+            }
+            store.flush()
+        }
+        #expect(fixture.recordNames().count == (isCleared ? 0 : number))
+        #expect(store.entryCount == fixture.recordNames().count)
     }
 
     @Test func aClosedStoreReadsAndRemovesButDoesNotStore() throws {

@@ -27,11 +27,16 @@ import Testing
             "Fri, 31 Dec 9999 23:59:59 GMT", "Sat, 01 Jan 0000 00:00:00 GMT",
         ]
         var mutator = Mutator(seeds: seeds)
+        var parsed = 0
         for _ in 0..<Self.iterations {
             let text = mutator.next()
             guard let date = HTTPDate.parse(text, reference: PureCache.start) else { continue }
+            parsed += 1
             check(abs(date.timeIntervalSince1970) < 3e11, text)
+            // Written in the one form that is sent it means the same.
+            check(HTTPDate.parse(HTTPDate.format(date), reference: PureCache.start) == date, text)
         }
+        #expect(parsed > Self.iterations / 100)
     }
 
     @Test func cacheControl() {
@@ -48,7 +53,18 @@ import Testing
                 check((0...FieldSyntax.greatestDeltaSeconds).contains(seconds))
             }
             for name in said.noCacheFields { check(FieldSyntax.isToken(name), text) }
-            _ = RequestDirectives(["Cache-Control": text])
+            let asked = RequestDirectives(["Cache-Control": text])
+            for seconds in [asked.maxAge, asked.minFresh, asked.staleIfError] {
+                check(seconds.map { (0...FieldSyntax.greatestDeltaSeconds).contains($0) } ?? true, text)
+            }
+            if case .seconds(let seconds) = asked.maxStale {
+                check((0...FieldSyntax.greatestDeltaSeconds).contains(seconds), text)
+            }
+            // Nobody is taken to have said what is not there.
+            let lower = text.lowercased()
+            check(!asked.noStore || lower.contains("no-store"), text)
+            check(!asked.onlyIfCached || lower.contains("only-if-cached"), text)
+            check(asked.maxAge == nil || lower.contains("max-age"), text)
         }
     }
 
@@ -59,7 +75,12 @@ import Testing
             let members = FieldSyntax.members(of: text)
             check(members.reduce(0) { $0 + $1.utf8.count } <= text.utf8.count)
             check(members.allSatisfy { !$0.isEmpty })
-            for member in members { _ = FieldSyntax.unquoting(member) }
+            for member in members {
+                let plain = FieldSyntax.unquoting(member)
+                check(plain.map { $0.utf8.count <= member.utf8.count } ?? true, text)
+                // A member is a member of its own again.
+                check(FieldSyntax.members(of: String(member)) == [member], text)
+            }
             let key = VaryKey(response: ["Vary": text], request: ["Foo": text])
             check(key.matchesNothing || key.matches(["foo": text]))
         }

@@ -1,0 +1,78 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// Clearing takes the same at any number of entries, and is final even if the process dies at once after.
+    @Suite("Clearing") struct ClearingTests {
+        private static let count = 100_000
+        /// Real ones among them.
+        private static let readable = 50
+
+        /// In memory where the machine has such a file system: it is about our calls, not about the disk's.
+        private func makeDirectory() throws -> String {
+            let folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : NSTemporaryDirectory()
+            let directory = folder + "/DiskURLCacheTests-clearing-" + UUID().uuidString
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            return directory
+        }
+
+        private static func open(_ directory: String, files: any FileSystem = SystemFiles()) -> DiskStore {
+            DiskStore(configuration: .init(directory: directory, capacity: 1 << 30), fileSystem: files)
+        }
+
+        private func fill(_ directory: String) throws {
+            let store = Self.open(directory)
+            for number in 0..<Self.readable { store.store(.test(testBody(number)), for: .test("\(number)")) }
+            store.close()
+            // The rest in name and size only, and rows for them.
+            let files = SystemFiles()
+            let paths = DiskPaths(directory: directory)
+            var index = DiskIndex()
+            for number in Self.readable..<Self.count {
+                let digest = DiskKey.test("\(number)").digest
+                try paths.withRecord(digest, 0) { path in
+                    Result { try files.closeQuietly(files.openFile(path, O_WRONLY | O_CREAT)) }
+                }.get()
+                index.insert(IndexRow(digest: digest, slot: 0, allocated: 0, accessedAt: 1))
+            }
+            try Data(IndexFile.encode(index, snapshot: 1)).write(to: URL(fileURLWithPath: paths.index))
+        }
+
+        static func runInChild(_ directory: String) {
+            let files = FaultyFileSystem()
+            let store = open(directory, files: files)
+            store.flush()
+            store.maintenance.pause()
+            ChildProcess.say("\(store.entryCount)")
+            _ = files.takeCalls()
+            store.removeAll()
+            ChildProcess.say("\(files.takeCalls().count)")
+            kill(getpid(), SIGKILL)
+        }
+
+        @Test("FAULTS 4: clearing 100,000 entries takes a few system calls, and is final if the process dies at once")
+        func manyEntries() throws {
+            let directory = try makeDirectory()
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            try fill(directory)
+            let child = try ChildProcess("clear", directory: directory)
+            let said = child.remainingLines()
+            #expect(child.wasKilled)
+            try #require(said.count == 2)
+            #expect(said[0] == "\(Self.count)")
+            // Each of them takes microseconds: a rename, and what goes with it.
+            #expect(try #require(Int(said[1])) <= 10)
+            let store = Self.open(directory)
+            for number in 0..<Self.readable { #expect(!store.contains(.test("\(number)"))) }
+            store.flush()
+            for number in 0..<Self.readable { #expect(!store.contains(.test("\(number)"))) }
+            #expect(store.entryCount == 0)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/records").isEmpty)
+            #expect(
+                !(try FileManager.default.contentsOfDirectory(atPath: directory).contains { $0.hasPrefix("trash") }))
+            store.close()
+        }
+    }
+#endif
