@@ -116,16 +116,18 @@ import Testing
 
     @Test("FAULTS 41-42: interrupted calls and short counts are carried to the end") func interrupted() throws {
         let fixture = try DiskFixture()
+        // Each kind of call in its own rhythm: with a common one some might never be interrupted.
+        let counts = Mutex<[FaultyFileSystem.Operation: Int]>([:])
         let files = FaultyFileSystem { call in
-            switch call.operation {
-            case .read, .write:
-                switch call.number % 3 {
-                case 0: .error(EINTR)
-                case 1: .short(call.name.hasPrefix("index") ? 50 : 70)
-                default: nil
-                }
-            case .open: call.number % 2 == 0 ? .error(EINTR) : nil
-            default: nil
+            guard [.read, .write, .open].contains(call.operation) else { return nil }
+            let number = counts.withLock { counts in
+                counts[call.operation, default: 0] += 1
+                return counts[call.operation, default: 0]
+            }
+            switch (call.operation, number % 3) {
+            case (.open, 0), (.read, 0), (.write, 0): return .error(EINTR)
+            case (.read, 1), (.write, 1): return .short(call.name.hasPrefix("index") ? 50 : 70)
+            default: return nil
             }
         }
         var store = fixture.open(files: files)
@@ -138,6 +140,33 @@ import Testing
         for number in 0..<20 { #expect(store.body(.test("\(number)")) == testBody(number, length: number * 100)) }
         #expect(store.usage == fixture.allocatedByRecords())
         #expect(fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } } == 0)
+        #expect(fixture.log.count { if case .dropped = $0 { true } else { false } } == 0)
+    }
+
+    @Test("FAULTS 39: a listing that fails proves nothing: no row goes, order and times of use stay")
+    func listingFails() throws {
+        let fixture = try DiskFixture()
+        let clock = ManualClock()
+        var store = fixture.open(clock: clock.wallClock)
+        var times: [Date] = []
+        for number in 0..<10 {
+            clock.advance(by: 10)
+            store.store(.test(testBody(number)), for: .test("\(number)"))
+            store.flush()
+            times.append(Date(recordSeconds: clock.now.recordSeconds))
+        }
+        store.close()
+        clock.advance(by: 1000)
+        let files = FaultyFileSystem { $0.operation == .list ? .error(EMFILE) : nil }
+        store = fixture.open(files: files, clock: clock.wallClock)
+        store.flush()
+        #expect(store.withIO { $0.pending.isEmpty && $0.freed.isEmpty })
+        files.rule = { _ in nil }
+        store.flush()
+        var found: [Date] = []
+        store.forEachRecord { found.append($0.accessedAt) }
+        #expect(found == times)
+        #expect(store.usage == fixture.allocatedByRecords())
     }
 
     @Test("FAULTS 40-42: a read that ends early is a miss, and the file stays if a second read proves it whole")
