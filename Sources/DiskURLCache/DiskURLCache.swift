@@ -169,12 +169,25 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and what carries
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
-        guard let key = key(for: request) else {
-            return refuse(request, .noKey)
-        }
+        guard let key = key(for: request) else { return refuse(request, .noKey) }
         guard cachedResponse.storagePolicy != .notAllowed else { return refuse(request, .refused) }
-        let facts = RequestFacts(request)
         let now = configuration.clock.now()
+        let sequence = sequence.next(at: now)
+        // Taking Foundation's objects apart takes longer than the rest of a store, and can wait. What a caller may still
+        // change cannot.
+        guard cachedResponse.userInfo == nil else {
+            return store(cachedResponse, for: request, key, now, sequence)
+        }
+        store.store(key, weight: cachedResponse.data.count + 1024) {
+            self.store(cachedResponse, for: request, key, now, sequence)
+        }
+    }
+
+    private func store(
+        _ cachedResponse: CachedURLResponse, for request: URLRequest, _ key: RequestKey, _ now: Date,
+        _ sequence: UInt64
+    ) {
+        let facts = RequestFacts(request)
         let fields = (cachedResponse.response as? HTTPURLResponse).map { HeaderFields($0) } ?? HeaderFields()
         if ResponseDirectives(fields).noStore || RequestDirectives(facts.fields).noStore {
             store.remove(key)
@@ -185,10 +198,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let treatment = treatment(for: request, contentType: fields["Content-Type"])
         let (userInfo, lost) = cachedResponse.persistentUserInfo
         let metadata = EntryMetadata(
-            sequence: sequence.next(at: now), url: cachedResponse.response.url?.withoutCredentials,
+            sequence: sequence, url: cachedResponse.response.url?.withoutCredentials,
             response: EntryMetadata.Response(
-                cachedResponse.response, method: facts.method == "HEAD" ? "GET" : facts.method, vary: vary,
-                requestTime: now, responseTime: now),
+                cachedResponse.response, fields: fields, method: facts.method == "HEAD" ? "GET" : facts.method,
+                vary: vary, time: now),
             storedAt: now,
             isMemoryOnly: cachedResponse.storagePolicy == .allowedInMemoryOnly || treatment.storage == .memoryOnly,
             userInfo: userInfo, tags: treatment.tags.sorted(), isPinned: treatment.isPinned == true)
@@ -296,7 +309,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Returns when all that was stored or removed before the call is on disk, the index included, and the disk is
     /// within its capacity. Waits for file operations: not for the main thread of an app in use.
     public func flush() {
-        store.disk?.flush()
+        store.flush()
     }
 
     // MARK: Bounds
@@ -318,7 +331,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Bytes of the stored entries on disk, in allocated blocks: 0 when nothing is stored. The capacity bounds these
     /// together with index and folders. Waits for the index if the cache was just opened.
-    public override var currentDiskUsage: Int { store.disk?.usage ?? 0 }
+    public override var currentDiskUsage: Int { store.diskUsage }
 
     // MARK: Knowing
 
@@ -329,6 +342,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Counts since the cache was opened.
     public var statistics: Statistics {
+        store.settle()
         var statistics = hub.statistics
         let hits = store.memory.hits
         statistics.memoryHits += hits.count

@@ -18,6 +18,8 @@ final class LayeredStore: Sendable {
         /// Names the resource, see `DiskKey.uriHash`.
         var uriHash: UInt32
         var hostHash: UInt32
+        /// A store for the key is pending: what is here may be out of date.
+        var isOutdated = false
         /// Kept so that a memory hit can be told to the disk's LRU without computing a digest.
         var diskKey: DiskKey?
 
@@ -34,6 +36,11 @@ final class LayeredStore: Sendable {
     private let maximumMemoryShare: Double
     /// What memory gave up under pressure and the app still holds.
     private let weakResponses = WeakResponses()
+    /// What is pending for a key counts as stored: carried out before the key is looked at, which memory's own record of
+    /// the key asks for by `isOutdated`.
+    private let pending: PendingStores
+    /// An app's own storage is told of a store before the store returns.
+    private let canStoreLater: Bool
 
     // One stripe would do; sixteen keep stores of different keys apart.
     private let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex(()) }
@@ -47,6 +54,8 @@ final class LayeredStore: Sendable {
         self.memoryStorage = memoryStorage
         self.disk = disk
         self.fallbacks = fallbacks
+        pending = PendingStores { [memory] key, isPending in memory.edit(key) { $0.isOutdated = isPending } }
+        canStoreLater = memoryStorage == nil && (disk == nil || disk is DiskStore)
     }
 
     // MARK: Lookup
@@ -54,7 +63,9 @@ final class LayeredStore: Sendable {
     /// All stored variants of a key where memory knows them all, the most recent first; nil where the disk must be
     /// asked.
     func variantsInMemory(for key: RequestKey) -> [StoredVariant]? {
-        guard let found = memory.value(for: key) else {
+        var found = memory.value(for: key)
+        if found?.value.isOutdated != false, pending.settle(key) || found != nil { found = memory.value(for: key) }
+        guard let found else {
             guard hasOnlyMemory else { return nil }
             return weakResponses.entry(for: key).map { [StoredVariant($0, from: .memory)] } ?? []
         }
@@ -85,7 +96,7 @@ final class LayeredStore: Sendable {
         var answer = MemoryAnswer.absent
         var isDue = false
         let entry: StoredEntry? = memory.hit(key) { record, isDueForReport in
-            guard record.isComplete || hasOnlyMemory else {
+            guard record.isComplete || hasOnlyMemory, !record.isOutdated else {
                 answer = .incomplete
                 return nil
             }
@@ -101,6 +112,7 @@ final class LayeredStore: Sendable {
 
     /// All stored variants of a key, the most recent first.
     func variants(for key: RequestKey) -> [StoredVariant] {
+        pending.settle(key)
         let inMemory = memory.value(for: key)
         if let inMemory, let variants = variants(of: inMemory) { return variants }
         return variants(for: key, inMemory: inMemory)
@@ -110,8 +122,9 @@ final class LayeredStore: Sendable {
     func variants(
         for key: RequestKey, inMemory: MemoryCache<RequestKey, MemoryRecord>.Hit?
     ) -> [StoredVariant] {
-        if inMemory == nil, let entry = weakResponses.entry(for: key) {
-            return [StoredVariant(entry, from: .memory)]
+        if inMemory == nil {
+            if pending.settle(key) { return variants(for: key) }
+            if let entry = weakResponses.entry(for: key) { return [StoredVariant(entry, from: .memory)] }
         }
         if inMemory == nil, fallbacks.isEmpty, memoryStorage == nil, disk?.mayContain(uriHash: key.uriHash) != true {
             return []
@@ -155,6 +168,7 @@ final class LayeredStore: Sendable {
     }
 
     func contains(_ key: RequestKey) -> Bool {
+        pending.settle(key)
         guard !memory.contains(key) else { return true }
         let diskKey = key.diskKey
         return memoryStorage?.contains(diskKey) == true || disk?.contains(diskKey) == true
@@ -163,8 +177,19 @@ final class LayeredStore: Sendable {
 
     // MARK: Changes
 
+    /// Keeps a store for soon: `work` will do it, or has done it when this returns. `weight` in bytes bounds what waits.
+    func store(_ key: RequestKey, weight: Int, later work: @escaping @Sendable () -> Void) {
+        guard canStoreLater, pending.add(key, weight: weight, work) else { return work() }
+    }
+
+    /// Carries out all that is pending.
+    func settle() {
+        pending.settleAll()
+    }
+
     /// Stores an entry in place of the one with the same variant. Returns when every later lookup will see it.
     func store(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool = true) {
+        pending.settle(key)
         changing(key) {
             weakResponses.remove(key)
             let diskKey = disk == nil && memoryStorage == nil ? nil : key.diskKey
@@ -195,6 +220,7 @@ final class LayeredStore: Sendable {
     }
 
     func remove(_ key: RequestKey) {
+        pending.settle(key)
         changing(key) {
             memory.removeValue(for: key)
             weakResponses.remove(key)
@@ -207,6 +233,7 @@ final class LayeredStore: Sendable {
 
     /// Removes one variant.
     func remove(_ key: RequestKey, sequence: UInt64) {
+        pending.settle(key)
         changing(key) {
             weakResponses.remove(key)
             memory.update(key) { current in
@@ -223,6 +250,7 @@ final class LayeredStore: Sendable {
 
     /// Removes what matches from both layers; `inMemory` tells the same of an entry in memory.
     func remove(matching criteria: DiskCriteria, inMemory: (MemoryRecord, EntryMetadata) -> Bool) {
+        pending.settleAll()
         changingAll {
             removeFromMemory(where: inMemory)
             weakResponses.removeAll()
@@ -232,13 +260,19 @@ final class LayeredStore: Sendable {
     }
 
     func removeAll() {
+        pending.discardAll()
         changingAll {
-            removeMemory()
+            emptyMemory()
             disk?.removeAll()
         }
     }
 
     func removeMemory() {
+        pending.settleAll()
+        emptyMemory()
+    }
+
+    private func emptyMemory() {
         weakResponses.removeAll()
         memory.removeAll()
         memoryStorage?.removeAll()
@@ -246,6 +280,7 @@ final class LayeredStore: Sendable {
 
     /// Empties memory, but what the app still holds of it can be found.
     func relieveMemory() {
+        pending.settleAll()
         changingAll {
             memory.forEachValue { key, record in
                 // A lone response answers for its key; of several variants one alone would say too little.
@@ -258,6 +293,7 @@ final class LayeredStore: Sendable {
     }
 
     func removeDisk() {
+        pending.settleAll()
         changingAll {
             disk?.removeAll()
         }
@@ -273,7 +309,21 @@ final class LayeredStore: Sendable {
         }
     }
 
-    var memoryUsage: Int { memory.totalCost + (memoryStorage?.usage ?? 0) }
+    var memoryUsage: Int {
+        pending.settleAll()
+        return memory.totalCost + (memoryStorage?.usage ?? 0)
+    }
+
+    var diskUsage: Int {
+        pending.settleAll()
+        return disk?.usage ?? 0
+    }
+
+    /// Returns when all that was stored before is on disk.
+    func flush() {
+        pending.settleAll()
+        disk?.flush()
+    }
 
     var largestMemoryEntry: Int {
         Int(Double(memoryCapacity) * maximumMemoryShare)

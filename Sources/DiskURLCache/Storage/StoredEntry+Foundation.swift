@@ -8,12 +8,12 @@ import Foundation
 
 extension EntryMetadata.Response {
     /// `fields` of an `HTTPURLResponse` come from a dictionary: each name once, repeated fields joined by Foundation.
-    init(_ response: URLResponse, method: String, vary: VaryKey, requestTime: Date, responseTime: Date) {
+    init(_ response: URLResponse, fields: HeaderFields, method: String, vary: VaryKey, time: Date) {
         if let response = response as? HTTPURLResponse {
             self = .http(
                 StoredResponse(
-                    method: method, status: response.statusCode, fields: HeaderFields(response),
-                    requestTime: requestTime, responseTime: responseTime, vary: vary))
+                    method: method, status: response.statusCode, fields: fields, requestTime: time, responseTime: time,
+                    vary: vary))
         } else {
             self = .other(
                 mimeType: response.mimeType, expectedContentLength: response.expectedContentLength,
