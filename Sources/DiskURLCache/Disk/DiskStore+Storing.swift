@@ -1,25 +1,26 @@
 import Foundation
 
 extension DiskStore {
-    /// Stages an entry; it replaces that of the same key and variant. Returns at once unless more is staged than
-    /// `pendingByteLimit`: then the caller waits for the disk, and after `backlogTimeout` the entry is given up.
+    /// Stages an entry; it replaces that of the same key and variant. Returns at once unless much is staged: above half of
+    /// `pendingByteLimit` the caller is slowed down, by a few milliseconds at most, since the disk takes tens of them for a
+    /// file now and then; at the limit it waits for the disk, and after `backlogTimeout` the entry is given up.
     ///
     /// An entry that is refused takes the older one of its key and variant with it: what was replaced is never served again.
     func store(_ entry: StoredEntry, for key: DiskKey) {
         if configuration.isReadOnly { return }
         let varyHash = entry.metadata.varyHash
-        let limit = state.withLock { entryLimit($0.capacity) }
+        let largest = state.withLock { entryLimit($0.capacity) }
         if entry.metadata.isMemoryOnly {
             return removeVariant(key, varyHash)
         }
-        if entry.body.count > limit || limit == 0 {
+        if entry.body.count > largest || largest == 0 {
             removeVariant(key, varyHash)
             return tell(.dropped(key: key.digest, .tooLarge))
         }
+        var limit = crowdedLimit
         var waitsUntil: DispatchTime?
         while true {
-            let outcome = stage(entry, for: key, varyHash)
-            switch outcome {
+            switch stage(entry, for: key, varyHash, limit: limit) {
             case .staged(let isFirst, let isPressing):
                 if isFirst || isPressing {
                     maintenance.schedule(after: isPressing ? 0 : configuration.maintenanceDelay, keeping: self)
@@ -27,17 +28,42 @@ extension DiskStore {
                 return
             case .closed: return tell(.dropped(key: key.digest, .unavailable))
             case .full:
-                let until = waitsUntil ?? .now() + configuration.backlogTimeout
+                let until = waitsUntil ?? .now() + Self.slowingDown
                 waitsUntil = until
                 maintenance.schedule(after: 0, keeping: self)
                 // The maintenance queue cannot wait for itself.
                 let isOver = maintenance.isCurrent || room.wait(timeout: until) == .timedOut
                 state.withLock { $0.waiters -= 1 }
-                if isOver {
+                guard isOver else { continue }
+                guard limit < configuration.pendingByteLimit else {
                     removeVariant(key, varyHash)
                     return tell(.dropped(key: key.digest, .backlog))
                 }
+                limit = configuration.pendingByteLimit
+                waitsUntil = .now() + configuration.backlogTimeout
             }
+        }
+    }
+
+    /// Above this callers are slowed down.
+    private var crowdedLimit: Int { configuration.pendingByteLimit / 2 }
+
+    private static let slowingDown = 0.004
+
+    /// Returns when no more is staged than callers may stage at once; for those who can wait.
+    func awaitRoom() {
+        // The maintenance queue cannot wait for itself.
+        while !maintenance.isCurrent {
+            let mustWait = state.withLock { state in
+                guard !state.isClosed, state.staged.bytes > crowdedLimit else { return false }
+                state.waiters += 1
+                return true
+            }
+            guard mustWait else { return }
+            maintenance.schedule(after: 0, keeping: self)
+            let isOver = room.wait(timeout: .now() + configuration.backlogTimeout) == .timedOut
+            state.withLock { $0.waiters -= 1 }
+            if isOver { return }
         }
     }
 
@@ -51,11 +77,11 @@ extension DiskStore {
         case closed
     }
 
-    private func stage(_ entry: StoredEntry, for key: DiskKey, _ varyHash: UInt64) -> Staging {
+    private func stage(_ entry: StoredEntry, for key: DiskKey, _ varyHash: UInt64, limit: Int) -> Staging {
         state.withLock { state in
             if state.isClosed { return .closed }
             // An entry above the limit goes through alone.
-            let fits = state.staged.bytes + StagedWrites.weight(of: entry) <= configuration.pendingByteLimit
+            let fits = state.staged.bytes + StagedWrites.weight(of: entry) <= limit
             guard fits || state.staged.isEmpty else {
                 state.waiters += 1
                 return .full
@@ -63,7 +89,7 @@ extension DiskStore {
             state.staged.insert(entry, for: key, varyHash: varyHash)
             defer { state.isPassScheduled = true }
             return .staged(
-                isFirst: !state.isPassScheduled, isPressing: state.staged.bytes > configuration.pendingByteLimit / 2)
+                isFirst: !state.isPassScheduled, isPressing: state.staged.bytes > configuration.pendingByteLimit / 4)
         }
     }
 

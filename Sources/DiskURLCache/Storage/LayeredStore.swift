@@ -54,7 +54,9 @@ final class LayeredStore: Sendable {
         self.memoryStorage = memoryStorage
         self.disk = disk
         self.fallbacks = fallbacks
-        pending = PendingStores { [memory] key, isPending in memory.edit(key) { $0.isOutdated = isPending } }
+        pending = PendingStores(
+            mark: { [memory] key, isPending in memory.edit(key) { $0.isOutdated = isPending } },
+            awaitRoom: { [weak disk] in (disk as? DiskStore)?.awaitRoom() })
         canStoreLater = memoryStorage == nil && (disk == nil || disk is DiskStore)
     }
 

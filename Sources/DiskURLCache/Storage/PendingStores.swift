@@ -6,10 +6,16 @@ import Foundation
 /// Bounded: what does not fit is the caller's to do at once.
 final class PendingStores: Sendable {
     private struct Item {
-        var weight: Int
         var number: Int
-        /// Nil while it is being carried out.
-        var work: (@Sendable () -> Void)?
+        var weight: Int
+        /// In order: two stores of one key may be two variants, so neither stands for the other.
+        var works: [@Sendable () -> Void]
+        var isRunning = false
+
+        mutating func append(_ work: @escaping @Sendable () -> Void, weight: Int) {
+            works.append(work)
+            self.weight += weight
+        }
     }
 
     private struct State {
@@ -17,8 +23,27 @@ final class PendingStores: Sendable {
         /// What the queue has still to see, in order; a key may have been settled since.
         var order: [RequestKey] = []
         var weight = 0
+        var count = 0
         var lastNumber = 0
         var isScheduled = false
+
+        /// What is to be done next for a key; nil when there is no more, and then the key is done.
+        mutating func next(_ key: RequestKey, _ mark: (RequestKey, Bool) -> Void) -> (@Sendable () -> Void)? {
+            guard let work = items[key]?.works.first else {
+                finish(key, mark)
+                return nil
+            }
+            items[key]?.isRunning = true
+            items[key]?.works.removeFirst()
+            count -= 1
+            return work
+        }
+
+        mutating func finish(_ key: RequestKey, _ mark: (RequestKey, Bool) -> Void) {
+            guard let item = items.removeValue(forKey: key) else { return }
+            weight -= item.weight
+            mark(key, false)
+        }
     }
 
     private static let weightLimit = 4 << 20
@@ -30,36 +55,40 @@ final class PendingStores: Sendable {
     private let running = NSRecursiveLock()
     private let queue = DispatchQueue(label: "DiskURLCache.pending-stores", qos: .utility)
     private let mark: @Sendable (_ key: RequestKey, _ isPending: Bool) -> Void
+    private let awaitRoom: @Sendable () -> Void
 
-    /// `mark` is told when something comes to be pending for a key, before it can be carried out, and when it was.
-    init(mark: @escaping @Sendable (_ key: RequestKey, _ isPending: Bool) -> Void) {
+    /// - Parameters:
+    ///   - mark: told when something comes to be pending for a key, before it can be carried out, and when it was.
+    ///   - awaitRoom: returns when the layers below can take more. Nobody waits for it but the queue.
+    init(
+        mark: @escaping @Sendable (_ key: RequestKey, _ isPending: Bool) -> Void,
+        awaitRoom: @escaping @Sendable () -> Void = {}
+    ) {
         self.mark = mark
+        self.awaitRoom = awaitRoom
     }
 
     /// Keeps the work for soon; false when there is no room.
     func add(_ key: RequestKey, weight: Int, _ work: @escaping @Sendable () -> Void) -> Bool {
-        while true {
-            let outcome: (isKept: Bool, isOccupied: Bool, isFirst: Bool) = state.withLock { state in
-                // Two stores of one key may be two variants: neither stands for the other.
-                if state.items[key] != nil { return (false, true, false) }
-                guard state.weight + weight <= Self.weightLimit, state.items.count < Self.countLimit else {
-                    return (false, false, false)
-                }
+        let (isKept, isFirst) = state.withLock { state in
+            guard state.weight + weight <= Self.weightLimit, state.count < Self.countLimit else {
+                return (false, false)
+            }
+            state.count += 1
+            state.weight += weight
+            if state.items[key]?.append(work, weight: weight) == nil {
+                state.items[key] = Item(number: state.lastNumber, weight: weight, works: [work])
                 state.lastNumber += 1
-                state.items[key] = Item(weight: weight, number: state.lastNumber, work: work)
                 state.order.append(key)
-                state.weight += weight
                 mark(key, true)
-                defer { state.isScheduled = true }
-                return (true, false, !state.isScheduled)
             }
-            if outcome.isOccupied {
-                settle(key)
-                continue
-            }
-            if outcome.isFirst { queue.async { self.settleInOrder() } }
-            return outcome.isKept
+            defer { state.isScheduled = true }
+            return (true, !state.isScheduled)
         }
+        if isFirst { queue.async { self.settleInOrder() } }
+        // What is stored later comes later.
+        if !isKept { settle(key) }
+        return isKept
     }
 
     /// Returns when nothing is pending for a key; true when something was.
@@ -80,10 +109,11 @@ final class PendingStores: Sendable {
     /// Forgets what is pending, since all of it is to be removed anyway; waits for what is being carried out.
     func discardAll() {
         let discarded = state.withLock { state in
-            let discarded = state.items.filter { $0.value.work != nil }
+            let discarded = state.items
             for (key, item) in discarded {
-                state.items[key] = nil
-                state.weight -= item.weight
+                state.count -= item.works.count
+                state.items[key]?.works = []
+                if !item.isRunning { state.finish(key, mark) }
             }
             return discarded
         }
@@ -96,16 +126,9 @@ final class PendingStores: Sendable {
     private func carryOut(_ key: RequestKey) {
         running.lock()
         defer { running.unlock() }
-        let work = state.withLock { state in
-            defer { state.items[key]?.work = nil }
-            return state.items[key]?.work
-        }
-        guard let work else { return }
-        work()
-        mark(key, false)
-        state.withLock { state in
-            if let item = state.items.removeValue(forKey: key) { state.weight -= item.weight }
-        }
+        // The work itself looks at its key: what follows comes after it.
+        guard state.withLock({ $0.items[key]?.isRunning == false }) else { return }
+        while let work = state.withLock({ $0.next(key, mark) }) { work() }
     }
 
     private func settleInOrder() {
@@ -117,7 +140,10 @@ final class PendingStores: Sendable {
                 return keys
             }
             if keys.isEmpty { return }
-            for key in keys { carryOut(key) }
+            for key in keys {
+                awaitRoom()
+                carryOut(key)
+            }
         }
     }
 }

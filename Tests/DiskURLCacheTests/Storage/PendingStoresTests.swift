@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func whatIsPendingForAKeyIsDoneBeforeTheKeyIsLookedAt() {
-        let pending = PendingStores { _, _ in }
+        let pending = PendingStores(mark: { _, _ in })
         let log = Log()
         for round in 0..<200 {
             #expect(pending.add(key("a"), weight: 1) { log.note("\(round)") })
@@ -28,15 +28,35 @@ import Testing
     }
 
     @Test func twoStoresOfOneKeyAreBothCarriedOut() {
-        let pending = PendingStores { _, _ in }
+        let pending = PendingStores(mark: { _, _ in })
         let log = Log()
         for name in ["one", "two", "three"] { #expect(pending.add(key("a"), weight: 1) { log.note(name) }) }
         pending.settleAll()
         #expect(log.all == ["one", "two", "three"])
     }
 
+    @Test func whatIsAddedMeanwhileComesAfterwards() {
+        let pending = PendingStores(mark: { _, _ in })
+        let log = Log()
+        let key = key("a")
+        let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let isKept = pending.add(key, weight: 1) {
+            begun.signal()
+            go.wait()
+            // As the layers do: this must not let the second go first.
+            pending.settle(key)
+            log.note("first")
+        }
+        #expect(isKept)
+        begun.wait()
+        #expect(pending.add(key, weight: 1) { log.note("second") })
+        go.signal()
+        pending.settle(key)
+        #expect(log.all == ["first", "second"])
+    }
+
     @Test func settlingWaitsForWhatIsUnderWay() {
-        let pending = PendingStores { _, _ in }
+        let pending = PendingStores(mark: { _, _ in })
         let log = Log()
         let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         #expect(
@@ -52,7 +72,7 @@ import Testing
     }
 
     @Test func whatDoesNotFitIsRefused() {
-        let pending = PendingStores { _, _ in }
+        let pending = PendingStores(mark: { _, _ in })
         let log = Log()
         #expect(!pending.add(key("a"), weight: 5 << 20) { log.note("too heavy") })
         // The queue is busy with the first, so the others wait until there is no more room.
@@ -73,7 +93,7 @@ import Testing
     }
 
     @Test func discardedStoresAreNotCarriedOut() {
-        let pending = PendingStores { _, _ in }
+        let pending = PendingStores(mark: { _, _ in })
         let log = Log()
         let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         #expect(
@@ -112,7 +132,7 @@ import Testing
     }
 
     @Test func theWorkMayLookAtItsOwnKey() {
-        let pending = PendingStores { _, _ in }
+        let pending = PendingStores(mark: { _, _ in })
         let log = Log()
         let key = key("a")
         #expect(
@@ -125,7 +145,7 @@ import Testing
     }
 
     @Test func nothingIsLostBetweenThreads() {
-        let pending = PendingStores { _, _ in }
+        let pending = PendingStores(mark: { _, _ in })
         let log = Log()
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
             for step in 0..<2_000 {
