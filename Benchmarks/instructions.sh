@@ -14,7 +14,7 @@ count() {
 mkdir -p Results
 {
     printf 'row\tinstructions\n'
-    for row in memory-hit memory-miss key store-memory disk-hit disk-hit-with-response session-hit session-constant; do
+    for row in memory-hit memory-miss key store-memory store-drained disk-hit disk-hit-with-response session-hit session-constant; do
         few=$(count "$row" 1000)
         many=$(count "$row" 3000)
         printf '%s\t%s\n' "$row" $(((many - few) / 2000))

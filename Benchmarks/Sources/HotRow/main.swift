@@ -11,7 +11,7 @@ import Foundation
 let arguments = CommandLine.arguments
 guard arguments.count == 3, let count = Int(arguments[2]) else {
     print(
-        "usage: HotRow memory-hit|memory-miss|disk-hit|disk-hit-with-response|store-memory|key|session-hit|session-constant COUNT"
+        "usage: HotRow memory-hit|memory-miss|disk-hit|disk-hit-with-response|disk-hit-large|store-memory|store-drained|key|session-hit|session-constant COUNT"
     )
     exit(64)
 }
@@ -101,6 +101,20 @@ case "store-memory":
     let requests = filled(cache)
     let responses = requests.map { response(for: $0, bodySize: 4 << 10) }
     for number in 0..<count { cache.storeCachedResponse(responses[number % entries], for: requests[number % entries]) }
+case "disk-hit-large":
+    let cache = cache(memory: 0, disk: 64 << 20)
+    let request = request(0)
+    cache.storeCachedResponse(response(for: request, bodySize: 1 << 20), for: request)
+    cache.flush()
+    for _ in 0..<count { consume(cache.cachedResponse(for: request)?.data) }
+case "store-drained":
+    let cache = cache(memory: 0, disk: 8 << 30)
+    let body = Data(repeating: 7, count: 4 << 10)
+    let head = response(for: request(0), bodySize: 0).response
+    for number in 0..<count {
+        cache.storeCachedResponse(CachedURLResponse(response: head, data: body), for: request(number))
+    }
+    cache.flush()
 case "key":
     // The same work as a miss, without a disk behind it.
     let cache = cache(memory: 0, disk: 0)

@@ -51,9 +51,17 @@ extension HeaderFields: ExpressibleByDictionaryLiteral {
 extension String {
     /// Field names, directives and codings compare without regard to ASCII case (RFC 9110 §5.1).
     func equalsIgnoringASCIICase(_ other: String) -> Bool {
-        let left = utf8
-        let right = other.utf8
-        guard left.count == right.count else { return false }
-        return zip(left, right).allSatisfy { $0 == $1 || ($0 | 0x20 == $1 | 0x20 && ($0 | 0x20) &- 97 < 26) }
+        guard utf8.count == other.utf8.count else { return false }
+        // Bytes in a row: every lookup of a field comes here for each field of the message.
+        var (left, right) = (self, other)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                for index in 0..<left.count {
+                    let (a, b) = (left[index], right[index])
+                    guard a == b || (a ^ b == 0x20 && (a | 0x20) &- 97 < 26) else { return false }
+                }
+                return true
+            }
+        }
     }
 }
