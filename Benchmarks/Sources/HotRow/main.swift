@@ -11,7 +11,7 @@ import Foundation
 let arguments = CommandLine.arguments
 guard arguments.count == 3, let count = Int(arguments[2]) else {
     print(
-        "usage: HotRow memory-hit|memory-miss|disk-hit|disk-hit-with-response|disk-hit-large|store-memory|store-drained|key|session-hit|session-constant COUNT"
+        "usage: HotRow memory-hit|memory-miss|disk-hit|disk-hit-with-response|disk-hit-large|store-memory|store-drained|open|key|session-hit|session-constant COUNT"
     )
     exit(64)
 }
@@ -107,6 +107,17 @@ case "disk-hit-large":
     cache.storeCachedResponse(response(for: request, bodySize: 1 << 20), for: request)
     cache.flush()
     for _ in 0..<count { consume(cache.cachedResponse(for: request)?.data) }
+case "open":
+    // One entry for each count, so that the difference between two counts is the cost of an entry.
+    do {
+        let cache = cache(memory: 0, disk: 8 << 30)
+        let head = response(for: request(0), bodySize: 0).response
+        for number in 0..<count {
+            cache.storeCachedResponse(CachedURLResponse(response: head, data: Data([1])), for: request(number))
+        }
+        cache.flush()
+    }
+    for _ in 0..<10 { consume(cache(memory: 0, disk: 8 << 30).currentDiskUsage) }
 case "store-drained":
     let cache = cache(memory: 0, disk: 8 << 30)
     let body = Data(repeating: 7, count: 4 << 10)

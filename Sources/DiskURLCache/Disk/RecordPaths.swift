@@ -20,7 +20,7 @@ struct RecordName: Sendable, Hashable {
         while count <= Self.length, name[count] != 0 { count += 1 }
         guard count == Self.length else { return nil }
         let bytes = UnsafeRawBufferPointer(start: name, count: count)
-        guard let digest = KeyDigest(hex: bytes[..<64]), case 48..<56 = bytes[64] else { return nil }
+        guard let digest = KeyDigest(hex: .init(rebasing: bytes[..<64])), case 48..<56 = bytes[64] else { return nil }
         self.digest = digest
         slot = bytes[64] - 48
     }

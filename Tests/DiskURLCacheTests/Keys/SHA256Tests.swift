@@ -37,12 +37,30 @@ import Testing
             SHA256Digest.digest(of: all).hex == "87aca1c44bc7ba8897768170211f0a02063de70801131ff86c7edb9ce32c6a50")
     }
 
+    private func read(_ text: some StringProtocol) -> KeyDigest? {
+        Array(text.utf8).withUnsafeBytes { KeyDigest(hex: $0) }
+    }
+
+    @Test func onlyLowerCaseDigitsAreRead() {
+        let digits = Array(SHA256Digest.digest(of: "digits").hex.utf8)
+        let allowed = Set("0123456789abcdef".utf8)
+        for position in digits.indices {
+            for byte in UInt8.min...UInt8.max {
+                var changed = digits
+                changed[position] = byte
+                let digest = changed.withUnsafeBytes { KeyDigest(hex: $0) }
+                #expect((digest != nil) == allowed.contains(byte), "\(byte) at \(position)")
+                if let digest { #expect(Array(digest.hex.utf8) == changed) }
+            }
+        }
+    }
+
     @Test func hexRoundTrip() throws {
         let digest = SHA256Digest.digest(of: "abc")
-        #expect(KeyDigest(hex: digest.hex.utf8) == digest)
-        #expect(KeyDigest(hex: digest.hex.uppercased().utf8) == nil)
-        #expect(KeyDigest(hex: digest.hex.dropLast().utf8) == nil)
-        #expect(KeyDigest(hex: (digest.hex + "0").utf8) == nil)
-        #expect(KeyDigest(hex: "".utf8) == nil)
+        #expect(read(digest.hex) == digest)
+        #expect(read(digest.hex.uppercased()) == nil)
+        #expect(read(digest.hex.dropLast()) == nil)
+        #expect(read((digest.hex + "0")) == nil)
+        #expect(read("") == nil)
     }
 }
