@@ -11,7 +11,7 @@ import Foundation
 let arguments = CommandLine.arguments
 guard arguments.count == 3, let count = Int(arguments[2]) else {
     print(
-        "usage: HotRow memory-hit|memory-miss|disk-hit|disk-hit-with-response|disk-hit-large|store-memory|store-drained|open|key|session-hit|session-constant COUNT"
+        "usage: HotRow memory-hit|memory-miss|disk-hit|disk-hit-with-response|disk-hit-large|store-memory|store-drained|open|rebuild|key|session-hit|session-constant COUNT"
     )
     exit(64)
 }
@@ -118,6 +118,19 @@ case "open":
         cache.flush()
     }
     for _ in 0..<10 { consume(cache(memory: 0, disk: 8 << 30).currentDiskUsage) }
+case "rebuild":
+    do {
+        let cache = cache(memory: 0, disk: 8 << 30)
+        let head = response(for: request(0), bodySize: 0).response
+        for number in 0..<count {
+            cache.storeCachedResponse(CachedURLResponse(response: head, data: Data([1])), for: request(number))
+        }
+        cache.flush()
+    }
+    for _ in 0..<10 {
+        for name in ["index.plist", "index.journal"] { unlink(directory.appendingPathComponent(name).path) }
+        consume(cache(memory: 0, disk: 8 << 30).currentDiskUsage)
+    }
 case "store-drained":
     let cache = cache(memory: 0, disk: 8 << 30)
     let body = Data(repeating: 7, count: 4 << 10)
