@@ -174,8 +174,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let now = configuration.clock.now()
         let sequence = sequence.next(at: now)
         // Taking Foundation's objects apart takes longer than the rest of a store, and can wait. What a caller may still
-        // change cannot.
-        guard cachedResponse.userInfo == nil else {
+        // change cannot; and who listens hears of things in the order in which they were done.
+        guard cachedResponse.userInfo == nil, !hub.hasListeners else {
             return store(cachedResponse, for: request, key, now, sequence)
         }
         store.store(key, weight: cachedResponse.data.count + 1024) {
