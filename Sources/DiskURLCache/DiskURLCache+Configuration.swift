@@ -51,7 +51,8 @@ extension DiskURLCache {
         /// What would expire sooner than this stays off the disk (seed: SDURLCache's `minCacheInterval`, 5 minutes
         /// there). Seconds; 0, the default, writes everything that may be reused at all.
         public var minimumDiskLifetime: TimeInterval = 0
-        /// Bytes of bodies that may wait to be written. A store beyond it waits, and is dropped if the disk stalls.
+        /// Bytes of bodies that may wait to be written. Above half of it a store takes up to 4 ms; beyond it a store waits for
+        /// the disk, and is dropped if the disk stalls.
         public var pendingWriteLimit = 32 << 20
         /// How files are protected while the device is locked; Apple platforms but macOS only. With ``FileProtection/complete``
         /// a lookup on a locked device is a miss, and nothing is deleted for it.

@@ -172,36 +172,23 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         guard let key = key(for: request) else { return refuse(request, .noKey) }
         guard cachedResponse.storagePolicy != .notAllowed else { return refuse(request, .refused) }
         let now = configuration.clock.now()
-        let sequence = sequence.next(at: now)
-        // Taking Foundation's objects apart takes longer than the rest of a store, and can wait. What a caller may still
-        // change cannot; and who listens hears of things in the order in which they were done.
-        guard cachedResponse.userInfo == nil, !hub.hasListeners else {
-            return store(cachedResponse, for: request, key, now, sequence)
-        }
-        store.store(key, weight: cachedResponse.data.count + 1024) {
-            self.store(cachedResponse, for: request, key, now, sequence)
-        }
-    }
-
-    private func store(
-        _ cachedResponse: CachedURLResponse, for request: URLRequest, _ key: RequestKey, _ now: Date,
-        _ sequence: UInt64
-    ) {
+        let response = cachedResponse.response
+        let http = response as? HTTPURLResponse
         let facts = RequestFacts(request)
-        let fields = (cachedResponse.response as? HTTPURLResponse).map { HeaderFields($0) } ?? HeaderFields()
-        if ResponseDirectives(fields).noStore || RequestDirectives(facts.fields).noStore {
+        // The two fields that decide are asked for one by one; all of them are taken out of Foundation's object later.
+        let control = CacheControl(http?.value(forHTTPHeaderField: "Cache-Control"))
+        if control.contains("no-store") || RequestDirectives(facts.fields).noStore {
             store.remove(key)
             return refuse(request, .http(StorageRefusal.responseNoStore.rawValue))
         }
-        let vary = VaryKey(response: fields, request: facts.fields)
+        let vary = VaryKey(http?.value(forHTTPHeaderField: "Vary"), request: facts.fields)
         guard !vary.matchesNothing else { return refuse(request, .http(StorageRefusal.varyAsterisk.rawValue)) }
-        let treatment = treatment(for: request, contentType: fields["Content-Type"])
+        let treatment = treatment(for: request, contentType: http?.value(forHTTPHeaderField: "Content-Type"))
         let (userInfo, lost) = cachedResponse.persistentUserInfo
         let metadata = EntryMetadata(
-            sequence: sequence, url: cachedResponse.response.url?.withoutCredentials,
+            sequence: sequence.next(at: now), url: response.url?.withoutCredentials,
             response: EntryMetadata.Response(
-                cachedResponse.response, fields: fields, method: facts.method == "HEAD" ? "GET" : facts.method,
-                vary: vary, time: now),
+                response, method: facts.method == "HEAD" ? "GET" : facts.method, vary: vary, time: now),
             storedAt: now,
             isMemoryOnly: cachedResponse.storagePolicy == .allowedInMemoryOnly || treatment.storage == .memoryOnly,
             userInfo: userInfo, tags: treatment.tags.sorted(), isPinned: treatment.isPinned == true)
@@ -309,7 +296,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Returns when all that was stored or removed before the call is on disk, the index included, and the disk is
     /// within its capacity. Waits for file operations: not for the main thread of an app in use.
     public func flush() {
-        store.flush()
+        store.disk?.flush()
     }
 
     // MARK: Bounds
@@ -331,7 +318,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Bytes of the stored entries on disk, in allocated blocks: 0 when nothing is stored. The capacity bounds these
     /// together with index and folders. Waits for the index if the cache was just opened.
-    public override var currentDiskUsage: Int { store.diskUsage }
+    public override var currentDiskUsage: Int { store.disk?.usage ?? 0 }
 
     // MARK: Knowing
 
@@ -342,7 +329,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Counts since the cache was opened.
     public var statistics: Statistics {
-        store.settle()
         var statistics = hub.statistics
         let hits = store.memory.hits
         statistics.memoryHits += hits.count

@@ -28,9 +28,12 @@ extension DiskStore {
             }
             // A folder made just now is another one, even where the file system gave it the same number again.
             if directory != knownDirectory || records != knownRecords || isNew || isNewDirectory {
-                // Another process cleared the cache if only the folder was replaced: what was staged before goes with it.
-                let wasCleared = directory == knownDirectory && !isNew && !isNewDirectory
-                if knownDirectory != nil { forgetDirectory(&io, onlyRecords: wasCleared) }
+                let isSameDirectory = directory == knownDirectory && !isNewDirectory
+                // Another process cleared the cache if it replaced the folder: what was staged before goes with it. One that
+                // is just doing so may have left the making of the new folder to us.
+                if knownDirectory != nil {
+                    forgetDirectory(&io, keepingRole: isSameDirectory, droppingStaged: isSameDirectory && !isNew)
+                }
                 state.withLock { state in
                     state.directoryIdentity = directory
                     state.recordsIdentity = records
@@ -127,10 +130,9 @@ extension DiskStore {
         return nil
     }
 
-    /// The directory that was open is gone, or is another one now: nothing that is known of it holds any more.
-    /// With `onlyRecords` the directory itself stays, and with it who maintains it; another process cleared it, and what was
-    /// staged before goes too.
-    private func forgetDirectory(_ io: inout IOState, onlyRecords: Bool = false) {
+    /// The directory that was open is gone, or is another one now, or only its records are: nothing that is known of them
+    /// holds any more. The role is that of the directory: it is kept where only the records were replaced.
+    private func forgetDirectory(_ io: inout IOState, keepingRole: Bool = false, droppingStaged: Bool = false) {
         state.withLock { state in
             io.discarded.append(state.index)
             state.index = DiskIndex()
@@ -138,11 +140,10 @@ extension DiskStore {
             state.isAuthoritative = false
             state.directoryIdentity = nil
             state.recordsIdentity = nil
-            if onlyRecords { state.staged.removeAll() }
+            if droppingStaged { state.staged.removeAll() }
         }
-        if onlyRecords {
-            signalRoom()
-        } else {
+        if droppingStaged { signalRoom() }
+        if !keepingRole {
             if case .maintainer(let lock) = io.role { lock.release(files) }
             io.role = .undecided
             io.nextElection = 0

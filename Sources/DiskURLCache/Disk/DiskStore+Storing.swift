@@ -17,7 +17,9 @@ extension DiskStore {
             removeVariant(key, varyHash)
             return tell(.dropped(key: key.digest, .tooLarge))
         }
-        var limit = crowdedLimit
+        // Half of the limit, and once the caller was slowed down the limit.
+        var limit = configuration.pendingByteLimit / 2
+        var wasSlowedDown = false
         var waitsUntil: DispatchTime?
         while true {
             switch stage(entry, for: key, varyHash, limit: limit) {
@@ -35,37 +37,18 @@ extension DiskStore {
                 let isOver = maintenance.isCurrent || room.wait(timeout: until) == .timedOut
                 state.withLock { $0.waiters -= 1 }
                 guard isOver else { continue }
-                guard limit < configuration.pendingByteLimit else {
+                if wasSlowedDown {
                     removeVariant(key, varyHash)
                     return tell(.dropped(key: key.digest, .backlog))
                 }
+                wasSlowedDown = true
                 limit = configuration.pendingByteLimit
                 waitsUntil = .now() + configuration.backlogTimeout
             }
         }
     }
 
-    /// Above this callers are slowed down.
-    private var crowdedLimit: Int { configuration.pendingByteLimit / 2 }
-
     private static let slowingDown = 0.004
-
-    /// Returns when no more is staged than callers may stage at once; for those who can wait.
-    func awaitRoom() {
-        // The maintenance queue cannot wait for itself.
-        while !maintenance.isCurrent {
-            let mustWait = state.withLock { state in
-                guard !state.isClosed, state.staged.bytes > crowdedLimit else { return false }
-                state.waiters += 1
-                return true
-            }
-            guard mustWait else { return }
-            maintenance.schedule(after: 0, keeping: self)
-            let isOver = room.wait(timeout: .now() + configuration.backlogTimeout) == .timedOut
-            state.withLock { $0.waiters -= 1 }
-            if isOver { return }
-        }
-    }
 
     func entryLimit(_ capacity: Int) -> Int {
         capacity.share(configuration.maximumEntryShare)

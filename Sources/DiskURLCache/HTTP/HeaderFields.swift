@@ -7,10 +7,45 @@ struct HeaderFields: Sendable, Hashable {
         var value: String
     }
 
-    private(set) var fields: [Field]
+    private enum Storage: Sendable {
+        case list([Field])
+        case later(LaterFields)
+    }
+
+    private var storage: Storage
+
+    private(set) var fields: [Field] {
+        get {
+            switch storage {
+            case .list(let fields): fields
+            case .later(let later): later.fields
+            }
+        }
+        set { storage = .list(newValue) }
+    }
 
     init(_ fields: [Field] = []) {
-        self.fields = fields
+        storage = .list(fields)
+    }
+
+    /// Fields that are worth taking out of their source only once somebody looks at them. `make` is called at most once.
+    init(later make: @escaping @Sendable () -> [Field]) {
+        storage = .later(LaterFields(make))
+    }
+
+    /// What they take in memory, in bytes; a guess while nobody has looked at them.
+    var estimatedSize: Int {
+        guard case .list(let fields) = storage else { return 800 }
+        // 40: two string headers a field.
+        return fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 40 }
+    }
+
+    static func == (left: HeaderFields, right: HeaderFields) -> Bool {
+        left.fields == right.fields
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(fields)
     }
 
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
@@ -39,6 +74,33 @@ struct HeaderFields: Sendable, Hashable {
     mutating func set(_ name: String, _ value: String) {
         remove(name)
         append(name, value)
+    }
+}
+
+/// Shared by all copies of the fields, so that they are made once.
+private final class LaterFields: Sendable {
+    private enum State {
+        case source(@Sendable () -> [HeaderFields.Field])
+        case made([HeaderFields.Field])
+    }
+
+    private let state: Mutex<State>
+
+    init(_ make: @escaping @Sendable () -> [HeaderFields.Field]) {
+        state = Mutex(.source(make))
+    }
+
+    var fields: [HeaderFields.Field] {
+        state.withLock { state in
+            switch state {
+            case .made(let fields): return fields
+            case .source(let make):
+                let fields = make()
+                // The source goes.
+                state = .made(fields)
+                return fields
+            }
+        }
     }
 }
 

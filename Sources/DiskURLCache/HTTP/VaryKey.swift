@@ -20,8 +20,13 @@ struct VaryKey: Sendable, Hashable {
 extension VaryKey {
     /// The key of a response to a request.
     init(response: HeaderFields, request: HeaderFields) {
+        self.init(response["Vary"], request: request)
+    }
+
+    /// The key of a response with this `Vary` field.
+    init(_ vary: String?, request: HeaderFields) {
         self = .none
-        guard let vary = response["Vary"] else { return }
+        guard let vary else { return }
         var names = Set<String>()
         for member in FieldSyntax.members(of: vary) {
             // What is not a field name cannot be compared, so it must not match either.

@@ -179,16 +179,6 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         trim()
     }
 
-    /// Changes a value in place, if there is one: neither its cost nor its recency. Reads under way are not promoted.
-    func edit(_ key: Key, _ change: (inout Value) -> Void) {
-        let hash = key.hashValue
-        shard(of: hash).withLock { shard in
-            if !shard.reads.isEmpty { shard.reads[key] = nil }
-            guard let slot = shard.slot(of: key, hash), let node = shard.nodes[slot] else { return }
-            change(&node.value)
-        }
-    }
-
     @discardableResult
     func removeValue(for key: Key) -> Bool {
         shard(of: key.hashValue).withLock { shard in

@@ -7,7 +7,8 @@ import Foundation
 /// Memory over disk: the one place where an entry is looked up, stored and removed.
 ///
 /// Each change goes to both layers under a lock of its key, so that memory and disk see changes of one key in the same
-/// order. Lookups take no such lock.
+/// order. Lookups take no such lock: they may bring what they read from disk into memory unless memory saw a change of the
+/// key meanwhile. So the disk is changed first: a read of what was there before is voided by the change of memory after it.
 final class LayeredStore: Sendable {
     /// The stored variants of one key that memory holds.
     struct MemoryRecord: Sendable {
@@ -18,8 +19,6 @@ final class LayeredStore: Sendable {
         /// Names the resource, see `DiskKey.uriHash`.
         var uriHash: UInt32
         var hostHash: UInt32
-        /// A store for the key is pending: what is here may be out of date.
-        var isOutdated = false
         /// Kept so that a memory hit can be told to the disk's LRU without computing a digest.
         var diskKey: DiskKey?
 
@@ -36,11 +35,6 @@ final class LayeredStore: Sendable {
     private let maximumMemoryShare: Double
     /// What memory gave up under pressure and the app still holds.
     private let weakResponses = WeakResponses()
-    /// What is pending for a key counts as stored: carried out before the key is looked at, which memory's own record of
-    /// the key asks for by `isOutdated`.
-    private let pending: PendingStores
-    /// An app's own storage is told of a store before the store returns.
-    private let canStoreLater: Bool
 
     // One stripe would do; sixteen keep stores of different keys apart.
     private let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex(()) }
@@ -54,10 +48,6 @@ final class LayeredStore: Sendable {
         self.memoryStorage = memoryStorage
         self.disk = disk
         self.fallbacks = fallbacks
-        pending = PendingStores(
-            mark: { [memory] key, isPending in memory.edit(key) { $0.isOutdated = isPending } },
-            awaitRoom: { [weak disk] in (disk as? DiskStore)?.awaitRoom() })
-        canStoreLater = memoryStorage == nil && (disk == nil || disk is DiskStore)
     }
 
     // MARK: Lookup
@@ -65,9 +55,7 @@ final class LayeredStore: Sendable {
     /// All stored variants of a key where memory knows them all, the most recent first; nil where the disk must be
     /// asked.
     func variantsInMemory(for key: RequestKey) -> [StoredVariant]? {
-        var found = memory.value(for: key)
-        if found?.value.isOutdated != false, pending.settle(key) || found != nil { found = memory.value(for: key) }
-        guard let found else {
+        guard let found = memory.value(for: key) else {
             guard hasOnlyMemory else { return nil }
             return weakResponses.entry(for: key).map { [StoredVariant($0, from: .memory)] } ?? []
         }
@@ -98,7 +86,7 @@ final class LayeredStore: Sendable {
         var answer = MemoryAnswer.absent
         var isDue = false
         let entry: StoredEntry? = memory.hit(key) { record, isDueForReport in
-            guard record.isComplete || hasOnlyMemory, !record.isOutdated else {
+            guard record.isComplete || hasOnlyMemory else {
                 answer = .incomplete
                 return nil
             }
@@ -114,7 +102,6 @@ final class LayeredStore: Sendable {
 
     /// All stored variants of a key, the most recent first.
     func variants(for key: RequestKey) -> [StoredVariant] {
-        pending.settle(key)
         let inMemory = memory.value(for: key)
         if let inMemory, let variants = variants(of: inMemory) { return variants }
         return variants(for: key, inMemory: inMemory)
@@ -124,9 +111,8 @@ final class LayeredStore: Sendable {
     func variants(
         for key: RequestKey, inMemory: MemoryCache<RequestKey, MemoryRecord>.Hit?
     ) -> [StoredVariant] {
-        if inMemory == nil {
-            if pending.settle(key) { return variants(for: key) }
-            if let entry = weakResponses.entry(for: key) { return [StoredVariant(entry, from: .memory)] }
+        if inMemory == nil, let entry = weakResponses.entry(for: key) {
+            return [StoredVariant(entry, from: .memory)]
         }
         if inMemory == nil, fallbacks.isEmpty, memoryStorage == nil, disk?.mayContain(uriHash: key.uriHash) != true {
             return []
@@ -170,7 +156,6 @@ final class LayeredStore: Sendable {
     }
 
     func contains(_ key: RequestKey) -> Bool {
-        pending.settle(key)
         guard !memory.contains(key) else { return true }
         let diskKey = key.diskKey
         return memoryStorage?.contains(diskKey) == true || disk?.contains(diskKey) == true
@@ -179,29 +164,25 @@ final class LayeredStore: Sendable {
 
     // MARK: Changes
 
-    /// Keeps a store for soon: `work` will do it, or has done it when this returns. `weight` in bytes bounds what waits.
-    func store(_ key: RequestKey, weight: Int, later work: @escaping @Sendable () -> Void) {
-        guard canStoreLater, pending.add(key, weight: weight, work) else { return work() }
-    }
-
-    /// Carries out all that is pending.
-    func settle() {
-        pending.settleAll()
-    }
-
     /// Stores an entry in place of the one with the same variant. Returns when every later lookup will see it.
     func store(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool = true) {
-        pending.settle(key)
         changing(key) {
             weakResponses.remove(key)
             let diskKey = disk == nil && memoryStorage == nil ? nil : key.diskKey
+            if let disk, let diskKey {
+                if onDisk, !entry.metadata.isMemoryOnly {
+                    disk.store(entry, for: diskKey)
+                } else {
+                    disk.remove(diskKey)
+                }
+            }
             if let diskKey { memoryStorage?.store(entry, for: diskKey) }
             memory.update(key) { current in
                 var record =
                     current
                     ?? MemoryRecord(
-                        entries: [], isComplete: false, uriHash: key.uriHash,
-                        hostHash: key.hostHash, diskKey: diskKey)
+                        entries: [], isComplete: false, uriHash: diskKey?.uriHash ?? key.uriHash,
+                        hostHash: diskKey?.hostHash ?? key.hostHash, diskKey: diskKey)
                 record.entries.removeAll { $0.metadata.varyKey == entry.metadata.varyKey }
                 // An entry without `Vary` answers every request: nothing older can win over it.
                 record.isComplete = record.isComplete || entry.metadata.varyKey == .none
@@ -212,77 +193,63 @@ final class LayeredStore: Sendable {
                 }
                 return record.entries.isEmpty ? nil : (record, record.cost)
             }
-            guard let disk, let diskKey else { return }
-            if onDisk, !entry.metadata.isMemoryOnly {
-                disk.store(entry, for: diskKey)
-            } else {
-                disk.remove(diskKey)
-            }
         }
     }
 
     func remove(_ key: RequestKey) {
-        pending.settle(key)
         changing(key) {
+            if !hasOnlyMemory {
+                let diskKey = key.diskKey
+                disk?.remove(diskKey)
+                memoryStorage?.remove(diskKey)
+            }
             memory.removeValue(for: key)
             weakResponses.remove(key)
-            guard !hasOnlyMemory else { return }
-            let diskKey = key.diskKey
-            memoryStorage?.remove(diskKey)
-            disk?.remove(diskKey)
         }
     }
 
     /// Removes one variant.
     func remove(_ key: RequestKey, sequence: UInt64) {
-        pending.settle(key)
         changing(key) {
-            weakResponses.remove(key)
+            if !hasOnlyMemory {
+                let diskKey = key.diskKey
+                disk?.remove(diskKey, sequence: sequence)
+                memoryStorage?.remove(diskKey, sequence: sequence)
+            }
             memory.update(key) { current in
                 guard var record = current else { return nil }
                 record.entries.removeAll { $0.metadata.sequence == sequence }
                 return record.entries.isEmpty ? nil : (record, record.cost)
             }
-            guard !hasOnlyMemory else { return }
-            let diskKey = key.diskKey
-            memoryStorage?.remove(diskKey, sequence: sequence)
-            disk?.remove(diskKey, sequence: sequence)
+            weakResponses.remove(key)
         }
     }
 
     /// Removes what matches from both layers; `inMemory` tells the same of an entry in memory.
     func remove(matching criteria: DiskCriteria, inMemory: (MemoryRecord, EntryMetadata) -> Bool) {
-        pending.settleAll()
         changingAll {
+            disk?.remove(matching: criteria)
+            memoryStorage?.remove(matching: criteria)
             removeFromMemory(where: inMemory)
             weakResponses.removeAll()
-            memoryStorage?.remove(matching: criteria)
-            disk?.remove(matching: criteria)
         }
     }
 
     func removeAll() {
-        pending.discardAll()
         changingAll {
-            emptyMemory()
             disk?.removeAll()
+            removeMemory()
         }
     }
 
     func removeMemory() {
-        pending.settleAll()
-        emptyMemory()
-    }
-
-    private func emptyMemory() {
-        weakResponses.removeAll()
-        memory.removeAll()
         memoryStorage?.removeAll()
+        memory.removeAll()
+        weakResponses.removeAll()
     }
 
     /// Empties memory, but what the app still holds of it can be found.
     func relieveMemory() {
-        pending.settleAll()
         changingAll {
             memory.forEachValue { key, record in
                 // A lone response answers for its key; of several variants one alone would say too little.
@@ -295,7 +262,6 @@ final class LayeredStore: Sendable {
     }
 
     func removeDisk() {
-        pending.settleAll()
         changingAll {
             disk?.removeAll()
         }
@@ -311,21 +277,7 @@ final class LayeredStore: Sendable {
         }
     }
 
-    var memoryUsage: Int {
-        pending.settleAll()
-        return memory.totalCost + (memoryStorage?.usage ?? 0)
-    }
-
-    var diskUsage: Int {
-        pending.settleAll()
-        return disk?.usage ?? 0
-    }
-
-    /// Returns when all that was stored before is on disk.
-    func flush() {
-        pending.settleAll()
-        disk?.flush()
-    }
+    var memoryUsage: Int { memory.totalCost + (memoryStorage?.usage ?? 0) }
 
     var largestMemoryEntry: Int {
         Int(Double(memoryCapacity) * maximumMemoryShare)

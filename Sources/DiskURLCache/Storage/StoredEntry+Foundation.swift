@@ -8,12 +8,12 @@ import Foundation
 
 extension EntryMetadata.Response {
     /// `fields` of an `HTTPURLResponse` come from a dictionary: each name once, repeated fields joined by Foundation.
-    init(_ response: URLResponse, fields: HeaderFields, method: String, vary: VaryKey, time: Date) {
+    init(_ response: URLResponse, method: String, vary: VaryKey, time: Date) {
         if let response = response as? HTTPURLResponse {
             self = .http(
                 StoredResponse(
-                    method: method, status: response.statusCode, fields: fields, requestTime: time, responseTime: time,
-                    vary: vary))
+                    method: method, status: response.statusCode, fields: HeaderFields(later: response),
+                    requestTime: time, responseTime: time, vary: vary))
         } else {
             self = .other(
                 mimeType: response.mimeType, expectedContentLength: response.expectedContentLength,
@@ -55,6 +55,17 @@ extension URLResponse {
 extension HeaderFields {
     init(_ response: HTTPURLResponse) {
         self.init(dictionary: response.allHeaderFields)
+    }
+
+    /// Taken out of the response when first looked at: Foundation makes a new dictionary for each call, which costs more
+    /// than all else of a store.
+    init(later response: HTTPURLResponse) {
+        // Another class's accessors may not be for every thread.
+        guard type(of: response) == HTTPURLResponse.self else {
+            self.init(response)
+            return
+        }
+        self.init(later: { HeaderFields(response).fields })
     }
 
     init(_ request: URLRequest) {

@@ -66,12 +66,8 @@ final class StoredEntry: Sendable {
 
     /// What the entry takes in memory, in bytes: the body and an estimate of the rest.
     var memoryCost: Int {
-        // 600 bytes: the objects around the body; 40: two string headers a field.
-        var cost = body.count + 600
-        for field in metadata.http?.fields.fields ?? [] {
-            cost += field.name.utf8.count + field.value.utf8.count + 40
-        }
-        return cost
+        // 600 bytes: the objects around the body.
+        body.count + 600 + (metadata.http?.fields.estimatedSize ?? 0)
     }
 }
 

@@ -93,6 +93,30 @@ import Testing
         #expect(DiskURLCache.Entry(encoded: (Data([0]) + bytes).dropFirst()) != nil, "a slice counts from its start")
     }
 
+    /// A lookup takes no lock of the key: what it read from disk just before a change must not end in memory after it.
+    @Test(arguments: ["replace", "remove", "all", "tag"]) func aLookupDuringAChangeKeepsNothing(change: String) throws {
+        let disk = DictionaryStorage(capacity: 1 << 20)
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
+        configuration.diskStorage = disk
+        let cache = DiskURLCache(configuration: configuration)
+        var request = Responses.request("/a")
+        request.cacheTreatment = .init(tags: ["tag"])
+        let tagged = request
+        cache.storeCachedResponse(Responses.cached(tagged.url!, "old"), for: tagged)
+        cache.removeMemory()
+        disk.beforeNextChange.withLock { announce in
+            announce = { [weak cache] in #expect(cache?.cachedResponse(for: tagged)?.data == Data("old".utf8)) }
+        }
+        switch change {
+        case "replace": cache.storeCachedResponse(Responses.cached(tagged.url!, "new"), for: tagged)
+        case "remove": cache.removeCachedResponse(for: tagged)
+        case "all": cache.removeAllCachedResponses()
+        default: cache.removeCachedResponses(tag: "tag")
+        }
+        #expect(disk.beforeNextChange.withLock { $0 == nil })
+        #expect(cache.cachedResponse(for: tagged)?.data == (change == "replace" ? Data("new".utf8) : nil))
+    }
+
     @Test func anEntryUnderAForeignNameIsAMiss() throws {
         let storage = DictionaryStorage(capacity: 1 << 20)
         var configuration = DiskURLCache.Configuration(memoryCapacity: 0, directory: scratch.appending("none"))
@@ -147,6 +171,17 @@ import Testing
 
 /// A memory layer as an app might write it.
 private final class DictionaryStorage: EntryStorage {
+    /// Called once, just before the next change.
+    let beforeNextChange = Mutex<(@Sendable () -> Void)?>(nil)
+
+    private func announceChange() {
+        let announce = beforeNextChange.withLock { announce in
+            defer { announce = nil }
+            return announce
+        }
+        announce?()
+    }
+
     private struct State {
         var entries: [String: [(entry: DiskURLCache.Entry, stamp: Int)]] = [:]
         var stamp = 0
@@ -169,6 +204,7 @@ private final class DictionaryStorage: EntryStorage {
     }
 
     func store(_ entry: DiskURLCache.Entry, named name: String) {
+        announceChange()
         state.withLock { state in
             state.stamp += 1
             state.entries[name, default: []].removeAll { $0.entry.variant == entry.variant }
@@ -183,12 +219,14 @@ private final class DictionaryStorage: EntryStorage {
     }
 
     func removeEntries(named name: String, variant: String?) {
+        announceChange()
         state.withLock { state in
             state.entries[name]?.removeAll { variant == nil || $0.entry.variant == variant }
         }
     }
 
     func removeEntries(where shouldRemove: (DiskURLCache.Entry) -> Bool) {
+        announceChange()
         state.withLock { state in
             for name in state.entries.keys { state.entries[name]?.removeAll { shouldRemove($0.entry) } }
         }

@@ -17,8 +17,7 @@ import Testing
         let metadata = EntryMetadata(
             sequence: 1, url: keepsURL ? url.absoluteString : nil,
             response: EntryMetadata.Response(
-                eager.response, fields: (eager.response as? HTTPURLResponse).map { HeaderFields($0) } ?? HeaderFields(),
-                method: "GET", vary: .none, time: now),
+                eager.response, method: "GET", vary: .none, time: now),
             storedAt: now, isMemoryOnly: isMemoryOnly, userInfo: ["a": .integer(1)], tags: [], isPinned: false)
         return (StoredEntry(metadata: metadata, body: eager.data), eager)
     }

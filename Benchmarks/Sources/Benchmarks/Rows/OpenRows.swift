@@ -1,4 +1,4 @@
-import DiskURLCache
+@_spi(Measuring) import DiskURLCache
 import Foundation
 
 #if canImport(FoundationNetworking)
@@ -18,6 +18,7 @@ enum OpenRows {
             report.add(try indexBytes(directory, count: count, cache))
             _ = try SQLitePeer.filled(path: databasePath, count: count, body: body)
         }
+        try index(report, options, scratch, count: count)
         let requests = Content.sample(of: count)
         let rounds = options.rounds(50)
         var opened: DiskURLCache?
@@ -60,6 +61,21 @@ enum OpenRows {
 
         report.add(try rebuild(options, directory, count: count))
         try removeAll(report, directory, requests, count: count)
+    }
+
+    /// The index alone: written as a whole, and read.
+    private static func index(_ report: Report, _ options: Options, _ scratch: Scratch, count: Int) throws {
+        let folder = scratch.folder("index")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let measurement = IndexMeasurement(entries: count, directory: folder)
+        let samples = try Measure.alternately(
+            rounds: options.rounds(50),
+            [
+                Side("save") { _ in guard measurement.save() else { throw DiskSet.MissingEntry() } },
+                Side("load") { _ in guard measurement.load() == count else { throw DiskSet.MissingEntry() } },
+            ])
+        report.add(Row("index saved, \(count.grouped) entries", samples[0], target: 15_000))
+        report.add(Row("index loaded, \(count.grouped) entries", samples[1], target: 30_000))
     }
 
     /// The index is every file of the cache that is no record; which those are is told by their length and name.

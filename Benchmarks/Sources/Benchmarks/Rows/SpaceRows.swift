@@ -24,18 +24,15 @@ enum SpaceRows {
         try resident(report, options, scratch)
     }
 
-    /// Resident memory that the index adds, by the difference that opening makes to the process.
+    /// What the index adds to the memory in use, by the difference that opening makes to the heap.
     private static func resident(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let count = options.manyEntries
         let directory = scratch.folder("resident")
         _ = DiskURLCache.filled(at: directory, count: count, bodySize: 100)
-        // Released pages go back to the system first, or the index would hide in them.
-        malloc_trim(0)
-        let before = residentBytes()
+        let before = heapBytes()
         let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 30, directory: directory)
         consume(cache.currentDiskUsage)
-        malloc_trim(0)
-        let added = residentBytes() - before
+        let added = heapBytes() - before
         withExtendedLifetime(cache) {
             report.add(
                 Row(
@@ -44,9 +41,13 @@ enum SpaceRows {
         }
     }
 
-    private static func residentBytes() -> Int {
-        let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
-        let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
-        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+    /// Bytes that were allocated and not freed; what the allocator keeps for later is not among them.
+    private static func heapBytes() -> Int {
+        #if canImport(Glibc)
+            let info = mallinfo2()
+            return Int(info.uordblks) + Int(info.hblkhd)
+        #else
+            return 0
+        #endif
     }
 }
