@@ -71,4 +71,16 @@ import Testing
         #expect(RequestDirectives(["Pragma": "no-cache"]).noCache)
         #expect(!RequestDirectives(["Pragma": "no-cache", "Cache-Control": "max-age=1"]).noCache)
     }
+
+    @Test(
+        arguments: [
+            (nil, false), ("", false), ("max-age=60", false), ("no-store", true), ("NO-STORE", true),
+            ("private, No-Store", true),
+            ("no-store=1", true), ("max-age=60,no-store", true), ("x=\"no-store\"", false), ("no-stor", false),
+            ("no-stores", false), ("must-revalidate", false), ("stno-sto", false),
+        ] as [(String?, Bool)])
+    func forbidsStoring(value: String?, expected: Bool) {
+        #expect(CacheControl.forbidsStoring(value) == expected)
+        #expect(CacheControl(value).contains("no-store") == expected)
+    }
 }
