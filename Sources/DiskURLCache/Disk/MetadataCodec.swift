@@ -85,19 +85,30 @@ enum MetadataCodec {
             responseTime: responseTime, vary: vary)
     }
 
+    /// Checks the fields and keeps their bytes: a caller who wants the body alone never has their strings made.
     private static func readFields(from reader: inout ByteReader) -> HeaderFields? {
         // The shortest field takes 8 bytes: a count that needs more than is left is not worth an allocation.
-        guard let count = reader.number(UInt32.self), Int(count) <= reader.remaining / 8 else { return nil }
-        var fields: [HeaderFields.Field] = []
-        fields.reserveCapacity(Int(count))
+        guard let count = reader.number(UInt32.self).map(Int.init), count <= reader.remaining / 8 else { return nil }
+        var rest = reader
         for _ in 0..<count {
-            guard let name = reader.stringBytes(), isSafe(name), let value = reader.stringBytes(), isSafe(value)
+            guard let name = rest.stringBytes(), isSafe(name), let value = rest.stringBytes(), isSafe(value)
             else { return nil }
-            fields.append(
-                HeaderFields.Field(
-                    name: String(decoding: name, as: UTF8.self), value: String(decoding: value, as: UTF8.self)))
         }
-        return HeaderFields(fields)
+        guard let raw = reader.raw(rest.position - reader.position) else { return nil }
+        let bytes = [UInt8](raw)
+        return HeaderFields(estimatedSize: bytes.count + count * HeaderFields.fieldOverhead) {
+            bytes.withUnsafeBytes { makeFields(count, from: $0) }
+        }
+    }
+
+    private static func makeFields(_ count: Int, from bytes: UnsafeRawBufferPointer) -> [HeaderFields.Field] {
+        var reader = ByteReader(bytes)
+        var fields: [HeaderFields.Field] = []
+        fields.reserveCapacity(count)
+        while let name = reader.string(), let value = reader.string() {
+            fields.append(HeaderFields.Field(name: name, value: value))
+        }
+        return fields
     }
 
     private static func readVary(from reader: inout ByteReader) -> VaryKey? {

@@ -29,16 +29,21 @@ struct HeaderFields: Sendable, Hashable {
     }
 
     /// Fields that are worth taking out of their source only once somebody looks at them. `make` is called at most once.
-    init(later make: @escaping @Sendable () -> [Field]) {
-        storage = .later(LaterFields(make))
+    /// - Parameter estimatedSize: what they will take in memory, in bytes.
+    init(estimatedSize: Int, later make: @escaping @Sendable () -> [Field]) {
+        storage = .later(LaterFields(estimatedSize: estimatedSize, make))
     }
 
-    /// What they take in memory, in bytes; a guess while nobody has looked at them.
+    /// What they take in memory, in bytes.
     var estimatedSize: Int {
-        guard case .list(let fields) = storage else { return 800 }
-        // 40: two string headers a field.
-        return fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 40 }
+        switch storage {
+        case .list(let fields): fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + Self.fieldOverhead }
+        case .later(let later): later.estimatedSize
+        }
     }
+
+    /// Two string headers, and a little.
+    static let fieldOverhead = 40
 
     static func == (left: HeaderFields, right: HeaderFields) -> Bool {
         left.fields == right.fields
@@ -84,9 +89,11 @@ private final class LaterFields: Sendable {
         case made([HeaderFields.Field])
     }
 
+    let estimatedSize: Int
     private let state: Mutex<State>
 
-    init(_ make: @escaping @Sendable () -> [HeaderFields.Field]) {
+    init(estimatedSize: Int, _ make: @escaping @Sendable () -> [HeaderFields.Field]) {
+        self.estimatedSize = estimatedSize
         state = Mutex(.source(make))
     }
 

@@ -65,7 +65,8 @@ extension HeaderFields {
             self.init(response)
             return
         }
-        self.init(later: { HeaderFields(response).fields })
+        // A guess: most responses have about ten fields.
+        self.init(estimatedSize: 800, later: { HeaderFields(response).fields })
     }
 
     init(_ request: URLRequest) {
