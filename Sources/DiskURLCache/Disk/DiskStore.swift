@@ -42,7 +42,7 @@ final class DiskStore: Sendable {
         self.clock = clock
         self.report = report
         io = Mutex(IOState(storage: IndexStorage(fileSystem, paths)))
-        state = Mutex(State(capacity: configuration.capacity))
+        state = Mutex(State(capacity: configuration.capacity), isContended: true)
         let reference = WeakReference()
         maintenance = MaintenanceQueue { reference.store?.backgroundPass() }
         reference.store = self

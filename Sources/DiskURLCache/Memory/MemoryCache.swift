@@ -81,8 +81,8 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let totals: Mutex<Totals>
 
     init(costLimit: Int, countLimit: Int) {
-        shards = (0..<1 << Self.shardBits).map { _ in Mutex(Shard()) }
-        totals = Mutex(Totals(costLimit: max(0, costLimit), countLimit: max(0, countLimit)))
+        shards = (0..<1 << Self.shardBits).map { _ in Mutex(Shard(), isContended: true) }
+        totals = Mutex(Totals(costLimit: max(0, costLimit), countLimit: max(0, countLimit)), isContended: true)
     }
 
     var totalCost: Int { totals.withLock { $0.cost } }

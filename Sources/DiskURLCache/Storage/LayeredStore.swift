@@ -37,7 +37,7 @@ final class LayeredStore: Sendable {
     private let weakResponses = WeakResponses()
 
     // One stripe would do; sixteen keep stores of different keys apart.
-    private let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex(()) }
+    private let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
 
     init(
         memoryCapacity: Int, memoryCountLimit: Int, maximumMemoryShare: Double,

@@ -9,7 +9,7 @@ final class EventHub: Sendable {
 
     private let state = Mutex(State())
     /// Counted apart and added up when asked: threads that look up different keys do not wait for each other.
-    private let counts = (0..<8).map { _ in Mutex(DiskURLCache.Statistics()) }
+    private let counts = (0..<8).map { _ in Mutex(DiskURLCache.Statistics(), isContended: true) }
 
     var statistics: DiskURLCache.Statistics {
         counts.reduce(into: DiskURLCache.Statistics()) { sum, count in count.withLock { sum.add($0) } }

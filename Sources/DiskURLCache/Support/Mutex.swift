@@ -22,20 +22,22 @@ final class Mutex<Value>: @unchecked Sendable {
         private typealias Lock = pthread_mutex_t
     #endif
 
-    // Lock and value lie in memory of their own, in whole cache lines: threads that take different locks do not slow each
-    // other down, and Swift need not check at run time what the lock ensures (a twentieth of a memory hit).
+    // Lock and value lie in memory of their own: Swift need not check at run time what the lock ensures (a twentieth of a
+    // memory hit).
     private let memory: UnsafeMutableRawPointer
     private let lock: UnsafeMutablePointer<Lock>
     private let value: UnsafeMutablePointer<Value>
 
-    init(_ value: Value) {
-        let cacheLine = 64
+    /// - Parameter isContended: true where threads take this lock and its neighbours all the time: then it has whole cache
+    ///   lines for itself, and threads that take different locks do not slow each other down. Costs 1,000 instructions.
+    init(_ value: Value, isContended: Bool = false) {
+        let unit = isContended ? 64 : 16
         let valueOffset =
             (MemoryLayout<Lock>.size + MemoryLayout<Value>.alignment - 1) / MemoryLayout<Value>.alignment
             * MemoryLayout<Value>.alignment
         memory = .allocate(
-            byteCount: (valueOffset + MemoryLayout<Value>.size + cacheLine - 1) / cacheLine * cacheLine,
-            alignment: max(cacheLine, MemoryLayout<Value>.alignment))
+            byteCount: (valueOffset + MemoryLayout<Value>.size + unit - 1) / unit * unit,
+            alignment: max(unit, MemoryLayout<Value>.alignment))
         lock = memory.initializeMemory(as: Lock.self, to: Lock())
         self.value = (memory + valueOffset).initializeMemory(as: Value.self, to: value)
         #if !canImport(Darwin)
