@@ -54,6 +54,17 @@ import Testing
         }
     }
 
+    @Test("No user or password of a URL reaches the disk") func credentialsInURLs() async throws {
+        let origin = try OriginServer { _ in .ok("answer", ["Cache-Control": "public, max-age=60"]) }
+        let harness = try LoadingHarness()
+        var parts = try #require(URLComponents(url: origin.url("/marker-path"), resolvingAgainstBaseURL: true))
+        (parts.user, parts.password) = ("marker-user", "marker-password")
+        for _ in 1...2 { try await harness.load(try #require(parts.url)) }
+        #expect(origin.requests.count == 1)
+        #expect(try traces(of: "marker-path", in: harness).count == 1)
+        for marker in ["marker-user", "marker-password"] { #expect(try traces(of: marker, in: harness) == []) }
+    }
+
     @Test("A no-store request or response leaves no byte anywhere in the directory", arguments: [true, false])
     func noStore(isInRequest: Bool) async throws {
         let origin = try OriginServer { _ in
