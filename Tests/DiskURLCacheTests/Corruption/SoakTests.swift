@@ -8,7 +8,7 @@
     ///
     /// `DISKURLCACHE_SOAK_MEGABYTES=20000 swift test -c release -Xswiftc -enable-testing --filter SoakTests` is a long form.
     @Suite("Memory soak") struct SoakTests {
-        static let total = ProcessInfo.processInfo.environment["DISKURLCACHE_SOAK_MEGABYTES"].flatMap(Int.init) ?? 1024
+        static let total = ProcessInfo.processInfo.environment["DISKURLCACHE_SOAK_MEGABYTES"].flatMap(Int.init) ?? 400
         static let threads = 4
         static let largest = 8 << 20
         static let pendingByteLimit = 4 << 20
