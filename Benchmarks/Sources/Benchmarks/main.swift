@@ -7,15 +7,16 @@ guard let options = Options(Array(CommandLine.arguments.dropFirst())) else {
 signal(SIGPIPE, SIG_IGN)
 let report = Report(setup: Setup.describe(options))
 
+// What makes files comes before what deletes many: see `Scratch.settle`.
 let sections: [(String, (Report, Options, Scratch) throws -> Void)] = [
     ("memory", MemoryRows.run),
     ("threads", ThreadRows.run),
-    ("disk hit", DiskHitRows.run),
-    ("miss", MissRows.run),
+    ("session", SessionRows.run),
     ("store", StoreRows.run),
+    ("miss", MissRows.run),
+    ("disk hit", DiskHitRows.run),
     ("capacity", CapacityRows.run),
     ("open", OpenRows.run),
-    ("session", SessionRows.run),
     ("space", SpaceRows.run),
     ("trace", TraceRows.run),
     ("sweep", SweepRows.run),
@@ -23,6 +24,7 @@ let sections: [(String, (Report, Options, Scratch) throws -> Void)] = [
 for (name, run) in sections where options.includes(name) {
     report.begin(name)
     let scratch = try Scratch(in: options.scratch)
+    if !options.isQuick, ["store", "capacity"].contains(name) { try scratch.settle() }
     try run(report, options, scratch)
 }
 report.printSummary()
