@@ -57,7 +57,7 @@ struct BarPlot {
         let values = usable.map(\.value) + (line.map { [$0] } ?? [])
         let low = log10(values.min() ?? 0.1).rounded(.down)
         let high = max(low + 1, log10(values.max() ?? 10).rounded(.up))
-        let (left, width, row) = (430.0, 360.0, 20.0)
+        let (left, width, row) = (450.0, 340.0, 20.0)
         func x(_ value: Double) -> Double { left + (log10(value) - low) / (high - low) * width }
         let height = Double(usable.count) * row + 70
         var body = SVG.text(title, x: 10, y: 20, size: 15)

@@ -17,8 +17,13 @@ enum SweepRows {
                 rounds: options.rounds(kilobytes > 4_096 ? 20 : 100), [set.bodyOnly, set.raw])
             report.add(Row("sweep: read by size, \(kilobytes.grouped) KB", samples))
         }
+        // Deleted together at the end: see `Scratch.settle`.
+        var parts: [Scratch] = []
+        defer { withExtendedLifetime(parts) {} }
+        if !options.isQuick { try scratch.settle() }
         for count in [100, 1_000, 10_000, 100_000, 1_000_000] where !options.isQuick || count <= options.manyEntries {
             let part = try Scratch(in: scratch.url.path)
+            parts.append(part)
             let set = try DiskSet(part, count: count, bodySize: 1 << 10)
             let samples = try Measure.alternately(rounds: options.rounds(300), [set.bodyOnly, set.raw])
             report.add(Row("sweep: read by entries, \(count.grouped)", samples))
