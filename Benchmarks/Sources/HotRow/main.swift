@@ -46,6 +46,17 @@ func filled(_ cache: DiskURLCache) -> [URLRequest] {
     return requests
 }
 
+/// Fills a cache of its own, all with one response object: the cost is that of the stores.
+func storeAndFlush(_ count: Int, bodySize: Int) {
+    let cache = cache(memory: 0, disk: 8 << 30)
+    let body = Data(repeating: 7, count: bodySize)
+    let head = response(for: request(0), bodySize: 0).response
+    for number in 0..<count {
+        cache.storeCachedResponse(CachedURLResponse(response: head, data: body), for: request(number))
+    }
+    cache.flush()
+}
+
 /// The floor of a load: a protocol that has its answer ready.
 final class ConstantProtocol: URLProtocol {
     private static let body = Data(repeating: 7, count: 4 << 10)
@@ -109,36 +120,16 @@ case "disk-hit-large":
     for _ in 0..<count { consume(cache.cachedResponse(for: request)?.data) }
 case "open":
     // One entry for each count, so that the difference between two counts is the cost of an entry.
-    do {
-        let cache = cache(memory: 0, disk: 8 << 30)
-        let head = response(for: request(0), bodySize: 0).response
-        for number in 0..<count {
-            cache.storeCachedResponse(CachedURLResponse(response: head, data: Data([1])), for: request(number))
-        }
-        cache.flush()
-    }
+    storeAndFlush(count, bodySize: 1)
     for _ in 0..<10 { consume(cache(memory: 0, disk: 8 << 30).currentDiskUsage) }
 case "rebuild":
-    do {
-        let cache = cache(memory: 0, disk: 8 << 30)
-        let head = response(for: request(0), bodySize: 0).response
-        for number in 0..<count {
-            cache.storeCachedResponse(CachedURLResponse(response: head, data: Data([1])), for: request(number))
-        }
-        cache.flush()
-    }
+    storeAndFlush(count, bodySize: 1)
     for _ in 0..<10 {
         for name in ["index.plist", "index.journal"] { unlink(directory.appendingPathComponent(name).path) }
         consume(cache(memory: 0, disk: 8 << 30).currentDiskUsage)
     }
 case "store-drained":
-    let cache = cache(memory: 0, disk: 8 << 30)
-    let body = Data(repeating: 7, count: 4 << 10)
-    let head = response(for: request(0), bodySize: 0).response
-    for number in 0..<count {
-        cache.storeCachedResponse(CachedURLResponse(response: head, data: body), for: request(number))
-    }
-    cache.flush()
+    storeAndFlush(count, bodySize: 4 << 10)
 case "key":
     // The same work as a miss, without a disk behind it.
     let cache = cache(memory: 0, disk: 0)

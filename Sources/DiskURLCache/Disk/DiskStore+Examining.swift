@@ -25,18 +25,12 @@ extension DiskStore {
             case .foreign:
                 // A record moved here or of another version is counted, and leaves by eviction; anything else is not ours.
                 if let status = recordStatus(name) {
-                    rows.append(
-                        IndexRow(
-                            digest: digest, slot: slot, allocated: status.allocated,
-                            accessedAt: status.modifiedSeconds))
+                    rows.append(IndexRow(name, status))
                 }
             case .unreadable, .damaged:
                 if state.withLock({ $0.index.row(digest, slot) }) == nil, let status = recordStatus(name) {
                     // There, but not to be read now: a row makes lookups try again.
-                    rows.append(
-                        IndexRow(
-                            digest: digest, slot: slot, allocated: status.allocated,
-                            accessedAt: status.modifiedSeconds))
+                    rows.append(IndexRow(name, status))
                 } else {
                     unreadable |= 1 << slot
                 }
@@ -64,7 +58,7 @@ extension DiskStore {
                 } else if let known {
                     state.index.remove(digest, slot)
                     io.pending.append(JournalRow(kind: .remove, row: known))
-                    io.noteFreed(known)
+                    io.noteFreed(RecordName(digest: digest, slot: slot))
                 }
             }
         }
@@ -83,7 +77,7 @@ extension DiskStore {
                 guard case .damaged = again else { return again }
                 try files.unlink(path)
                 io.events.append(.removedCorruptRecord(key: name.digest))
-                io.freed[name.digest, default: 0] |= 1 << name.slot
+                io.noteFreed(name)
                 return .missing
             } catch {
                 return error.isMissing ? .missing : .unreadable(error)
@@ -105,7 +99,7 @@ extension DiskStore {
             io.events.append(.cannotDelete(errno: failure.code))
             return false
         }
-        io.freed[name.digest, default: 0] |= 1 << name.slot
+        io.noteFreed(name)
         return true
     }
 

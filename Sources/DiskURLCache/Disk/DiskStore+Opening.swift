@@ -229,10 +229,11 @@ extension DiskStore {
             guard failure == nil else { return }
             for row in unseen {
                 // One that came in anew since its name was listed has no mark either: the file itself tells.
-                if recordStatus(RecordName(digest: row.digest, slot: row.slot)) != nil { continue }
+                let name = RecordName(digest: row.digest, slot: row.slot)
+                if recordStatus(name) != nil { continue }
                 state.withLock { _ = $0.index.remove(row.digest, row.slot) }
                 io.pending.append(JournalRow(kind: .remove, row: row))
-                io.noteFreed(row)
+                io.noteFreed(name)
             }
         }
         addUnknown(unknown)
@@ -259,10 +260,7 @@ extension DiskStore {
         found.reserveCapacity(names.count)
         for name in names {
             guard let status = recordStatus(name) else { continue }
-            let row = IndexRow(
-                digest: name.digest, slot: name.slot, allocated: status.allocated,
-                accessedAt: status.modifiedSeconds)
-            found.append((row, status.modified))
+            found.append((IndexRow(name, status), status.modified))
         }
         found.sort { $0.modified < $1.modified }
         var start = 0

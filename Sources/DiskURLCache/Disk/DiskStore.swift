@@ -125,9 +125,9 @@ extension DiskStore {
         /// crash the journal would vouch for a file that it does not know.
         var freed: [KeyDigest: UInt8] = [:]
 
-        /// A file of this row is gone, while the index on disk may still vouch for it.
-        mutating func noteFreed(_ row: IndexRow) {
-            freed[row.digest, default: 0] |= 1 << row.slot
+        /// The file of this name is gone, while the index on disk may still vouch for it.
+        mutating func noteFreed(_ name: RecordName) {
+            freed[name.digest, default: 0] |= 1 << name.slot
         }
 
         /// Counts removals by callers, so that work in several steps sees that one came between.

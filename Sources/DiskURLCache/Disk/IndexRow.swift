@@ -55,6 +55,12 @@ struct IndexRow: Sendable, Hashable {
         flags = .partial
     }
 
+    /// The same of a file that was only looked at: when it was written counts as its last use.
+    init(_ name: RecordName, _ status: FileStatus) {
+        self.init(
+            digest: name.digest, slot: name.slot, allocated: status.allocated, accessedAt: status.modifiedSeconds)
+    }
+
     init(_ header: RecordHeader, allocated: Int, accessedAt: UInt32) {
         self.init(digest: header.digest, slot: header.slot, allocated: allocated, accessedAt: accessedAt)
         uriHash = header.uriHash

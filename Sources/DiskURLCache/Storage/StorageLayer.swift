@@ -60,7 +60,7 @@ final class StorageAdapter: StorageLayer {
     }
 
     func remove(matching criteria: DiskCriteria) {
-        storage.removeEntries { criteria.matches($0) }
+        storage.removeEntries { criteria.matches($0.key, $0.entry.metadata) }
     }
 
     func removeAll() {
@@ -78,17 +78,4 @@ final class StorageAdapter: StorageLayer {
 
     var usage: Int { storage.usage }
     var openingError: DiskStoreError? { nil }
-}
-
-extension DiskCriteria {
-    /// Whether an entry meets every condition. `accessedBefore` is for layers that keep access times.
-    fileprivate func matches(_ entry: DiskURLCache.Entry) -> Bool {
-        let metadata = entry.entry.metadata
-        return (uriHash == nil || uriHash == entry.key.uriHash)
-            && (hostHash == nil || hostHash == entry.key.hostHash)
-            && (tag.map { metadata.tags.contains($0) } ?? true)
-            && (storedAfter.map { metadata.storedAt >= $0 } ?? true)
-            && (storedBefore.map { metadata.storedAt < $0 } ?? true)
-            && (urlPrefix.map { metadata.url?.hasPrefix($0) == true } ?? true)
-    }
 }
