@@ -241,8 +241,9 @@ final class Oracle: Sendable {
     func lookingOutside() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
-        let guest = fixture.open()
+        // Elected before the other one is there: on a loaded machine either could be first.
         store.flush()
+        let guest = fixture.open()
         store.maintenance.pause()
         /// As if a second had gone by.
         func body(_ key: DiskKey) -> Data? {
