@@ -97,9 +97,13 @@ import Testing
     }
 
     /// Foundation calls start, stop, start, all after the last resume, while it still waits for the lookup.
+    /// The origin takes its time: a task resumed in the very moment it ends runs into a trap of Foundation's own (Limits).
     @Test(arguments: ["GET", "POST"]) func taskResumedSuspendedAndResumedAtOnceEnds(method: String) async throws {
-        let origin = try OriginServer.counting()
-        let harness = try LoadingHarness(memoryCapacity: 0)
+        let origin = try OriginServer { _ in
+            usleep(5_000)
+            return .ok("a", ["Cache-Control": "no-store"])
+        }
+        let harness = try LoadingHarness()
         for _ in 1...50 {
             let request = URLRequest(origin.url("/a"), method: method)
             let data = await withCheckedContinuation { continuation in
