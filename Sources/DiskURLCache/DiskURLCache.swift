@@ -176,16 +176,16 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let http = response as? HTTPURLResponse
         let facts = RequestFacts(request)
         // The fields that decide are asked for one by one; all of them are taken out of Foundation's object later.
-        let control = http?.value(forHTTPHeaderField: "Cache-Control")
+        let control = http?.field("Cache-Control")
         if CacheControl.forbidsStoring(control) || CacheControl.forbidsStoring(facts.fields["Cache-Control"]) {
             store.remove(key)
             return refuse(request, .http(StorageRefusal.responseNoStore.rawValue))
         }
-        let vary = VaryKey(http?.value(forHTTPHeaderField: "Vary"), request: facts.fields)
+        let vary = VaryKey(http?.field("Vary"), request: facts.fields)
         guard !vary.matchesNothing else { return refuse(request, .http(StorageRefusal.varyAsterisk.rawValue)) }
         let treatment = treatment(
             for: request,
-            contentType: configuration.rules.isEmpty ? nil : http?.value(forHTTPHeaderField: "Content-Type"))
+            contentType: configuration.rules.isEmpty ? nil : http?.field("Content-Type"))
         let (userInfo, lost) = cachedResponse.persistentUserInfo
         let metadata = EntryMetadata(
             sequence: sequence.next(at: now), url: response.url?.withoutCredentials,

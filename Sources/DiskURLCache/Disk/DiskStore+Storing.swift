@@ -136,7 +136,7 @@ extension DiskStore {
         while true {
             record.header.slot = try freeSlot(of: digest, not: taken, replacing: record.header.varyHash, &io)
             do throws(Errno) {
-                return try writer.write(record)
+                return try writer.write(&record)
             } catch {
                 switch error.code {
                 case EEXIST where taken.nonzeroBitCount < Int(RecordName.slots):

@@ -22,7 +22,7 @@ struct GuestFile {
             guard status.kind == .regular, status.links == 1 else { return false }
             if status.permissions != 0o600 { try files.setPermissions(file, 0o600) }
             guard try files.lockFile(file, exclusively: false) else { return false }
-            let failure: Errno? = writer.bytes.withUnsafeBytes { buffer in
+            let failure: Errno? = writer.withUnsafeBytes { buffer in
                 do throws(Errno) {
                     try files.writeFully(file, buffer)
                     return nil

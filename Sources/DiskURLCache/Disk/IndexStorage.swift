@@ -107,7 +107,7 @@ struct IndexStorage {
         var writer = ByteWriter(capacity: journalHeaderLength)
         writer.append(magic)
         writer.append(snapshot)
-        return writer.bytes
+        return writer.finish()
     }
 
     /// Nil for what is not a regular file with one name: it is not ours.
@@ -142,18 +142,19 @@ struct IndexStorage {
         if rows.isEmpty { return }
         var writer = ByteWriter(capacity: rows.count * JournalRow.length)
         for row in rows { row.encode(to: &writer, seed: snapshot) }
+        let bytes = writer.finish()
         self.snapshot = nil
         guard let file = try openRegular(paths.journal, O_WRONLY | O_APPEND) else { throw Errno(ELOOP) }
         defer { files.closeQuietly(file.descriptor) }
         guard file.length == journalLength else { throw Errno(EIO) }
         do throws(Errno) {
-            try write(writer.bytes, to: file.descriptor)
+            try write(bytes, to: file.descriptor)
         } catch {
             try? files.truncate(file.descriptor, journalLength)
             throw error
         }
         self.snapshot = snapshot
-        journalLength += writer.bytes.count
+        journalLength += bytes.count
         journalRows += rows.count
     }
 

@@ -18,7 +18,7 @@ struct JournalRow: Sendable, Hashable {
 
     /// `seed` binds the row to the snapshot that it continues, so that rows of an older journal are not taken for it.
     func encode(to writer: inout ByteWriter, seed: UInt64) {
-        let start = writer.bytes.count
+        let start = writer.count
         writer.append(kind.rawValue)
         writer.append(UInt8(0))
         writer.append(row.digest)
@@ -31,9 +31,7 @@ struct JournalRow: Sendable, Hashable {
         writer.append(row.storedAt)
         writer.append(row.slot)
         writer.append(row.flags.intersection(.saved).rawValue)
-        let sum = writer.bytes.withUnsafeBytes {
-            Checksum.of(UnsafeRawBufferPointer(rebasing: $0[start...]), seed: seed)
-        }
+        let sum = writer.withUnsafeBytes(from: start) { Checksum.of($0, seed: seed) }
         writer.append(sum)
     }
 

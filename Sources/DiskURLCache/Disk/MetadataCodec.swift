@@ -8,8 +8,9 @@ enum MetadataCodec {
     static let maximumLength = 4 << 20
 
     /// Nil when the metadata cannot be kept as they are: a header field that could forge another, or too much of them.
-    static func encode(_ metadata: EntryMetadata, keepsURL: Bool) -> [UInt8]? {
-        var writer = ByteWriter(capacity: 512)
+    /// - Parameter start: how many bytes of zero come first, for the caller to fill in.
+    static func encode(_ metadata: EntryMetadata, after start: Int = 0, keepsURL: Bool) -> [UInt8]? {
+        var writer = ByteWriter(capacity: start + 1024, leaving: start)
         writer.append(metadata.storedAt.timeIntervalSinceReferenceDate)
         writer.append(optional: keepsURL ? metadata.url : nil)
         switch metadata.response {
@@ -25,7 +26,7 @@ enum MetadataCodec {
         guard PropertyValueCodec.write(metadata.userInfo, to: &writer) else { return nil }
         writer.append(UInt32(clamping: metadata.tags.count))
         for tag in metadata.tags { writer.append(tag) }
-        return writer.bytes.count <= maximumLength ? writer.bytes : nil
+        return writer.count - start <= maximumLength ? writer.finish() : nil
     }
 
     static func decode(_ bytes: UnsafeRawBufferPointer, sequence: UInt64, isPinned: Bool) -> EntryMetadata? {
@@ -53,17 +54,16 @@ enum MetadataCodec {
     }
 
     private static func write(_ response: StoredResponse, to writer: inout ByteWriter) -> Bool {
-        guard isSafe(response.method) else { return false }
-        writer.append(response.method)
+        guard writer.append(response.method, where: isSafe) else { return false }
         writer.append(Int64(response.status))
         writer.append(response.requestTime.timeIntervalSinceReferenceDate)
         writer.append(response.responseTime.timeIntervalSinceReferenceDate)
-        writer.append(UInt32(clamping: response.fields.fields.count))
-        for field in response.fields.fields {
-            guard isSafe(field.name), isSafe(field.value) else { return false }
-            writer.append(field.name)
-            writer.append(field.value)
+        writer.append(UInt32(clamping: response.fields.count))
+        var areSafe = true
+        response.fields.forEach { name, value in
+            areSafe = areSafe && writer.append(name, where: isSafe) && writer.append(value, where: isSafe)
         }
+        guard areSafe else { return false }
         writer.append(UInt8(response.vary.matchesNothing ? 1 : 0))
         writer.append(UInt32(clamping: response.vary.fields.count))
         for field in response.vary.fields {
@@ -141,14 +141,9 @@ enum MetadataCodec {
     }
 
     // CR, LF and NUL end or cut a field: whoever writes the fields out again would write another field.
-    private static func isSafe(_ string: String) -> Bool {
-        var string = string
-        // What is too long in any case need not be looked through.
-        guard string.utf8.count <= maximumLength else { return false }
-        return string.withUTF8 { isSafe(UnsafeRawBufferPointer($0)) }
-    }
-
     private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        // What is too long in any case need not be looked through.
+        guard bytes.count <= maximumLength else { return false }
         let ones: UInt64 = 0x0101_0101_0101_0101
         var position = 0
         // Eight bytes at a time: a byte that is zero after the exclusive or is one of the three.

@@ -45,7 +45,7 @@ enum PropertyValueCodec {
         _ value: PropertyValue, to writer: inout ByteWriter, depth: Int, _ budget: inout Int
     ) -> Bool {
         budget -= 1
-        guard depth <= maximumDepth, budget >= 0, writer.bytes.count <= MetadataCodec.maximumLength else {
+        guard depth <= maximumDepth, budget >= 0, writer.count <= MetadataCodec.maximumLength else {
             return false
         }
         switch value {

@@ -31,9 +31,9 @@ struct RecordHeader: Sendable, Hashable {
         return overflow ? nil : sum
     }
 
-    /// Header and metadata as they are written, their checksum included.
-    func encoded(with metadata: [UInt8]) -> [UInt8] {
-        var writer = ByteWriter(capacity: Self.length + metadata.count)
+    /// Writes the header into the space that `head` begins with, before the metadata; its checksum covers both.
+    func write(into head: inout [UInt8]) {
+        var writer = ByteWriter(capacity: Self.length)
         writer.append(Self.magic)
         writer.append(Self.version)
         writer.append(slot)
@@ -49,9 +49,12 @@ struct RecordHeader: Sendable, Hashable {
         writer.append(UInt64(metadataLength))
         writer.append(UInt64(bodyLength))
         writer.append(bodyChecksum)
-        writer.append(Self.checksum(of: writer.bytes, metadata))
-        metadata.withUnsafeBytes { writer.append($0) }
-        return writer.bytes
+        let seed = writer.withUnsafeBytes { Checksum.of($0) }
+        head.withUnsafeMutableBytes { head in
+            let metadata = UnsafeRawBufferPointer(rebasing: head[Self.length...])
+            writer.append(Checksum.of(metadata, seed: seed))
+            writer.withUnsafeBytes { head.copyMemory(from: $0) }
+        }
     }
 
     enum Decoded {
@@ -93,11 +96,6 @@ struct RecordHeader: Sendable, Hashable {
         let metadata = UnsafeRawBufferPointer(rebasing: bytes[length..<length + metadataLength])
         return stored == Checksum.of(metadata, seed: Checksum.of(header))
     }
-
-    private static func checksum(of header: [UInt8], _ metadata: [UInt8]) -> UInt64 {
-        let seed = header.withUnsafeBytes { Checksum.of($0) }
-        return metadata.withUnsafeBytes { Checksum.of($0, seed: seed) }
-    }
 }
 
 /// A set of tags folded into 32 bits: tells for certain that a tag is not there.
@@ -136,7 +134,7 @@ extension VaryKey {
             writer.append(UInt8(field.value == nil ? 0 : 1))
             if let value = field.value { writer.append(value) }
         }
-        return writer.bytes.withUnsafeBytes { Checksum.of($0, seed: 1) }
+        return writer.withUnsafeBytes { Checksum.of($0, seed: 1) }
     }
 }
 

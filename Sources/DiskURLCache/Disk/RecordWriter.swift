@@ -3,20 +3,28 @@ import Foundation
 /// A record ready to be written but for its slot.
 struct PreparedRecord: Sendable {
     var header: RecordHeader
-    var metadata: [UInt8]
+    /// Space for the header, then the metadata.
+    private(set) var head: [UInt8]
     var body: Data
 
     /// Nil when the entry cannot be kept as it is.
     init?(_ entry: StoredEntry, for key: DiskKey, keepsURL: Bool) {
-        guard let bytes = MetadataCodec.encode(entry.metadata, keepsURL: keepsURL) else { return nil }
-        metadata = bytes
+        guard let head = MetadataCodec.encode(entry.metadata, after: RecordHeader.length, keepsURL: keepsURL)
+        else { return nil }
+        self.head = head
         body = entry.body
         header = RecordHeader(
             digest: key.digest, slot: 0, isPinned: entry.metadata.isPinned, keyCheck: key.check,
             sequence: entry.metadata.sequence, uriHash: key.uriHash, hostHash: key.hostHash,
             tagFilter: TagFilter(entry.metadata.tags), storedAt: entry.metadata.storedAt.recordSeconds,
-            varyHash: entry.metadata.varyHash, metadataLength: bytes.count, bodyLength: entry.body.count,
+            varyHash: entry.metadata.varyHash, metadataLength: head.count - RecordHeader.length, bodyLength: entry.body.count,
             bodyChecksum: entry.body.withUnsafeBytes { Checksum.of($0) })
+    }
+
+    /// Brings the header's bytes up to date; gives all that is written before the body.
+    mutating func finishHead() -> [UInt8] {
+        header.write(into: &head)
+        return head
     }
 }
 
@@ -32,11 +40,12 @@ struct RecordWriter: Sendable {
 
     /// Writes the record into its slot, which must be free; gives the bytes it takes on disk. What a failure leaves is
     /// removed again, except for a slot that was not free (`EEXIST`).
-    func write(_ record: PreparedRecord) throws(Errno) -> Int {
-        let head = record.header.encoded(with: record.metadata)
+    func write(_ record: inout PreparedRecord) throws(Errno) -> Int {
+        let head = record.finishHead()
+        let body = record.body
         let result: Result<Int, Errno> = paths.withRecord(record.header.digest, record.header.slot) { path in
             do throws(Errno) {
-                return .success(try write(head, record.body, to: path))
+                return .success(try write(head, body, to: path))
             } catch {
                 return .failure(error)
             }

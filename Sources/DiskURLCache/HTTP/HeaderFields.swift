@@ -9,6 +9,8 @@ struct HeaderFields: Sendable, Hashable {
 
     private enum Storage: Sendable {
         case list([Field])
+        /// As Foundation keeps them: each name once, in no order.
+        case dictionary([String: String])
         case later(LaterFields)
     }
 
@@ -18,6 +20,7 @@ struct HeaderFields: Sendable, Hashable {
         get {
             switch storage {
             case .list(let fields): fields
+            case .dictionary(let fields): fields.map { Field(name: $0.key, value: $0.value) }
             case .later(let later): later.fields
             }
         }
@@ -26,6 +29,11 @@ struct HeaderFields: Sendable, Hashable {
 
     init(_ fields: [Field] = []) {
         storage = .list(fields)
+    }
+
+    /// Shares the dictionary.
+    init(dictionary: [String: String]) {
+        storage = .dictionary(dictionary)
     }
 
     /// Fields that are worth taking out of their source only once somebody looks at them. `make` is called at most once.
@@ -38,6 +46,8 @@ struct HeaderFields: Sendable, Hashable {
     var estimatedSize: Int {
         switch storage {
         case .list(let fields): fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + Self.fieldOverhead }
+        case .dictionary(let fields):
+            fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + Self.fieldOverhead }
         case .later(let later): later.estimatedSize
         }
     }
@@ -56,10 +66,24 @@ struct HeaderFields: Sendable, Hashable {
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
     subscript(name: String) -> String? {
         var result: String?
-        for field in fields where field.name.equalsIgnoringASCIICase(name) {
-            result = result.map { $0 + ", " + field.value } ?? field.value
+        forEach { field, value in
+            if field.equalsIgnoringASCIICase(name) { result = result.map { $0 + ", " + value } ?? value }
         }
         return result
+    }
+
+    var count: Int {
+        if case .dictionary(let fields) = storage { fields.count } else { fields.count }
+    }
+
+    /// Calls with the name and the value of each field, in order, without making a list of them.
+    @inline(__always)
+    func forEach(_ body: (_ name: String, _ value: String) -> Void) {
+        if case .dictionary(let fields) = storage {
+            for (name, value) in fields { body(name, value) }
+        } else {
+            for field in fields { body(field.name, field.value) }
+        }
     }
 
     /// Each value of `name` as it came, in order.

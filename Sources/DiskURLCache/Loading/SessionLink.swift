@@ -78,49 +78,40 @@ struct SessionLink: Sendable {
 }
 
 #if canImport(FoundationNetworking)
-    /// Stored properties of `URLSessionTask`. The position of each is found once; then no other property is touched, since
-    /// Foundation may be writing to it at the time.
+    /// The properties of `URLSessionTask` that say which session it belongs to. Both are constant once the task is made; no
+    /// other is touched, since Foundation may be writing to it at the time.
     private enum TaskReflection {
-        private struct Positions {
-            let session: Int?
-            let workQueue: Int?
+        private struct Properties {
+            let session: StoredProperty?
+            let workQueue: StoredProperty?
         }
 
-        private static let positions = Mutex<Positions?>(nil)
+        private static let properties = Mutex<Properties?>(nil)
 
-        /// In one walk: reflection is the larger part of what the loader adds to a hit.
         static func sessionAndWorkQueue(of task: URLSessionTask) -> (URLSession?, DispatchQueue?) {
-            var mirror: Mirror? = Mirror(reflecting: task)
-            while let current = mirror, current.subjectType != URLSessionTask.self {
-                mirror = current.superclassMirror
-            }
-            guard let children = mirror?.children else { return (nil, nil) }
-            let positions = positions(in: children)
-            // The cast looks into an optional by itself.
-            return (
-                child(at: positions.session, of: children) as? URLSession,
-                child(at: positions.workQueue, of: children) as? DispatchQueue
-            )
-        }
-
-        private static func positions(in children: Mirror.Children) -> Positions {
-            positions.withLock { known in
+            let properties = properties.withLock { known in
                 if let known { return known }
-                func position(of name: String) -> Int? {
-                    children.enumerated().first { $0.element.label == name }?.offset
-                }
-                let found = Positions(session: position(of: "session"), workQueue: position(of: "workQueue"))
+                let found = Properties(
+                    session: strongSession(of: task), workQueue: StoredProperty("workQueue", of: URLSessionTask.self))
                 known = found
                 return found
             }
+            // The cast looks into an optional by itself.
+            return (
+                properties.session?.value(of: task) as? URLSession,
+                properties.workQueue.flatMap { $0.value(of: task, as: DispatchQueue.self) }
+            )
         }
 
-        private static func child(at position: Int?, of children: Mirror.Children) -> Any? {
-            guard let position,
-                let index = children.index(children.startIndex, offsetBy: position, limitedBy: children.endIndex),
-                index != children.endIndex
+        /// Nil should the session be held weakly one day, which its place does not tell: there would be something else
+        /// than the address that `Mirror`, which knows, gives.
+        private static func strongSession(of task: URLSessionTask) -> StoredProperty? {
+            var mirror: Mirror? = Mirror(reflecting: task)
+            while let current = mirror, current.subjectType != URLSessionTask.self { mirror = current.superclassMirror }
+            guard let session = mirror?.descendant("session") as? URLSession,
+                let property = StoredProperty("session", of: URLSessionTask.self), property.holds(session, in: task)
             else { return nil }
-            return children[index].value
+            return property
         }
     }
 #endif

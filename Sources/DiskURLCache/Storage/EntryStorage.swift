@@ -60,8 +60,8 @@ extension DiskURLCache {
         /// The entry in the bytes of the record format (`OnDiskFormat.md`), checksums included; nil when its header
         /// fields cannot be written safely (a line break in a value, or metadata above the format's limits).
         public func encoded() -> Data? {
-            guard let record = PreparedRecord(entry, for: key, keepsURL: true) else { return nil }
-            return Data(record.header.encoded(with: record.metadata)) + record.body
+            guard var record = PreparedRecord(entry, for: key, keepsURL: true) else { return nil }
+            return Data(record.finishHead()) + record.body
         }
 
         /// Reads what ``encoded()`` made; nil for anything else, a single changed bit included.

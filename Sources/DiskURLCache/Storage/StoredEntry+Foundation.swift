@@ -54,33 +54,56 @@ extension URLResponse {
 
 extension HeaderFields {
     init(_ response: HTTPURLResponse) {
-        self.init(dictionary: response.allHeaderFields)
-    }
-
-    /// Taken out of the response when first looked at: Foundation makes a new dictionary for each call, which costs more
-    /// than all else of a store.
-    init(later response: HTTPURLResponse) {
-        // Another class's accessors may not be for every thread.
-        guard type(of: response) == HTTPURLResponse.self else {
-            self.init(response)
-            return
-        }
-        // A guess: most responses have about ten fields.
-        self.init(estimatedSize: 800, later: { HeaderFields(response).fields })
-    }
-
-    init(_ request: URLRequest) {
-        self.init(dictionary: request.allHTTPHeaderFields ?? [:])
-    }
-
-    private init(dictionary: [AnyHashable: Any]) {
+        #if canImport(FoundationNetworking)
+            if let fields = Self.storedFields?.value(of: response, as: [String: String].self) {
+                self.init(dictionary: fields)
+                return
+            }
+        #endif
         var fields: [Field] = []
+        let dictionary = response.allHeaderFields
         fields.reserveCapacity(dictionary.count)
         for (name, value) in dictionary {
             guard let name = name.base as? String else { continue }
             fields.append(Field(name: name, value: value as? String ?? "\(value)"))
         }
         self.init(fields)
+    }
+
+    #if canImport(FoundationNetworking)
+        /// `allHeaderFields` makes a dictionary of another type for each call, which costs more than all else of a store.
+        private static let storedFields = StoredProperty("_allHeaderFields", of: HTTPURLResponse.self)
+    #endif
+
+    /// Taken out of the response when first looked at, where that costs anything.
+    init(later response: HTTPURLResponse) {
+        #if canImport(FoundationNetworking)
+            self.init(response)
+        #else
+            // Another class's accessors may not be for every thread.
+            guard type(of: response) == HTTPURLResponse.self else {
+                self.init(response)
+                return
+            }
+            // A guess: most responses have about ten fields.
+            self.init(estimatedSize: 800, later: { HeaderFields(response).fields })
+        #endif
+    }
+
+    init(_ request: URLRequest) {
+        self.init(dictionary: request.allHTTPHeaderFields ?? [:])
+    }
+}
+
+extension HTTPURLResponse {
+    /// One header field, the others left alone.
+    func field(_ name: String) -> String? {
+        #if canImport(FoundationNetworking)
+            // Foundation would make a string in lower case of each name.
+            HeaderFields(self)[name]
+        #else
+            value(forHTTPHeaderField: name)
+        #endif
     }
 }
 

@@ -127,7 +127,9 @@ import Testing
                 if header.metadataLength > MetadataCodec.maximumLength || header.bodyLength < 0 {
                     Issue.record("lengths out of bounds: \(header)")
                 }
-                if !Self.begin(alike: bytes, header.encoded(with: []), 104) {
+                var again = [UInt8](repeating: 0, count: RecordHeader.length)
+                header.write(into: &again)
+                if !Self.begin(alike: bytes, again, 104) {
                     Issue.record("not as it was: \(header)")
                 }
                 let isIntact = RecordHeader.isIntact(bytes, metadataLength: header.metadataLength)

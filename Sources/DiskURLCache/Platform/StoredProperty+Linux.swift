@@ -1,0 +1,53 @@
+#if canImport(FoundationNetworking)
+    @_spi(Reflection) import Swift
+
+    /// A stored property of one of Foundation's classes that has no public face, or an expensive one.
+    ///
+    /// It is read where the runtime says that it lies, as `Mirror` does, but its place is found once and no mirror is made for
+    /// each object, which took a third of a hit. A later Foundation that lays the class out in another way gives another
+    /// place, or none: what has no place is nil, and each use has a way to do without.
+    struct StoredProperty: @unchecked Sendable {
+        // @unchecked: a type and a number, both constant.
+        private let type: Any.Type
+        private let offset: Int
+
+        /// Nil where the class has no stored property of that name.
+        init?(_ name: String, of object: AnyClass) {
+            var found: (type: Any.Type, offset: Int)?
+            // 1: of a class. The constant for it is declared as a variable, which Swift 6 does not let us read.
+            let classes = _EachFieldOptions(rawValue: 1)
+            _ = _forEachField(of: object, options: classes) { field, offset, type, _ in
+                guard String(cString: field) == name else { return true }
+                found = (type, offset)
+                return false
+            }
+            guard let found else { return nil }
+            (type, offset) = found
+        }
+
+        /// The value, if the property is of exactly this type. The object must be of the class, or of one derived from it, and
+        /// nobody may be writing to the property.
+        @inline(__always)
+        func value<Value>(of object: AnyObject, as wanted: Value.Type) -> Value? {
+            type == wanted ? place(in: object).assumingMemoryBound(to: Value.self).pointee : nil
+        }
+
+        /// The value, whatever its type is.
+        func value(of object: AnyObject) -> Any {
+            func read<Value>(_: Value.Type) -> Any {
+                place(in: object).assumingMemoryBound(to: Value.self).pointee
+            }
+            return _openExistential(type, do: read)
+        }
+
+        /// Whether the object's own address is what is there, as it is for a strong reference.
+        func holds(_ value: AnyObject, in object: AnyObject) -> Bool {
+            place(in: object).load(as: UnsafeRawPointer.self) == UnsafeRawPointer(
+                Unmanaged.passUnretained(value).toOpaque())
+        }
+
+        private func place(in object: AnyObject) -> UnsafeRawPointer {
+            UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque()) + offset
+        }
+    }
+#endif
