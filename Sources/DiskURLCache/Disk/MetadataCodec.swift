@@ -60,7 +60,7 @@ enum MetadataCodec {
         writer.append(response.responseTime.timeIntervalSinceReferenceDate)
         writer.append(UInt32(clamping: response.fields.count))
         var areSafe = true
-        response.fields.forEach { name, value in
+        response.fields.forEachField { name, value in
             areSafe = areSafe && writer.append(name, where: isSafe) && writer.append(value, where: isSafe)
         }
         guard areSafe else { return false }

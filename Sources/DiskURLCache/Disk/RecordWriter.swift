@@ -17,7 +17,8 @@ struct PreparedRecord: Sendable {
             digest: key.digest, slot: 0, isPinned: entry.metadata.isPinned, keyCheck: key.check,
             sequence: entry.metadata.sequence, uriHash: key.uriHash, hostHash: key.hostHash,
             tagFilter: TagFilter(entry.metadata.tags), storedAt: entry.metadata.storedAt.recordSeconds,
-            varyHash: entry.metadata.varyHash, metadataLength: head.count - RecordHeader.length, bodyLength: entry.body.count,
+            varyHash: entry.metadata.varyHash, metadataLength: head.count - RecordHeader.length,
+            bodyLength: entry.body.count,
             bodyChecksum: entry.body.withUnsafeBytes { Checksum.of($0) })
     }
 

@@ -66,7 +66,7 @@ struct HeaderFields: Sendable, Hashable {
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
     subscript(name: String) -> String? {
         var result: String?
-        forEach { field, value in
+        forEachField { field, value in
             if field.equalsIgnoringASCIICase(name) { result = result.map { $0 + ", " + value } ?? value }
         }
         return result
@@ -78,7 +78,7 @@ struct HeaderFields: Sendable, Hashable {
 
     /// Calls with the name and the value of each field, in order, without making a list of them.
     @inline(__always)
-    func forEach(_ body: (_ name: String, _ value: String) -> Void) {
+    func forEachField(_ body: (_ name: String, _ value: String) -> Void) {
         if case .dictionary(let fields) = storage {
             for (name, value) in fields { body(name, value) }
         } else {

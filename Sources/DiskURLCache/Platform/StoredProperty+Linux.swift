@@ -42,8 +42,9 @@
 
         /// Whether the object's own address is what is there, as it is for a strong reference.
         func holds(_ value: AnyObject, in object: AnyObject) -> Bool {
-            place(in: object).load(as: UnsafeRawPointer.self) == UnsafeRawPointer(
-                Unmanaged.passUnretained(value).toOpaque())
+            place(in: object).load(as: UnsafeRawPointer.self)
+                == UnsafeRawPointer(
+                    Unmanaged.passUnretained(value).toOpaque())
         }
 
         private func place(in object: AnyObject) -> UnsafeRawPointer {
