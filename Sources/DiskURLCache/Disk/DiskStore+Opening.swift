@@ -208,9 +208,7 @@ extension DiskStore {
         var listed: [RecordName] = []
         var failure: Errno?
         func takeListed() {
-            state.withLock { state in
-                for name in listed where !state.index.setSeen(name.digest, name.slot) { unknown.append(name) }
-            }
+            unknown += state.withLock { $0.index.setSeen(listed) }
             listed.removeAll(keepingCapacity: true)
         }
         do throws(Errno) {

@@ -67,6 +67,7 @@ enum IndexFile {
         var index = DiskIndex()
         index.prepare(for: count)
         let starts = layout.columnOffsets
+        var rows: [IndexRow] = []
         for number in 0..<count {
             func word(_ place: Int) -> UInt64 {
                 UInt64(
@@ -89,7 +90,11 @@ enum IndexFile {
             guard row.blocks <= maximumBlocks else { return nil }
             row.storedAt = value(7)
             row.flags = IndexRow.Flags(rawValue: bytes[starts[9] + number]).intersection(.saved)
-            index.insert(row)
+            rows.append(row)
+            if rows.count == 256 || number == count - 1 {
+                index.insert(rows)
+                rows.removeAll(keepingCapacity: true)
+            }
         }
         return (index, snapshot)
     }

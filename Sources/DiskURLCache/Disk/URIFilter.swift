@@ -5,6 +5,7 @@
 /// most takes the long way. A counter that is full stays full: it no longer says no, which is always allowed.
 struct URIFilter: Sendable {
     private var counts = [UInt8](repeating: 0, count: 256)
+    private var warmth: UInt8 = 0
 
     /// How many rows it is good for.
     var capacity: Int { counts.count / 16 }
@@ -22,6 +23,11 @@ struct URIFilter: Sendable {
     mutating func insert(_ uriHash: UInt32) {
         let place = place(uriHash)
         if counts[place] != .max { counts[place] += 1 }
+    }
+
+    /// See `DiskIndex.warm`.
+    mutating func warm(_ hashes: some Collection<UInt32>) {
+        warmth = hashes.reduce(0) { $0 &+ counts[place($1)] }
     }
 
     mutating func remove(_ uriHash: UInt32) {
