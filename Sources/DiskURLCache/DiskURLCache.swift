@@ -175,7 +175,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let response = cachedResponse.response
         let http = response as? HTTPURLResponse
         let facts = RequestFacts(request)
-        // The fields that decide are asked for one by one; all of them are taken out of Foundation's object later.
+        // Only the fields that decide are looked at; the rest is for the maintenance queue to go through.
         let control = http?.field("Cache-Control")
         if CacheControl.forbidsStoring(control) || CacheControl.forbidsStoring(facts.fields["Cache-Control"]) {
             store.remove(key)

@@ -14,8 +14,6 @@ struct ByteWriter {
         count = start
     }
 
-    var bytes: [UInt8] { Array(room[..<count]) }
-
     /// What was written, without a copy.
     consuming func finish() -> [UInt8] {
         room.removeLast(room.count - count)

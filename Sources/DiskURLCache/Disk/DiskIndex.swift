@@ -156,7 +156,7 @@ struct DiskIndex: Sendable {
         return found.reversed()
     }
 
-    /// Marks the rows of these records; gives the records that have none.
+    /// Marks the rows of a batch of records; gives the records that have none.
     mutating func setSeen(_ names: [RecordName]) -> [RecordName] {
         warm(names.lazy.map { $0.digest.words[0] })
         return names.filter { name in
@@ -166,12 +166,16 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// Inserts many rows, in their order.
-    mutating func insert(_ rows: [IndexRow]) {
-        warm(rows.lazy.map(\.hash))
-        uris.warm(rows.lazy.map(\.uriHash))
-        for row in rows { insert(row) }
+    /// Inserts a batch of rows, in their order.
+    mutating func insert(_ batch: [IndexRow]) {
+        warm(batch.lazy.map(\.hash))
+        uris.warm(batch.lazy.map(\.uriHash))
+        for row in batch { insert(row) }
     }
+
+    /// Rows that are looked up or inserted together: few enough that what `warm` fetched for the first is still there for the
+    /// last.
+    static let batchSize = 256
 
     /// Looks at the places where rows with these hashes are. In a large index each lies in memory that the processor has to
     /// fetch, and a search waits for one after the other; these loads wait for nothing and overlap.

@@ -215,7 +215,7 @@ extension DiskStore {
             try files.list(paths.records) { name in
                 guard let name = RecordName(name) else { return }
                 listed.append(name)
-                if listed.count == 256 { takeListed() }
+                if listed.count == DiskIndex.batchSize { takeListed() }
             }
         } catch {
             failure = error

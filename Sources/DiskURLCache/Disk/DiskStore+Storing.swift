@@ -88,22 +88,24 @@ extension DiskStore {
         while true {
             // Prepared before the lock is taken: summing a large body takes a while.
             guard let write = state.withLock({ $0.staged.next() }) else { return }
-            let record = PreparedRecord(write.entry, for: write.key, keepsURL: configuration.keepsURLs)
-            withIO { self.write(record, write, &$0) }
+            var record = PreparedRecord(write.entry, for: write.key, keepsURL: configuration.keepsURLs)
+            withIO { self.write(&record, write, &$0) }
             if state.withLock({ $0.waiters }) > 0 { signalRoom() }
             if isOverCapacity { evict() }
         }
     }
 
-    private func write(_ record: PreparedRecord?, _ write: StagedWrites.Write, _ io: inout IOState) {
+    private func write(_ record: inout PreparedRecord?, _ write: StagedWrites.Write, _ io: inout IOState) {
         defer { state.withLock { $0.staged.finish(write) } }
         let digest = write.key.digest
         // Removed while it waited for the lock.
         guard state.withLock({ $0.staged.isPlanned(write) }) else { return }
-        guard var record, let length = record.header.recordLength,
+        // Taken, not copied: its head is completed in place.
+        let isRepresentable = record != nil
+        guard var record = record.take(), let length = record.header.recordLength,
             length <= state.withLock({ entryLimit($0.capacity) })
         else {
-            io.events.append(.dropped(key: digest, record == nil ? .notRepresentable : .tooLarge))
+            io.events.append(.dropped(key: digest, isRepresentable ? .tooLarge : .notRepresentable))
             removeRecords(write.key, &io) { $0.varyHash == UInt32(truncatingIfNeeded: write.varyHash) }
             return
         }

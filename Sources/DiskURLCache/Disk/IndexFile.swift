@@ -91,7 +91,7 @@ enum IndexFile {
             row.storedAt = value(7)
             row.flags = IndexRow.Flags(rawValue: bytes[starts[9] + number]).intersection(.saved)
             rows.append(row)
-            if rows.count == 256 || number == count - 1 {
+            if rows.count == DiskIndex.batchSize || number == count - 1 {
                 index.insert(rows)
                 rows.removeAll(keepingCapacity: true)
             }

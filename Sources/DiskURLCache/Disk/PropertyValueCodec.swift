@@ -45,7 +45,10 @@ enum PropertyValueCodec {
         _ value: PropertyValue, to writer: inout ByteWriter, depth: Int, _ budget: inout Int
     ) -> Bool {
         budget -= 1
-        guard depth <= maximumDepth, budget >= 0, writer.count <= MetadataCodec.maximumLength else {
+        // Early, so that not all of a huge value is written first; what else the writer holds is left out of account, and the
+        // caller measures exactly.
+        guard depth <= maximumDepth, budget >= 0, writer.count <= MetadataCodec.maximumLength + RecordHeader.length
+        else {
             return false
         }
         switch value {

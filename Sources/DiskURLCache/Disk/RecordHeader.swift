@@ -127,7 +127,7 @@ extension VaryKey {
     /// Tells variants of one key apart without their metadata at hand.
     var recordHash: UInt64 {
         if fields.isEmpty && !matchesNothing { return 0 }
-        var writer = ByteWriter()
+        var writer = ByteWriter(capacity: 64)
         writer.append(UInt8(matchesNothing ? 1 : 0))
         for field in fields {
             writer.append(field.name)

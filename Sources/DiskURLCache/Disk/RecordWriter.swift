@@ -4,7 +4,7 @@ import Foundation
 struct PreparedRecord: Sendable {
     var header: RecordHeader
     /// Space for the header, then the metadata.
-    private(set) var head: [UInt8]
+    private var head: [UInt8]
     var body: Data
 
     /// Nil when the entry cannot be kept as it is.

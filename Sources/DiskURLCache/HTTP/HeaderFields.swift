@@ -1,4 +1,4 @@
-/// The header fields of one message, in order, with case-insensitive names (RFC 9110 §5.1).
+/// The header fields of one message, with case-insensitive names (RFC 9110 §5.1): in their order where that is known.
 ///
 /// A name may occur several times; `self[name]` gives the combined value as RFC 9110 §5.3 defines it.
 struct HeaderFields: Sendable, Hashable {
@@ -9,7 +9,7 @@ struct HeaderFields: Sendable, Hashable {
 
     private enum Storage: Sendable {
         case list([Field])
-        /// As Foundation keeps them: each name once, in no order.
+        /// As Foundation keeps them: in an order of its own, which stays the same as long as nothing is changed.
         case dictionary([String: String])
         case later(LaterFields)
     }
@@ -55,6 +55,7 @@ struct HeaderFields: Sendable, Hashable {
     /// Two string headers, and a little.
     static let fieldOverhead = 40
 
+    /// The order counts: fields that Foundation gave twice may differ in nothing else.
     static func == (left: HeaderFields, right: HeaderFields) -> Bool {
         left.fields == right.fields
     }
@@ -73,14 +74,14 @@ struct HeaderFields: Sendable, Hashable {
     }
 
     var count: Int {
-        if case .dictionary(let fields) = storage { fields.count } else { fields.count }
+        if case .dictionary(let dictionary) = storage { dictionary.count } else { fields.count }
     }
 
-    /// Calls with the name and the value of each field, in order, without making a list of them.
+    /// Calls with the name and the value of each field, in the order of `fields`, without making a list of them.
     @inline(__always)
     func forEachField(_ body: (_ name: String, _ value: String) -> Void) {
-        if case .dictionary(let fields) = storage {
-            for (name, value) in fields { body(name, value) }
+        if case .dictionary(let dictionary) = storage {
+            for (name, value) in dictionary { body(name, value) }
         } else {
             for field in fields { body(field.name, field.value) }
         }
@@ -88,7 +89,11 @@ struct HeaderFields: Sendable, Hashable {
 
     /// Each value of `name` as it came, in order.
     func values(of name: String) -> [String] {
-        fields.compactMap { $0.name.equalsIgnoringASCIICase(name) ? $0.value : nil }
+        var values: [String] = []
+        forEachField { field, value in
+            if field.equalsIgnoringASCIICase(name) { values.append(value) }
+        }
+        return values
     }
 
     mutating func append(_ name: String, _ value: String) {

@@ -6,8 +6,8 @@ import Foundation
 
 /// What a task's session is like, as far as it can be found out from the task.
 ///
-/// Foundation on Linux gives a protocol the task but not its session, and `task.session` is internal. Reflection reads
-/// it; should a later Foundation lay its tasks out differently, the link is empty and the loader uses careful defaults:
+/// Foundation on Linux gives a protocol the task but not its session, and `task.session` is internal. It is read where the
+/// runtime says that it lies; should a later Foundation lay its tasks out differently, the link is empty and the loader uses careful defaults:
 /// a default configuration, the body in one piece. On Apple platforms the link is always empty.
 struct SessionLink: Sendable {
     let session: URLSession?
@@ -22,7 +22,7 @@ struct SessionLink: Sendable {
 
     init(_ task: URLSessionTask) {
         #if canImport(FoundationNetworking)
-            (session, workQueue) = TaskReflection.sessionAndWorkQueue(of: task)
+            (session, workQueue) = TaskProperties.shared.sessionAndWorkQueue(of: task)
         #else
             session = nil
             workQueue = nil
@@ -78,40 +78,43 @@ struct SessionLink: Sendable {
 }
 
 #if canImport(FoundationNetworking)
-    /// The properties of `URLSessionTask` that say which session it belongs to. Both are constant once the task is made; no
-    /// other is touched, since Foundation may be writing to it at the time.
-    private enum TaskReflection {
-        private struct Properties {
-            let session: StoredProperty?
+    /// Which session a task belongs to, and the queue of that session, read from the task's stored properties.
+    ///
+    /// Both are set when a task is made and not changed after. The first look goes through `Mirror`, which also reads the plain
+    /// numbers that lie before them; after that no other property is touched, since Foundation may be writing to it.
+    final class TaskProperties: Sendable {
+        static let shared = TaskProperties()
+
+        private struct Places {
+            let session: StoredProperty
             let workQueue: StoredProperty?
         }
 
-        private static let properties = Mutex<Properties?>(nil)
+        private let places = Mutex<Places?>(nil)
 
-        static func sessionAndWorkQueue(of task: URLSessionTask) -> (URLSession?, DispatchQueue?) {
-            let properties = properties.withLock { known in
-                if let known { return known }
-                let found = Properties(
-                    session: strongSession(of: task), workQueue: StoredProperty("workQueue", of: URLSessionTask.self))
-                known = found
-                return found
-            }
+        func sessionAndWorkQueue(of task: URLSessionTask) -> (URLSession?, DispatchQueue?) {
+            guard let places = places.withLock({ $0 }) else { return findPlaces(in: task) }
             // The cast looks into an optional by itself.
             return (
-                properties.session?.value(of: task) as? URLSession,
-                properties.workQueue.flatMap { $0.value(of: task, as: DispatchQueue.self) }
+                places.session.value(of: task) as? URLSession,
+                places.workQueue?.value(of: task, as: DispatchQueue.self)
             )
         }
 
-        /// Nil should the session be held weakly one day, which its place does not tell: there would be something else
-        /// than the address that `Mirror`, which knows, gives.
-        private static func strongSession(of task: URLSessionTask) -> StoredProperty? {
+        /// A task that nobody's session made, as in tests, has none and teaches nothing.
+        private func findPlaces(in task: URLSessionTask) -> (URLSession?, DispatchQueue?) {
             var mirror: Mirror? = Mirror(reflecting: task)
             while let current = mirror, current.subjectType != URLSessionTask.self { mirror = current.superclassMirror }
-            guard let session = mirror?.descendant("session") as? URLSession,
-                let property = StoredProperty("session", of: URLSessionTask.self), property.holds(session, in: task)
-            else { return nil }
-            return property
+            let session = mirror?.descendant("session") as? URLSession
+            let workQueue = StoredProperty("workQueue", of: URLSessionTask.self)
+            // Should the session be held weakly one day, which its place does not tell, there would be something else than
+            // the address that `Mirror`, which knows, gives: then every task is asked through it.
+            if let session, let property = StoredProperty("session", of: URLSessionTask.self),
+                property.holds(session, in: task)
+            {
+                places.withLock { $0 = Places(session: property, workQueue: workQueue) }
+            }
+            return (session, workQueue?.value(of: task, as: DispatchQueue.self))
         }
     }
 #endif

@@ -29,7 +29,10 @@
         /// nobody may be writing to the property.
         @inline(__always)
         func value<Value>(of object: AnyObject, as wanted: Value.Type) -> Value? {
-            type == wanted ? place(in: object).assumingMemoryBound(to: Value.self).pointee : nil
+            guard type == wanted else { return nil }
+            return withExtendedLifetime(object) {
+                place(in: object).assumingMemoryBound(to: Value.self).pointee
+            }
         }
 
         /// The value, whatever its type is.
@@ -37,14 +40,15 @@
             func read<Value>(_: Value.Type) -> Any {
                 place(in: object).assumingMemoryBound(to: Value.self).pointee
             }
-            return _openExistential(type, do: read)
+            return withExtendedLifetime(object) { _openExistential(type, do: read) }
         }
 
         /// Whether the object's own address is what is there, as it is for a strong reference.
         func holds(_ value: AnyObject, in object: AnyObject) -> Bool {
-            place(in: object).load(as: UnsafeRawPointer.self)
-                == UnsafeRawPointer(
-                    Unmanaged.passUnretained(value).toOpaque())
+            withExtendedLifetime(object) {
+                place(in: object).load(as: UnsafeRawPointer?.self)
+                    == UnsafeRawPointer(Unmanaged.passUnretained(value).toOpaque())
+            }
         }
 
         private func place(in object: AnyObject) -> UnsafeRawPointer {

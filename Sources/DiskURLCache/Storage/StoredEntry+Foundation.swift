@@ -41,10 +41,10 @@ extension URLResponse {
     /// An `HTTPURLResponse` with these fields.
     static func http(url: URL, status: Int, fields: HeaderFields) -> URLResponse {
         var dictionary: [String: String] = [:]
-        dictionary.reserveCapacity(fields.fields.count)
-        for field in fields.fields {
+        dictionary.reserveCapacity(fields.count)
+        fields.forEachField { name, value in
             // A dictionary can hold a repeated field only in its combined form (RFC 9110 §5.3).
-            dictionary[field.name] = dictionary[field.name].map { $0 + ", " + field.value } ?? field.value
+            dictionary[name] = dictionary[name].map { $0 + ", " + value } ?? value
         }
         // The initialiser is failable by declaration only; a plain response would still beat a crash.
         return HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: dictionary)

@@ -79,7 +79,7 @@ import Testing
             writer.append(UInt32(1))
         }
         func decode(_ writer: ByteWriter) -> [String: PropertyValue]? {
-            writer.bytes.withUnsafeBytes { bytes in
+            writer.finish().withUnsafeBytes { bytes in
                 var reader = ByteReader(bytes)
                 return PropertyValueCodec.readDictionary(from: &reader)
             }
@@ -185,7 +185,7 @@ import Testing
             let row = IndexRow(digest: DiskKey.test("\(number)").digest, slot: 1, allocated: 4096, accessedAt: 1)
             JournalRow(kind: number % 2 == 0 ? .store : .touch, row: row).encode(to: &writer, seed: 7)
         }
-        let good = writer.bytes
+        let good = writer.finish()
         let rows = good.withUnsafeBytes { JournalRow.decodeAll($0, seed: 7) }.rows
         #expect(rows.count == 10)
         #expect(good.withUnsafeBytes { JournalRow.decodeAll($0, seed: 8) }.rows.isEmpty)
@@ -197,8 +197,8 @@ import Testing
             decoded += found.count
             var again = ByteWriter()
             for row in found { row.encode(to: &again, seed: 7) }
-            let isSame = bytes.withUnsafeBytes { Self.begin(alike: $0, again.bytes, length) }
-            if again.bytes.count != length || !isSame { Issue.record("not as it was") }
+            let isSame = bytes.withUnsafeBytes { Self.begin(alike: $0, again.finish(), length) }
+            if again.finish().count != length || !isSame { Issue.record("not as it was") }
             // Rows may be lost, or repeated by the mutation, but none is altered.
             if !found.allSatisfy(rows.contains) { Issue.record("an altered row was taken") }
         }

@@ -310,13 +310,13 @@ import Testing
                 JournalRow(kind: kind, row: row).encode(to: &writer, seed: seed)
             }
             try snapshot.write(to: index(fixture))
-            try (good + Data(writer.bytes)).write(to: journal(fixture))
+            try (good + Data(writer.finish())).write(to: journal(fixture))
             expectWhole(fixture, "journal: slot \(slot), \(blocks) blocks", isRebuilt: false)
             writer = ByteWriter()
             for kind: JournalRow.Kind in [.store, .touch, .remove] {
                 JournalRow(kind: kind, row: row).encode(to: &writer, seed: 0)
             }
-            try Data(writer.bytes).write(to: URL(fileURLWithPath: fixture.directory + "/guests"))
+            try Data(writer.finish()).write(to: URL(fileURLWithPath: fixture.directory + "/guests"))
             expectWhole(fixture, "guests: slot \(slot), \(blocks) blocks", isRebuilt: false)
         }
     }

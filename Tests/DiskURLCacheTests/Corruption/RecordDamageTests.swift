@@ -232,7 +232,7 @@ import Testing
         writer.append(0.0)
         writer.append(UInt32.max)
         writer.append(UInt64(0))
-        #expect(writer.bytes.withUnsafeBytes { MetadataCodec.decode($0, sequence: 1, isPinned: false) } == nil)
+        #expect(writer.finish().withUnsafeBytes { MetadataCodec.decode($0, sequence: 1, isPinned: false) } == nil)
         // A sparse file of 1 TB under a record's name.
         try write(bytes, to: path)
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
@@ -309,5 +309,31 @@ import Testing
         #expect(store.candidates(for: other).isEmpty)
         #expect(!store.contains(other))
         #expect(store.body(key) == entry.body)
+    }
+
+    @Test("Metadata may be as long as the format says, and no longer") func longestMetadata() throws {
+        let key = DiskKey.test("a")
+        func record(_ length: Int) -> PreparedRecord? {
+            var entry = StoredEntry.test(testBody(1))
+            var metadata = entry.metadata
+            metadata.userInfo = ["a": .data(Data(repeating: 7, count: length)), "b": .boolean(true)]
+            entry = StoredEntry(metadata: metadata, body: entry.body)
+            return PreparedRecord(entry, for: key, keepsURL: true)
+        }
+        let rest = try #require(record(0)).header.metadataLength
+        let longest = MetadataCodec.maximumLength - rest
+        #expect(record(longest)?.header.metadataLength == MetadataCodec.maximumLength)
+        #expect(record(longest + 1) == nil)
+        // Through the files as well.
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        var entry = StoredEntry.test(testBody(1))
+        var metadata = entry.metadata
+        metadata.userInfo = ["a": .data(Data(repeating: 7, count: longest)), "b": .boolean(true)]
+        entry = StoredEntry(metadata: metadata, body: entry.body)
+        store.store(entry, for: key)
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+        #expect(store.candidates(for: key).first?.metadata.userInfo["b"] == .boolean(true))
     }
 }

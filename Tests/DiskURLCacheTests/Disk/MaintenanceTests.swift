@@ -6,8 +6,18 @@ import Testing
 @Suite("Maintenance") struct MaintenanceTests {
     private let key = DiskKey.test("a")
 
+    /// One source that was suspended and scheduled again lost a firing in one of 500 rounds: `DISKURLCACHE_TIMER_ROUNDS=5000`
+    /// finds such a thing for certain.
     @Test("FAULTS 62: timer: start, suspend and release in every order: fires when it is to, and then only")
     func timerOrders() {
+        let rounds = ProcessInfo.processInfo.environment["DISKURLCACHE_TIMER_ROUNDS"].flatMap { Int($0) } ?? 10
+        for _ in 0..<rounds where !everyOrderFires() {
+            Issue.record("timers that are due do not fire")
+            return
+        }
+    }
+
+    private func everyOrderFires() -> Bool {
         let queue = DispatchQueue(label: "test")
         let fired = Mutex<Set<Int>>([])
         let isDone = DispatchSemaphore(value: 0)
@@ -44,14 +54,35 @@ import Testing
         }
         #expect(mustFire.count > 300)
         while !fired.withLock({ mustFire.isSubset(of: $0) }) {
-            guard isDone.wait(timeout: .now() + 60) == .success else {
-                Issue.record("timers that are due do not fire")
-                break
-            }
+            guard isDone.wait(timeout: .now() + 60) == .success else { return false }
         }
         kept = []
         queue.sync {}
         #expect(fired.withLock { $0.isSubset(of: mayFire) })
+        return true
+    }
+
+    @Test("FAULTS 62: a timer that was let go, or started anew, does not fire for what was before") func firesOnce() {
+        let queue = DispatchQueue(label: "test")
+        let count = Mutex(0)
+        // Due while the queue is held up, and so in flight.
+        let isHeld = DispatchSemaphore(value: 0)
+        let mayGo = DispatchSemaphore(value: 0)
+        queue.async {
+            isHeld.signal()
+            mayGo.wait()
+        }
+        isHeld.wait()
+        var timer: SuspendableTimer? = SuspendableTimer(queue: queue) { count.withLock { $0 += 1 } }
+        weak let reference = timer
+        for _ in 0..<100 { timer?.start(after: 0) }
+        mayGo.signal()
+        while count.withLock({ $0 }) == 0 { queue.sync {} }
+        for _ in 0..<100 { queue.sync {} }
+        #expect(count.withLock { $0 } == 1)
+        timer?.start(after: 1000)
+        timer = nil
+        #expect(reference == nil)
     }
 
     @Test("FAULTS 62: the timer fires after it was suspended and started again") func timerFires() {

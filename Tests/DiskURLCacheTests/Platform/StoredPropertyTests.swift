@@ -55,6 +55,23 @@
                 stored?.value(of: response, as: [String: String].self) == response.allHeaderFields as? [String: String])
         }
 
+        /// Such as a test of the app's own may hand to the cache: what it lacks must not be taken for what all lack.
+        @Test func aTaskWithoutASessionTeachesNothing() throws {
+            final class Double: URLSessionDataTask, @unchecked Sendable {
+                init(_ number: Int) { super.init() }
+            }
+            let session = URLSession(configuration: .ephemeral)
+            defer { session.invalidateAndCancel() }
+            let url = try #require(URL(string: "http://example.com/"))
+            let properties = TaskProperties()
+            for _ in 0..<2 {
+                #expect(properties.sessionAndWorkQueue(of: Double(1)).0 == nil)
+                let found = properties.sessionAndWorkQueue(of: session.dataTask(with: url))
+                #expect(found.0 === session)
+                #expect(found.1 != nil)
+            }
+        }
+
         @Test func fieldsOfAResponseAreThoseThatItTells() throws {
             let response = try #require(Self.response())
             let fields = HeaderFields(response)
