@@ -64,7 +64,9 @@ import Testing
 
     @Test("FAULTS 62: a timer that was let go, or started anew, does not fire for what was before") func firesOnce() {
         let queue = DispatchQueue(label: "test")
-        let count = Mutex(0)
+        // What the handler holds, to see that it is let go.
+        var count: Mutex<Int>? = Mutex(0)
+        weak let held = count
         // Due while the queue is held up, and so in flight.
         let isHeld = DispatchSemaphore(value: 0)
         let mayGo = DispatchSemaphore(value: 0)
@@ -73,16 +75,18 @@ import Testing
             mayGo.wait()
         }
         isHeld.wait()
-        var timer: SuspendableTimer? = SuspendableTimer(queue: queue) { count.withLock { $0 += 1 } }
-        weak let reference = timer
+        var timer: SuspendableTimer? = SuspendableTimer(queue: queue) { [count] in count?.withLock { $0 += 1 } }
         for _ in 0..<100 { timer?.start(after: 0) }
         mayGo.signal()
-        while count.withLock({ $0 }) == 0 { queue.sync {} }
+        while count?.withLock({ $0 }) == 0 { queue.sync {} }
         for _ in 0..<100 { queue.sync {} }
-        #expect(count.withLock { $0 } == 1)
+        #expect(count?.withLock { $0 } == 1)
         timer?.start(after: 1000)
         timer = nil
-        #expect(reference == nil)
+        count = nil
+        // The source lets go of its handler on its queue.
+        for _ in 0..<100 { queue.sync {} }
+        #expect(held == nil)
     }
 
     @Test("FAULTS 62: the timer fires after it was suspended and started again") func timerFires() {
