@@ -6,35 +6,41 @@ import Foundation
 /// their place in room that was made before.
 struct ByteWriter {
     private var room: [UInt8]
-    private(set) var count = 0
+    private let start: Int
+    private var end: Int
 
-    /// - Parameter start: how many bytes of zero to begin with.
+    /// How many bytes were written.
+    var count: Int { end - start }
+
+    /// - Parameter start: how many bytes of zero come before what is written, for the caller to fill in.
     init(capacity: Int = 0, leaving start: Int = 0) {
-        room = [UInt8](repeating: 0, count: max(capacity, start))
-        count = start
+        room = [UInt8](repeating: 0, count: start + capacity)
+        self.start = start
+        end = start
     }
 
-    /// What was written, without a copy.
+    /// The bytes left free, then what was written; without a copy.
     consuming func finish() -> [UInt8] {
-        room.removeLast(room.count - count)
+        room.removeLast(room.count - end)
         return room
     }
 
-    func withUnsafeBytes<Result>(from start: Int = 0, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        room.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start..<count])) }
+    /// What was written, without its first `offset` bytes.
+    func withUnsafeBytes<Result>(from offset: Int = 0, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        room.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start + offset..<end])) }
     }
 
     /// Calls with the place of the next bytes.
     @inline(__always)
     private mutating func place(_ length: Int, _ body: (UnsafeMutableRawBufferPointer) -> Void) {
-        if count + length > room.count { grow(length) }
-        room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[count..<count + length])) }
-        count += length
+        if end + length > room.count { grow(length) }
+        room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[end..<end + length])) }
+        end += length
     }
 
     @inline(never)
     private mutating func grow(_ length: Int) {
-        let larger = max(count + length, room.count * 2)
+        let larger = max(end + length, room.count * 2)
         room.append(contentsOf: repeatElement(0, count: larger - room.count))
     }
 
@@ -52,11 +58,7 @@ struct ByteWriter {
 
     /// A 32-bit length, then UTF-8.
     mutating func append(_ string: String) {
-        var string = string
-        string.withUTF8 {
-            append(UInt32(clamping: $0.count))
-            append(UnsafeRawBufferPointer($0))
-        }
+        _ = append(string) { _ in true }
     }
 
     /// The same for a string whose bytes are wanted; false, and nothing written, for another.

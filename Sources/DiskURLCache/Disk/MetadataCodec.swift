@@ -10,7 +10,7 @@ enum MetadataCodec {
     /// Nil when the metadata cannot be kept as they are: a header field that could forge another, or too much of them.
     /// - Parameter start: how many bytes of zero come first, for the caller to fill in.
     static func encode(_ metadata: EntryMetadata, after start: Int = 0, keepsURL: Bool) -> [UInt8]? {
-        var writer = ByteWriter(capacity: start + 1024, leaving: start)
+        var writer = ByteWriter(capacity: 1024, leaving: start)
         writer.append(metadata.storedAt.timeIntervalSinceReferenceDate)
         writer.append(optional: keepsURL ? metadata.url : nil)
         switch metadata.response {
@@ -26,7 +26,7 @@ enum MetadataCodec {
         guard PropertyValueCodec.write(metadata.userInfo, to: &writer) else { return nil }
         writer.append(UInt32(clamping: metadata.tags.count))
         for tag in metadata.tags { writer.append(tag) }
-        return writer.count - start <= maximumLength ? writer.finish() : nil
+        return writer.count <= maximumLength ? writer.finish() : nil
     }
 
     static func decode(_ bytes: UnsafeRawBufferPointer, sequence: UInt64, isPinned: Bool) -> EntryMetadata? {

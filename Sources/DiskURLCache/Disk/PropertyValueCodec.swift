@@ -45,10 +45,7 @@ enum PropertyValueCodec {
         _ value: PropertyValue, to writer: inout ByteWriter, depth: Int, _ budget: inout Int
     ) -> Bool {
         budget -= 1
-        // Early, so that not all of a huge value is written first; what else the writer holds is left out of account, and the
-        // caller measures exactly.
-        guard depth <= maximumDepth, budget >= 0, writer.count <= MetadataCodec.maximumLength + RecordHeader.length
-        else {
+        guard depth <= maximumDepth, budget >= 0, writer.count <= MetadataCodec.maximumLength else {
             return false
         }
         switch value {

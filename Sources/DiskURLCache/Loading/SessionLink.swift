@@ -7,8 +7,8 @@ import Foundation
 /// What a task's session is like, as far as it can be found out from the task.
 ///
 /// Foundation on Linux gives a protocol the task but not its session, and `task.session` is internal. It is read where the
-/// runtime says that it lies; should a later Foundation lay its tasks out differently, the link is empty and the loader uses careful defaults:
-/// a default configuration, the body in one piece. On Apple platforms the link is always empty.
+/// runtime says that it lies; should a later Foundation lay its tasks out differently, the link is empty and the loader uses
+/// careful defaults: a default configuration, the body in one piece. On Apple platforms the link is always empty.
 struct SessionLink: Sendable {
     let session: URLSession?
     /// The queue on which Foundation calls protocols, and on which it expects a protocol to call its client.

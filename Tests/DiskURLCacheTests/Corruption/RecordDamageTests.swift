@@ -313,12 +313,14 @@ import Testing
 
     @Test("Metadata may be as long as the format says, and no longer") func longestMetadata() throws {
         let key = DiskKey.test("a")
-        func record(_ length: Int) -> PreparedRecord? {
-            var entry = StoredEntry.test(testBody(1))
-            var metadata = entry.metadata
+        func entry(_ length: Int) -> StoredEntry {
+            let plain = StoredEntry.test(testBody(1))
+            var metadata = plain.metadata
             metadata.userInfo = ["a": .data(Data(repeating: 7, count: length)), "b": .boolean(true)]
-            entry = StoredEntry(metadata: metadata, body: entry.body)
-            return PreparedRecord(entry, for: key, keepsURL: true)
+            return StoredEntry(metadata: metadata, body: plain.body)
+        }
+        func record(_ length: Int) -> PreparedRecord? {
+            PreparedRecord(entry(length), for: key, keepsURL: true)
         }
         let rest = try #require(record(0)).header.metadataLength
         let longest = MetadataCodec.maximumLength - rest
@@ -327,11 +329,7 @@ import Testing
         // Through the files as well.
         let fixture = try DiskFixture()
         let store = fixture.open()
-        var entry = StoredEntry.test(testBody(1))
-        var metadata = entry.metadata
-        metadata.userInfo = ["a": .data(Data(repeating: 7, count: longest)), "b": .boolean(true)]
-        entry = StoredEntry(metadata: metadata, body: entry.body)
-        store.store(entry, for: key)
+        store.store(entry(longest), for: key)
         store.flush()
         #expect(store.body(key) == testBody(1))
         #expect(store.candidates(for: key).first?.metadata.userInfo["b"] == .boolean(true))
