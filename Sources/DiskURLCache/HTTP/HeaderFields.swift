@@ -87,6 +87,17 @@ struct HeaderFields: Sendable, Hashable {
         }
     }
 
+    /// Each name once, a repeated field in its combined form (RFC 9110 §5.3).
+    var dictionary: [String: String] {
+        if case .dictionary(let dictionary) = storage { return dictionary }
+        var dictionary: [String: String] = [:]
+        dictionary.reserveCapacity(count)
+        forEachField { name, value in
+            dictionary[name] = dictionary[name].map { $0 + ", " + value } ?? value
+        }
+        return dictionary
+    }
+
     /// Each value of `name` as it came, in order.
     func values(of name: String) -> [String] {
         var values: [String] = []

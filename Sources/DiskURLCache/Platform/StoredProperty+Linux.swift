@@ -35,6 +35,17 @@
             }
         }
 
+        /// Puts a value in place of the one that is there, if the property is of exactly this type; false if not. The object
+        /// must be of the class, or of one derived from it, and nobody else may have it yet.
+        @inline(__always)
+        func set<Value>(_ value: Value, in object: AnyObject) -> Bool {
+            guard type == Value.self else { return false }
+            withExtendedLifetime(object) {
+                UnsafeMutableRawPointer(mutating: place(in: object)).assumingMemoryBound(to: Value.self).pointee = value
+            }
+            return true
+        }
+
         /// The value, whatever its type is.
         func value(of object: AnyObject) -> Any {
             func read<Value>(_: Value.Type) -> Any {

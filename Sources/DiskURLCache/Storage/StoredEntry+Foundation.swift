@@ -40,12 +40,12 @@ extension StoredResponse {
 extension URLResponse {
     /// An `HTTPURLResponse` with these fields.
     static func http(url: URL, status: Int, fields: HeaderFields) -> URLResponse {
-        var dictionary: [String: String] = [:]
-        dictionary.reserveCapacity(fields.count)
-        fields.forEachField { name, value in
-            // A dictionary can hold a repeated field only in its combined form (RFC 9110 §5.3).
-            dictionary[name] = dictionary[name].map { $0 + ", " + value } ?? value
-        }
+        let dictionary = fields.dictionary
+        #if canImport(FoundationNetworking)
+            if let response = AssembledResponse.places?.response(url: url, status: status, fields: dictionary) {
+                return response
+            }
+        #endif
         // The initialiser is failable by declaration only; a plain response would still beat a crash.
         return HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: dictionary)
             ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
