@@ -140,8 +140,15 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// What is stored for a request, fresh or not; nil when nothing is. `HEAD` is answered from `GET` without a body.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+        // What most lookups find; nothing is built on the way but what the caller gets. A URL that is the key of something is
+        // in normal form, so that need not be looked at first.
+        if hasPlainKeys, let url = request.plainURL,
+            case .entry(let entry) = store.answerFromMemory(
+                for: RequestKey(text: url, uri: nil, isForHead: false), request)
+        {
+            return entry.cachedURLResponse(for: request)
+        }
         guard let key = key(for: request) else { return nil }
-        // What most lookups find; nothing is built on the way but what the caller gets.
         let variants: [StoredVariant]
         switch store.answerFromMemory(for: key, request) {
         case .entry(let entry): return present(entry, for: request, key)

@@ -25,6 +25,12 @@ struct RequestKey: Sendable, Hashable {
         hashValue = TextHash.hash(text)
     }
 
+    /// The key of a plain request whose URL is in normal form, which is its own key: no string is built. Nil for others.
+    init?(normalURL url: String) {
+        guard URLCanonicalizer.isNormal(url) else { return nil }
+        self.init(text: url, uri: nil, isForHead: false)
+    }
+
     static func == (left: RequestKey, right: RequestKey) -> Bool {
         left.hashValue == right.hashValue && left.text == right.text
     }
@@ -80,7 +86,7 @@ struct RequestKey: Sendable, Hashable {
 extension KeyPolicy {
     /// The key of a request; nil when it cannot be cached: no HTTP URL, a method without a recipe, a streamed body.
     func key(for request: URLRequest) -> RequestKey? {
-        if isPlain, let key = Self.plainKey(for: request) { return key }
+        if isPlain, let key = request.plainURL.flatMap(RequestKey.init(normalURL:)) { return key }
         guard let url = request.url, let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return nil }
         // With a stream set, `httpBody` is nil: what will be sent cannot be known, so nothing may be shared.
         guard request.httpBodyStream == nil else { return nil }
@@ -92,17 +98,6 @@ extension KeyPolicy {
             text += "\nauthorization:\(credentials)"
         }
         return RequestKey(text: text, uri: uri, isForHead: method == "HEAD")
-    }
-
-    /// The key of what most requests are, a plain `GET` of a URL in normal form, which is its own key: no string is
-    /// built. Nil for all others. Only where the policy `isPlain`.
-    static func plainKey(for request: URLRequest) -> RequestKey? {
-        guard let text = request.url?.absoluteString, URLCanonicalizer.isNormal(text), request.httpMethod == "GET",
-            request.httpBody == nil, request.httpBodyStream == nil,
-            request.allHTTPHeaderFields?.isEmpty != false
-                || request.value(forHTTPHeaderField: "Authorization") == nil
-        else { return nil }
-        return RequestKey(text: text, uri: nil, isForHead: false)
     }
 
     /// No recipe: the key of a request is its method and its URL.
@@ -161,5 +156,18 @@ extension KeyPolicy {
             // A marker keeps the canonical form of one body apart from the plain bytes of another.
             return (Data("json:".utf8) + canonical).withUnsafeBytes { SHA256Digest.digest(of: $0) }
         }
+    }
+}
+
+extension URLRequest {
+    /// The URL of a plain `GET`, as most requests are: no body, no credentials, no treatment of its own. Nil for others.
+    var plainURL: String? {
+        #if canImport(FoundationNetworking)
+            if let url = PlainRequest.places?.url(of: self) { return url }
+        #endif
+        guard httpMethod == "GET", httpBody == nil, httpBodyStream == nil, !mayCarryTreatment,
+            allHTTPHeaderFields?.isEmpty != false || value(forHTTPHeaderField: "Authorization") == nil
+        else { return nil }
+        return url?.absoluteString
     }
 }

@@ -29,10 +29,14 @@
         /// nobody may be writing to the property.
         @inline(__always)
         func value<Value>(of object: AnyObject, as wanted: Value.Type) -> Value? {
+            withExtendedLifetime(object) { value(at: Self.address(of: object), as: wanted) }
+        }
+
+        /// The same where the object is known by its address.
+        @inline(__always)
+        func value<Value>(at object: UnsafeRawPointer, as wanted: Value.Type) -> Value? {
             guard type == wanted else { return nil }
-            return withExtendedLifetime(object) {
-                place(in: object).assumingMemoryBound(to: Value.self).pointee
-            }
+            return place(at: object).assumingMemoryBound(to: Value.self).pointee
         }
 
         /// Puts a value in place of the one that is there, if the property is of exactly this type; false if not. The object
@@ -41,7 +45,8 @@
         func set<Value>(_ value: Value, in object: AnyObject) -> Bool {
             guard type == Value.self else { return false }
             withExtendedLifetime(object) {
-                UnsafeMutableRawPointer(mutating: place(in: object)).assumingMemoryBound(to: Value.self).pointee = value
+                let place = UnsafeMutableRawPointer(mutating: place(at: Self.address(of: object)))
+                place.assumingMemoryBound(to: Value.self).pointee = value
             }
             return true
         }
@@ -49,7 +54,7 @@
         /// The value, whatever its type is.
         func value(of object: AnyObject) -> Any {
             func read<Value>(_: Value.Type) -> Any {
-                place(in: object).assumingMemoryBound(to: Value.self).pointee
+                place(at: Self.address(of: object)).assumingMemoryBound(to: Value.self).pointee
             }
             return withExtendedLifetime(object) { _openExistential(type, do: read) }
         }
@@ -57,13 +62,40 @@
         /// Whether the object's own address is what is there, as it is for a strong reference.
         func holds(_ value: AnyObject, in object: AnyObject) -> Bool {
             withExtendedLifetime(object) {
-                place(in: object).load(as: UnsafeRawPointer?.self)
-                    == UnsafeRawPointer(Unmanaged.passUnretained(value).toOpaque())
+                place(at: Self.address(of: object)).load(as: UnsafeRawPointer?.self) == Self.address(of: value)
             }
         }
 
-        private func place(in object: AnyObject) -> UnsafeRawPointer {
-            UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque()) + offset
+        /// The bytes of a value whose type need not be known: a value with the same bytes is the same value.
+        struct Bytes: Sendable {
+            fileprivate let offset: Int
+            fileprivate let words: (UInt64, UInt64)
+
+            /// Whether they are what an object of the same class has there.
+            @inline(__always)
+            func are(at object: UnsafeRawPointer) -> Bool {
+                let place = object + offset
+                return place.load(as: UInt64.self) == words.0
+                    && place.load(fromByteOffset: 8, as: UInt64.self) == words.1
+            }
+        }
+
+        /// Nil unless they are sixteen, as all are that are asked for.
+        func bytes(at object: UnsafeRawPointer) -> Bytes? {
+            func size<Value>(_: Value.Type) -> Int { MemoryLayout<Value>.size }
+            guard _openExistential(type, do: size) == 16 else { return nil }
+            let place = place(at: object)
+            return Bytes(
+                offset: offset,
+                words: (place.load(as: UInt64.self), place.load(fromByteOffset: 8, as: UInt64.self)))
+        }
+
+        @inline(__always)
+        func place(at object: UnsafeRawPointer) -> UnsafeRawPointer { object + offset }
+
+        @inline(__always)
+        private static func address(of object: AnyObject) -> UnsafeRawPointer {
+            UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
         }
     }
 #endif

@@ -18,9 +18,8 @@ extension DiskURLCache {
 
     /// The key under which the response to a request is kept; nil for a request that is not cached.
     func key(for request: URLRequest) -> RequestKey? {
-        let mayCarryTreatment = request.mayCarryTreatment
-        if hasPlainKeys, !mayCarryTreatment, let key = KeyPolicy.plainKey(for: request) { return key }
-        guard !configuration.rules.isEmpty || mayCarryTreatment else {
+        if hasPlainKeys, let key = request.plainURL.flatMap(RequestKey.init(normalURL:)) { return key }
+        guard !configuration.rules.isEmpty || request.mayCarryTreatment else {
             return configuration.keyPolicy.key(for: request)
         }
         let treatment = treatment(for: request)
