@@ -142,15 +142,21 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         // What most lookups find; nothing is built on the way but what the caller gets. A URL that is the key of something is
         // in normal form, so that need not be looked at first.
-        if hasPlainKeys, let url = request.plainURL,
-            case .entry(let entry) = store.answerFromMemory(
-                for: RequestKey(text: url, uri: nil, isForHead: false), request)
-        {
-            return entry.cachedURLResponse(for: request)
+        var asked: (key: RequestKey, answer: LayeredStore.MemoryAnswer)?
+        if hasPlainKeys, let url = request.plainURL {
+            let key = RequestKey(text: url, uri: nil, isForHead: false)
+            let answer = store.answerFromMemory(for: key, request)
+            if case .entry(let entry) = answer { return entry.cachedURLResponse(for: request) }
+            if case .absent = answer, let entry = store.loneEntryOnDisk(for: key, request) {
+                hub.count(for: key) { $0.countHit(.disk, bytes: entry.body.count) }
+                return entry.cachedURLResponse(for: request)
+            }
+            if URLCanonicalizer.isNormal(url) { asked = (key, answer) }
         }
-        guard let key = key(for: request) else { return nil }
+        guard let (key, answer) = asked ?? key(for: request).map({ ($0, store.answerFromMemory(for: $0, request)) })
+        else { return nil }
         let variants: [StoredVariant]
-        switch store.answerFromMemory(for: key, request) {
+        switch answer {
         case .entry(let entry): return present(entry, for: request, key)
         case .nothing: variants = []
         case .absent: variants = store.variants(for: key, inMemory: nil)

@@ -22,7 +22,7 @@ struct DiskIndex: Sendable {
     private var table: [Int32] = [Int32](repeating: 0, count: 16)
     private var mask = 15
     /// The URLs of all rows in use but the partial ones, which have none.
-    private var uris = URIFilter()
+    private var uris = URITable()
     private var partialCount = 0
     /// Of no meaning: without it the compiler would leave out what `warm` looks at.
     private var warmth: UInt64 = 0
@@ -56,11 +56,29 @@ struct DiskIndex: Sendable {
 
     /// False only when no row belongs to a URL with this hash.
     func mayContain(uriHash: UInt32) -> Bool {
-        partialCount > 0 || uris.mayContain(uriHash)
+        partialCount > 0 || uris.contains(uriHash)
+    }
+
+    /// The only row of a URL with this hash; nil where there are none or several, or that cannot be told.
+    func loneRow(uriHash: UInt32) -> IndexRow? {
+        // A row without its URL may be another one of it.
+        guard partialCount == 0, let position = uris.lonePosition(of: uriHash) else { return nil }
+        return rows[position]
     }
 
     func row(_ digest: KeyDigest, _ slot: UInt8) -> IndexRow? {
         position(digest, slot).map { rows[$0] }
+    }
+
+    /// Of any row of the digest.
+    private func position(of digest: KeyDigest) -> Int? {
+        var place = Int(truncatingIfNeeded: digest.words[0]) & mask
+        while table[place] != 0 {
+            let position = Int(table[place] - 1)
+            if rows[position].hasDigest(digest) { return position }
+            place = (place + 1) & mask
+        }
+        return nil
     }
 
     private func position(_ digest: KeyDigest, _ slot: UInt8) -> Int? {
@@ -79,9 +97,9 @@ struct DiskIndex: Sendable {
     /// digest and slot.
     mutating func insert(_ row: IndexRow, asOldest: Bool = false) {
         if let position = position(row.digest, row.slot) {
-            account(rows[position], -1)
+            account(rows[position], at: position, -1)
             rows[position] = row
-            account(row, 1)
+            account(row, at: position, 1)
             unlink(position)
             link(position, asOldest: asOldest)
             return
@@ -102,7 +120,7 @@ struct DiskIndex: Sendable {
         link(position, asOldest: asOldest)
         enter(position)
         count += 1
-        account(row, 1)
+        account(row, at: position, 1)
     }
 
     @discardableResult
@@ -114,7 +132,7 @@ struct DiskIndex: Sendable {
         links[position].next = firstFree
         firstFree = Int32(position)
         count -= 1
-        account(row, -1)
+        account(row, at: position, -1)
         return row
     }
 
@@ -230,19 +248,24 @@ struct DiskIndex: Sendable {
     mutating func prepare(for rowCount: Int) {
         reserve(rowCount)
         while table.count < rowCount * 2 { grow() }
+        uris.reserve(rowCount)
     }
 
     // MARK: Private
 
-    private mutating func account(_ row: IndexRow, _ sign: Int) {
+    /// - Parameter position: of the row, which a removed one has left already.
+    private mutating func account(_ row: IndexRow, at position: Int, _ sign: Int) {
         bytes += sign * row.bytes
         if row.isPinned { pinnedBytes += sign * row.bytes }
         if row.isPartial {
             partialCount += sign
         } else if sign > 0 {
-            uris.insert(row.uriHash)
+            uris.insert(row.uriHash, at: position)
         } else {
-            uris.remove(row.uriHash)
+            // A record that was replaced leaves its successor.
+            let rest = self.position(of: row.digest)
+            uris.remove(
+                row.uriHash, rest: rest.flatMap { !rows[$0].isPartial && rows[$0].uriHash == row.uriHash ? $0 : nil })
         }
     }
 
@@ -296,11 +319,5 @@ struct DiskIndex: Sendable {
         table = [Int32](repeating: 0, count: old.count * 2)
         mask = table.count - 1
         for entry in old where entry != 0 { enter(Int(entry - 1)) }
-        guard uris.capacity < table.count / 2 else { return }
-        uris = URIFilter(capacity: table.count / 2)
-        for entry in old where entry != 0 {
-            let row = rows[Int(entry - 1)]
-            if !row.isPartial { uris.insert(row.uriHash) }
-        }
     }
 }

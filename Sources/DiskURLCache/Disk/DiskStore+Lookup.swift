@@ -18,7 +18,34 @@ extension DiskStore {
         return found
     }
 
-    /// False only when a lookup would find nothing, told from the URL alone: see `URIFilter`.
+    /// The entry whose key is a URL, where its record is the only one of the URL: found by a hash of the URL, and told to be
+    /// the right one by the URL in the record, so no digest is computed. Counts as a use of the key.
+    ///
+    /// Nil says nothing: what is found in no such simple way, and all that may be wrong with it, is for `candidates`.
+    func loneEntry(ofURL url: String, uriHash: UInt32) -> (entry: StoredEntry, key: DiskKey)? {
+        let now = clock.now()
+        let monotonic = MonotonicTime.seconds
+        var isFirstTouch = false
+        let found: (row: IndexRow, limit: Int)? = state.withLock { state in
+            guard state.isAuthoritative, state.staged.isEmpty, !state.isBlocked, monotonic < state.nextCheck,
+                let row = state.index.loneRow(uriHash: uriHash), row.flags.contains(.keyedByURL), !isUnused(row, now)
+            else { return nil }
+            let before = state.touchedCount
+            state.touchedCount += state.index.touch(row.digest, now: now.recordSeconds)
+            isFirstTouch = before == 0 && state.touchedCount > 0
+            return (row, readLimit(state))
+        }
+        guard let found else { return nil }
+        if isFirstTouch { maintenance.schedule(after: configuration.accessTimeDelay) }
+        guard
+            case .record(let record) = reader.read(found.row.digest, slot: found.row.slot, .whole, limit: found.limit),
+            let body = record.body, record.header.isKeyedByURL, record.metadata.url == url,
+            !isTooOld(record.metadata.storedAt, now)
+        else { return nil }
+        return (StoredEntry(metadata: record.metadata, body: body), DiskKey(record.header))
+    }
+
+    /// False only when a lookup would find nothing, told from the URL alone: see `URITable`.
     func mayContain(uriHash: UInt32) -> Bool {
         state.withLock { state in
             // What others may have done is looked for by `candidates`, once a second.
@@ -86,7 +113,7 @@ extension DiskStore {
             }
             if !state.staged.isEmpty { plan.staged = state.staged[key] }
             if state.isBlocked { return plan }
-            plan.limit = configuration.isReadOnly ? Self.readOnlyLimit : state.capacity
+            plan.limit = readLimit(state)
             plan.isAuthoritative = state.isAuthoritative
             var expired: UInt8 = 0
             state.index.forEachRow(of: key.digest) { row in
@@ -104,7 +131,8 @@ extension DiskStore {
         }
     }
 
-    private static let readOnlyLimit = 2 << 30
+    /// The largest record that is read, in bytes.
+    private func readLimit(_ state: State) -> Int { configuration.isReadOnly ? 2 << 30 : state.capacity }
 
     private func isUnused(_ row: IndexRow, _ now: Date) -> Bool {
         guard let age = configuration.maximumAccessAge else { return false }
@@ -167,7 +195,7 @@ extension DiskStore {
 
     /// Reads a candidate's record whole.
     func load(_ key: DiskKey, slot: UInt8, sequence: UInt64) -> StoredEntry? {
-        let limit = state.withLock { configuration.isReadOnly ? Self.readOnlyLimit : $0.capacity }
+        let limit = state.withLock { readLimit($0) }
         switch reader.read(key.digest, slot: slot, .whole, limit: limit) {
         case .record(let record):
             guard record.header.keyCheck == key.check, record.header.sequence == sequence, let body = record.body

@@ -27,8 +27,10 @@ struct IndexRow: Sendable, Hashable {
         static let touched = Flags(rawValue: 4)
         /// Found by the listing that is under way.
         static let seen = Flags(rawValue: 8)
+        /// The text of the key is the URL in the record.
+        static let keyedByURL = Flags(rawValue: 16)
 
-        static let saved: Flags = [.pinned, .partial]
+        static let saved: Flags = [.pinned, .partial, .keyedByURL]
     }
 
     static let blockSize = 512
@@ -69,6 +71,7 @@ struct IndexRow: Sendable, Hashable {
         varyHash = UInt32(truncatingIfNeeded: header.varyHash)
         storedAt = header.storedAt
         flags = header.isPinned ? .pinned : []
+        if header.isKeyedByURL { flags.insert(.keyedByURL) }
     }
 
     /// Whether nothing but the time of use differs.

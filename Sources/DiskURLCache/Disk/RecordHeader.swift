@@ -7,6 +7,8 @@ struct RecordHeader: Sendable, Hashable {
     var digest: KeyDigest
     var slot: UInt8
     var isPinned: Bool
+    /// The text of the key is the URL in the metadata: who asks for that URL needs no digest to know the record.
+    var isKeyedByURL: Bool
     var keyCheck: UInt64
     var sequence: UInt64
     var uriHash: UInt32
@@ -37,7 +39,7 @@ struct RecordHeader: Sendable, Hashable {
         writer.append(Self.magic)
         writer.append(Self.version)
         writer.append(slot)
-        writer.append(UInt8(isPinned ? 1 : 0))
+        writer.append(UInt8((isPinned ? 1 : 0) | (isKeyedByURL ? 2 : 0)))
         writer.append(digest)
         writer.append(keyCheck)
         writer.append(sequence)
@@ -78,11 +80,12 @@ struct RecordHeader: Sendable, Hashable {
             let storedAt = reader.number(UInt32.self), let varyHash = reader.number(UInt64.self),
             let metadataLength = reader.number(UInt64.self), let bodyLength = reader.number(UInt64.self),
             let bodyChecksum = reader.number(UInt64.self),
-            metadataLength <= UInt64(MetadataCodec.maximumLength), bodyLength <= UInt64(Int.max >> 1), flags <= 1
+            metadataLength <= UInt64(MetadataCodec.maximumLength), bodyLength <= UInt64(Int.max >> 1), flags <= 3
         else { return .damaged }
         return .header(
             RecordHeader(
-                digest: digest, slot: slot, isPinned: flags == 1, keyCheck: keyCheck, sequence: sequence,
+                digest: digest, slot: slot, isPinned: flags & 1 != 0, isKeyedByURL: flags & 2 != 0, keyCheck: keyCheck,
+                sequence: sequence,
                 uriHash: uriHash, hostHash: hostHash, tagFilter: TagFilter(bits: tags), storedAt: storedAt,
                 varyHash: varyHash, metadataLength: Int(metadataLength), bodyLength: Int(bodyLength),
                 bodyChecksum: bodyChecksum))
@@ -95,6 +98,15 @@ struct RecordHeader: Sendable, Hashable {
         let header = UnsafeRawBufferPointer(rebasing: bytes[..<checksumOffset])
         let metadata = UnsafeRawBufferPointer(rebasing: bytes[length..<length + metadataLength])
         return stored == Checksum.of(metadata, seed: Checksum.of(header))
+    }
+}
+
+extension DiskKey {
+    /// The key of the record with this header.
+    init(_ header: RecordHeader) {
+        self.init(
+            digest: header.digest, check: header.keyCheck, uriHash: header.uriHash, hostHash: header.hostHash,
+            isURL: header.isKeyedByURL)
     }
 }
 

@@ -14,7 +14,8 @@ struct PreparedRecord: Sendable {
         self.head = head
         body = entry.body
         header = RecordHeader(
-            digest: key.digest, slot: 0, isPinned: entry.metadata.isPinned, keyCheck: key.check,
+            digest: key.digest, slot: 0, isPinned: entry.metadata.isPinned,
+            isKeyedByURL: keepsURL && key.isURL, keyCheck: key.check,
             sequence: entry.metadata.sequence, uriHash: key.uriHash, hostHash: key.hostHash,
             tagFilter: TagFilter(entry.metadata.tags), storedAt: entry.metadata.storedAt.recordSeconds,
             varyHash: entry.metadata.varyHash, metadataLength: head.count - RecordHeader.length,

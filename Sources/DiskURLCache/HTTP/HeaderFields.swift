@@ -36,7 +36,8 @@ struct HeaderFields: Sendable, Hashable {
         storage = .dictionary(dictionary)
     }
 
-    /// Fields that are worth taking out of their source only once somebody looks at them. `make` is called at most once.
+    /// Fields that are worth taking out of their source only once somebody looks at them. Two threads that do so at once may
+    /// both call `make`.
     /// - Parameter estimatedSize: what they will take in memory, in bytes.
     init(estimatedSize: Int, later make: @escaping @Sendable () -> [Field]) {
         storage = .later(LaterFields(estimatedSize: estimatedSize, make))
@@ -122,31 +123,30 @@ struct HeaderFields: Sendable, Hashable {
     }
 }
 
-/// Shared by all copies of the fields, so that they are made once.
-private final class LaterFields: Sendable {
+/// Shared by all copies of the fields.
+private final class LaterFields: @unchecked Sendable {
+    // @unchecked: `state` is reached only while this object's `SharedLock` is held.
     private enum State {
         case source(@Sendable () -> [HeaderFields.Field])
         case made([HeaderFields.Field])
     }
 
     let estimatedSize: Int
-    private let state: Mutex<State>
+    @exclusivity(unchecked) private var state: State
 
     init(estimatedSize: Int, _ make: @escaping @Sendable () -> [HeaderFields.Field]) {
         self.estimatedSize = estimatedSize
-        state = Mutex(.source(make))
+        state = .source(make)
     }
 
     var fields: [HeaderFields.Field] {
-        state.withLock { state in
-            switch state {
-            case .made(let fields): return fields
-            case .source(let make):
-                let fields = make()
-                // The source goes.
-                state = .made(fields)
-                return fields
-            }
+        switch SharedLock.withLock(of: self, { state }) {
+        case .made(let fields): return fields
+        case .source(let make):
+            let fields = make()
+            // The source goes.
+            SharedLock.withLock(of: self) { state = .made(fields) }
+            return fields
         }
     }
 }

@@ -9,6 +9,8 @@ struct DiskKey: Sendable, Hashable {
     var uriHash: UInt32
     /// Hash of the URL's host in lower case: to find every entry of one host.
     var hostHash: UInt32
+    /// The key text is the URL that the entry's metadata have. No part of the key's identity.
+    var isURL = false
 
     static func == (left: DiskKey, right: DiskKey) -> Bool {
         left.digest == right.digest && left.check == right.check

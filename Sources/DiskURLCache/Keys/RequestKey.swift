@@ -12,6 +12,8 @@ struct RequestKey: Sendable, Hashable {
     var uri: String { otherURI ?? text }
     /// Nil where the text is that URL, as it is for a plain `GET`.
     private let otherURI: String?
+    /// Whether the text is a URL and nothing else.
+    var isURL: Bool { otherURI == nil }
     /// The request is a `HEAD`, which has the key of a `GET`. No part of the key's identity.
     let isForHead: Bool
     /// Of `text`, computed once: a lookup needs it several times.
@@ -70,16 +72,9 @@ struct RequestKey: Sendable, Hashable {
         return text.withUTF8 { hash64($0, seed: seed) }
     }
 
-    /// A 64-bit hash that stays the same across processes and versions, as what is on disk must: FNV-1a with a final
-    /// mix. Not for hostile input; SHA-256 carries the names.
+    /// Not for hostile input; SHA-256 carries the names.
     private static func hash64(_ bytes: UnsafeBufferPointer<UInt8>, seed: UInt64) -> UInt64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ seed
-        for byte in bytes {
-            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
-        }
-        hash ^= hash >> 32
-        hash = hash &* 0xd6e8_feb8_6659_fd93
-        return hash ^ hash >> 32
+        TextHash.hash(UnsafeRawBufferPointer(bytes), seed: seed)
     }
 }
 

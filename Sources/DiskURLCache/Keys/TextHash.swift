@@ -1,21 +1,24 @@
-/// A hash of text for tables in memory: sixteen bytes a step, where `Hasher` takes most of the time of a memory hit.
+/// A hash of text: sixteen bytes a step, where `Hasher` takes most of the time of a memory hit.
 ///
-/// Seeded anew in each process, so that nobody outside can choose texts that collide; never written to disk.
+/// For tables in memory it is seeded anew in each process, so that nobody outside can choose texts that collide. With a
+/// given seed it is the same in all processes; what is on disk relies on that (`OnDiskFormat.md`).
 enum TextHash {
-    private static let seed = UInt64.random(in: .min ... .max)
+    private static let processSeed = UInt64.random(in: .min ... .max)
     // Odd words with their bits evenly mixed.
     private static let first: UInt64 = 0x9E37_79B9_7F4A_7C15
     private static let second: UInt64 = 0xD6E8_FEB8_6659_FD93
 
     static func hash(_ text: String) -> Int {
         var text = text
-        return text.withUTF8 { Int(truncatingIfNeeded: hash(UnsafeRawBufferPointer($0))) }
+        return text.withUTF8 { Int(truncatingIfNeeded: hash(UnsafeRawBufferPointer($0), seed: processSeed)) }
     }
 
-    private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
         let count = bytes.count
         var state = seed ^ UInt64(truncatingIfNeeded: count) &* first
-        func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+        func word(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
         if count >= 16 {
             var offset = 0
             while offset + 16 < count {

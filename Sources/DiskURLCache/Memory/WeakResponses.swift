@@ -14,6 +14,8 @@ final class WeakResponses: Sendable {
 
     private let references = Mutex<[RequestKey: Reference]>([:])
 
+    var isEmpty: Bool { references.withLock { $0.isEmpty } }
+
     func add(_ response: CachedURLResponse, _ metadata: EntryMetadata, for key: RequestKey) {
         references.withLock { $0[key] = Reference(metadata: metadata, response: response) }
     }

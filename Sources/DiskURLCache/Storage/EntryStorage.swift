@@ -77,9 +77,7 @@ extension DiskURLCache {
                         UnsafeRawBufferPointer(rebasing: bytes[RecordHeader.length..<bodyStart]),
                         sequence: header.sequence, isPinned: header.isPinned)
                 else { return nil }
-                let key = DiskKey(
-                    digest: header.digest, check: header.keyCheck, uriHash: header.uriHash, hostHash: header.hostHash)
-                return Entry(StoredEntry(metadata: metadata, body: Data(body)), key: key)
+                return Entry(StoredEntry(metadata: metadata, body: Data(body)), key: DiskKey(header))
             }
             guard let decoded else { return nil }
             self = decoded

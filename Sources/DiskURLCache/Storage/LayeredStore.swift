@@ -100,6 +100,25 @@ final class LayeredStore: Sendable {
         return entry.map { .entry($0) } ?? answer
     }
 
+    /// The stored entry of a key that is a URL, where the disk has a short way to it and memory has nothing; nil says nothing.
+    func loneEntryOnDisk(for key: RequestKey, _ request: URLRequest) -> StoredEntry? {
+        let uriHash = key.uriHash
+        guard let disk, memoryStorage == nil, disk.mayContain(uriHash: uriHash), weakResponses.isEmpty else {
+            return nil
+        }
+        let promotion = largestMemoryEntry > 0 ? Promotion(of: key, into: memory) : nil
+        guard let found = disk.loneEntry(ofURL: key.text, uriHash: uriHash), found.entry.answers(request)
+        else { return nil }
+        if let promotion { keep(found.entry, found.key, promotion) }
+        return found.entry
+    }
+
+    private func keep(_ entry: StoredEntry, _ diskKey: DiskKey, _ promotion: Promotion) {
+        let record = MemoryRecord(
+            entries: [entry], isComplete: true, uriHash: diskKey.uriHash, hostHash: diskKey.hostHash, diskKey: diskKey)
+        if record.cost <= largestMemoryEntry { promotion.keep(record) }
+    }
+
     /// All stored variants of a key, the most recent first.
     func variants(for key: RequestKey) -> [StoredVariant] {
         let inMemory = memory.value(for: key)
@@ -136,13 +155,9 @@ final class LayeredStore: Sendable {
         if candidates.count == 1, known.isEmpty {
             let candidate = candidates[0]
             return [
-                StoredVariant(candidate, from: layer) { [largestMemoryEntry] in
+                StoredVariant(candidate, from: layer) { [self] in
                     guard let entry = candidate.load() else { return nil }
-                    guard let promotion else { return entry }
-                    let record = MemoryRecord(
-                        entries: [entry], isComplete: true, uriHash: diskKey.uriHash, hostHash: diskKey.hostHash,
-                        diskKey: diskKey)
-                    if record.cost <= largestMemoryEntry { promotion.keep(record) }
+                    if let promotion { keep(entry, diskKey, promotion) }
                     return entry
                 }
             ]
@@ -168,7 +183,8 @@ final class LayeredStore: Sendable {
     func store(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool = true) {
         changing(key) {
             weakResponses.remove(key)
-            let diskKey = disk == nil && memoryStorage == nil ? nil : key.diskKey
+            var diskKey = disk == nil && memoryStorage == nil ? nil : key.diskKey
+            diskKey?.isURL = key.isURL && key.text == entry.metadata.url
             if let disk, let diskKey {
                 if onDisk, !entry.metadata.isMemoryOnly {
                     disk.store(entry, for: diskKey)

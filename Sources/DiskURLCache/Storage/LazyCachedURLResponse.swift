@@ -7,11 +7,12 @@
     ///
     /// Not on Apple platforms, where the class has its accessors in Objective-C and the system may read past an override.
     final class LazyCachedURLResponse: CachedURLResponse, @unchecked Sendable {
-        // @unchecked: the superclass is declared Sendable by Foundation; what is added is constant or behind a lock.
+        // @unchecked: the superclass is declared Sendable by Foundation; `built` is reached only while this object's
+        // `SharedLock` is held, and the rest is constant.
         private let head: EntryMetadata.Response
         private let text: String?
         private let requestedURL: URL
-        private let built = Mutex<URLResponse?>(nil)
+        @exclusivity(unchecked) private var built: URLResponse?
 
         /// What the superclass is given in place of a response.
         static let placeholder = URLResponse(
@@ -29,9 +30,11 @@
         }
 
         override var response: URLResponse {
-            built.withLock { built in
+            if let built = SharedLock.withLock(of: self, { built }) { return built }
+            let response = head.urlResponse(url: text.flatMap { URL(string: $0) } ?? requestedURL)
+            return SharedLock.withLock(of: self) {
+                // Another thread may have been faster: all get one object.
                 if let built { return built }
-                let response = head.urlResponse(url: text.flatMap { URL(string: $0) } ?? requestedURL)
                 built = response
                 return response
             }

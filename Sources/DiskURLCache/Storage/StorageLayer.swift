@@ -3,6 +3,8 @@ import Foundation
 /// What `LayeredStore` needs of the layer under the built-in memory: the built-in disk store, or an app's own storage.
 protocol StorageLayer: AnyObject, Sendable {
     func candidates(for key: DiskKey) -> [DiskCandidate]
+    /// The entry whose key is a URL, if there is a short way to it; nil says nothing.
+    func loneEntry(ofURL url: String, uriHash: UInt32) -> (entry: StoredEntry, key: DiskKey)?
     func contains(_ key: DiskKey) -> Bool
     /// False only when nothing is stored of a URL: spares the digest of a key that would be a miss anyway.
     func mayContain(uriHash: UInt32) -> Bool
@@ -37,6 +39,8 @@ final class StorageAdapter: StorageLayer {
             .sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }
             .map { DiskCandidate($0.entry) }
     }
+
+    func loneEntry(ofURL url: String, uriHash: UInt32) -> (entry: StoredEntry, key: DiskKey)? { nil }
 
     func contains(_ key: DiskKey) -> Bool { !candidates(for: key).isEmpty }
 

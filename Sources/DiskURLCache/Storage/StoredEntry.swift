@@ -5,7 +5,8 @@ import Foundation
 #endif
 
 /// The value that the layers exchange: one stored response with its body. Immutable; replaced as a whole.
-final class StoredEntry: Sendable {
+final class StoredEntry: @unchecked Sendable {
+    // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
     let metadata: EntryMetadata
     let body: Data
     /// Whether the response was selected by no request field and is whole, as nearly all are. Known in advance: it is
@@ -14,7 +15,7 @@ final class StoredEntry: Sendable {
     /// The object that a caller stored, `userInfo` of any type included.
     private let given: CachedURLResponse?
     /// Objects made when first asked for.
-    private let made = Mutex(Made())
+    @exclusivity(unchecked) private var made = Made()
 
     private struct Made {
         /// Where none was given.
@@ -42,9 +43,11 @@ final class StoredEntry: Sendable {
 
     func cachedURLResponse(requestedURL url: URL) -> CachedURLResponse {
         if let given { return given }
-        return made.withLock { made in
+        if let response = SharedLock.withLock(of: self, { made.cached }) { return response }
+        let response = makeCachedURLResponse(requestedURL: url)
+        return SharedLock.withLock(of: self) {
+            // Another thread may have been faster: all get one object.
             if let response = made.cached { return response }
-            let response = makeCachedURLResponse(requestedURL: url)
             made.cached = response
             return response
         }
@@ -53,16 +56,16 @@ final class StoredEntry: Sendable {
     /// The response with this head, as a load delivers it. Loads within one second, whose `Age` is the same, share the
     /// object: making one costs more than the rest of a hit.
     func urlResponse(head: ResponseHead, url: URL) -> URLResponse {
-        made.withLock { made in
-            if let last = made.delivered, last.head == head, last.url == url { return last.response }
-            let response = URLResponse.http(url: url, status: head.status, fields: head.fields)
-            made.delivered = (head, url, response)
-            return response
+        if let last = SharedLock.withLock(of: self, { made.delivered }), last.head == head, last.url == url {
+            return last.response
         }
+        let response = URLResponse.http(url: url, status: head.status, fields: head.fields)
+        SharedLock.withLock(of: self) { made.delivered = (head, url, response) }
+        return response
     }
 
     /// The object that was handed out for this entry, if one was.
-    var presentedResponse: CachedURLResponse? { given ?? made.withLock { $0.cached } }
+    var presentedResponse: CachedURLResponse? { given ?? SharedLock.withLock(of: self) { made.cached } }
 
     /// What the entry takes in memory, in bytes: the body and an estimate of the rest.
     var memoryCost: Int {

@@ -1,0 +1,14 @@
+/// Locks for what objects make when they are first asked for it, shared by all objects: one for each would cost more than
+/// most of the objects themselves.
+///
+/// Held for as long as a value is looked at or put down, never while one is made: another object may have the same lock.
+enum SharedLock {
+    private static let locks = (0..<32).map { _ in Mutex((), isContended: true) }
+
+    @inline(__always)
+    static func withLock<Result>(of object: AnyObject, _ body: () throws -> Result) rethrows -> Result {
+        // Objects lie sixteen bytes apart at least.
+        let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
+        return try locks[Int((address >> 4 ^ address >> 10) & 31)].withLock { _ in try body() }
+    }
+}
