@@ -175,7 +175,7 @@ struct DiskIndex: Sendable {
     }
 
     /// Marks the rows of a batch of records; gives the records that have none.
-    mutating func setSeen(_ names: [RecordName]) -> [RecordName] {
+    mutating func setSeen(_ names: ArraySlice<RecordName>) -> [RecordName] {
         warm(names.lazy.map { $0.digest.words[0] })
         return names.filter { name in
             guard let position = position(name.digest, name.slot) else { return true }
@@ -189,6 +189,15 @@ struct DiskIndex: Sendable {
         warm(batch.lazy.map(\.hash))
         uris.warm(batch.lazy.map(\.uriHash))
         for row in batch { insert(row) }
+    }
+
+    /// Inserts those of a batch that are not known, or by name and size alone.
+    mutating func insertMissing(_ batch: [IndexRow]) {
+        warm(batch.lazy.map(\.hash))
+        for row in batch {
+            if let known = position(row.digest, row.slot), !rows[known].isPartial { continue }
+            insert(row)
+        }
     }
 
     /// Rows that are looked up or inserted together: few enough that what `warm` fetched for the first is still there for the

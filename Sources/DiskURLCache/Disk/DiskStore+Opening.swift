@@ -177,10 +177,10 @@ extension DiskStore {
     /// Loads the index and makes it agree with the files. On the maintenance queue; lookups go on meanwhile.
     func loadAndReconcile() {
         // Read without a lock, so that removals need not wait. What is removed meanwhile has a row then, but no file, and
-        // the listing that follows drops it.
-        var storage = IndexStorage(files, paths)
-        let loading = storage.load()
-        withIO { io in
+        // the listing that follows drops it: one that went before is no use then.
+        let removals = withIO { $0.removalCount }
+        let (storage, loading, early) = loadIndex()
+        let isCurrent = withIO { io in
             io.storage = storage
             state.withLock { state in
                 io.discarded.append(state.index)
@@ -189,8 +189,9 @@ extension DiskStore {
                 state.touchedCount = 0
                 state.isAuthoritative = false
             }
+            return io.removalCount == removals
         }
-        reconcile()
+        reconcile(with: isCurrent ? early : nil)
         withIO { io in
             guard io.isMaintainer else { return }
             switch loading {
@@ -202,28 +203,60 @@ extension DiskStore {
         }
     }
 
-    /// Lists the records: rows without a file go, files without a row come in. Guests do this whenever they must know.
-    func reconcile() {
-        var unknown: [RecordName] = []
-        var listed: [RecordName] = []
-        var failure: Errno?
-        func takeListed() {
-            unknown += state.withLock { $0.index.setSeen(listed) }
-            listed.removeAll(keepingCapacity: true)
+    /// The index as it is on disk; where it is large, the records are listed meanwhile by another thread.
+    private func loadIndex() -> (IndexStorage, IndexStorage.Loading, Listing?) {
+        let results = Mutex<(storage: IndexStorage, loading: IndexStorage.Loading, listing: Listing?)>(
+            (IndexStorage(files, paths), .missing, nil))
+        @Sendable func load() {
+            var storage = IndexStorage(files, paths)
+            let loading = storage.load()
+            results.withLock { ($0.storage, $0.loading) = (storage, loading) }
         }
+        @Sendable func list() {
+            let listing = listRecords()
+            results.withLock { $0.listing = listing }
+        }
+        // About a millisecond each: less is not worth another thread.
+        let isLarge = (try? files.status(at: paths.index)).map { $0.size > 128 << 10 } ?? false
+        DispatchQueue.concurrentPerform(iterations: isLarge ? 2 : 1) { $0 == 0 ? load() : list() }
+        return results.withLock { $0 }
+    }
+
+    private struct Listing: Sendable {
+        var names: [RecordName] = []
+        /// A listing that failed proves nothing about what it does not show.
+        var failure: Errno?
+    }
+
+    private func listRecords() -> Listing {
+        var listing = Listing()
         do throws(Errno) {
             try files.list(paths.records) { name in
-                guard let name = RecordName(name) else { return }
-                listed.append(name)
-                if listed.count == DiskIndex.batchSize { takeListed() }
+                if let name = RecordName(name) { listing.names.append(name) }
             }
         } catch {
-            failure = error
+            listing.failure = error
         }
-        takeListed()
+        return listing
+    }
+
+    /// Lists the records: rows without a file go, files without a row come in. Guests do this whenever they must know.
+    func reconcile() {
+        reconcile(with: nil)
+    }
+
+    private func reconcile(with known: Listing?) {
+        let listing = known ?? listRecords()
+        let failure = listing.failure
+        var unknown: [RecordName] = []
+        var start = 0
+        while start < listing.names.count {
+            let batch = listing.names[start..<min(start + DiskIndex.batchSize, listing.names.count)]
+            unknown += state.withLock { $0.index.setSeen(batch) }
+            start = batch.endIndex
+        }
         withIO { io in
             let unseen = state.withLock { $0.index.takeUnseen() }
-            // A listing that failed proves nothing about what it did not show.
             guard failure == nil else { return }
             for row in unseen {
                 // One that came in anew since its name was listed has no mark either: the file itself tells.
@@ -254,27 +287,27 @@ extension DiskStore {
             return
         }
         let removals = withIO { $0.removalCount }
+        guard let folder = try? files.openFile(paths.records, O_RDONLY | O_DIRECTORY) else { return }
+        defer { files.closeQuietly(folder) }
         var found: [(row: IndexRow, modified: Int)] = []
         found.reserveCapacity(names.count)
         for name in names {
-            guard let status = recordStatus(name) else { continue }
+            let status = DiskPaths.withName(name.digest, name.slot) { try? files.status(of: $0, in: folder) }
+            guard let status, status.isRecord else { continue }
             found.append((IndexRow(name, status), status.modified))
         }
         found.sort { $0.modified < $1.modified }
+        state.withLock { $0.index.prepare(for: $0.index.count + found.count) }
         var start = 0
         while start < found.count {
-            let end = min(start + 256, found.count)
+            let end = min(start + DiskIndex.batchSize, found.count)
             withIO { io in
-                for (row, _) in found[start..<end] {
-                    if let known = state.withLock({ $0.index.row(row.digest, row.slot) }), !known.isPartial { continue }
+                var rows = found[start..<end].map(\.row)
+                if io.removalCount != removals {
                     // A removal that came between took the file: look again.
-                    if io.removalCount != removals,
-                        recordStatus(RecordName(digest: row.digest, slot: row.slot)) == nil
-                    {
-                        continue
-                    }
-                    state.withLock { $0.index.insert(row) }
+                    rows.removeAll { recordStatus(RecordName(digest: $0.digest, slot: $0.slot)) == nil }
                 }
+                state.withLock { $0.index.insertMissing(rows) }
             }
             start = end
         }
@@ -284,10 +317,12 @@ extension DiskStore {
     /// The status of a record's file; nil when there is none, or what has the name is not a file of ours.
     func recordStatus(_ name: RecordName) -> FileStatus? {
         paths.withRecord(name.digest, name.slot) { path in
-            guard let status = try? files.status(at: path), status.kind == .regular, status.links == 1 else {
-                return nil
-            }
-            return status
+            (try? files.status(at: path)).flatMap { $0.isRecord ? $0 : nil }
         }
     }
+}
+
+extension FileStatus {
+    /// A second name means that somebody linked a file of theirs here, or ours elsewhere.
+    fileprivate var isRecord: Bool { kind == .regular && links == 1 }
 }

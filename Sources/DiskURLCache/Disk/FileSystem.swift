@@ -54,6 +54,8 @@ protocol FileSystem: Sendable {
     func status(_ file: Int32) throws(Errno) -> FileStatus
     /// Of the name itself, should it be a symbolic link.
     func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus
+    /// The same of a name in a directory that is open.
+    func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int
     /// Both pieces by one call, as if they were one.
     func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int

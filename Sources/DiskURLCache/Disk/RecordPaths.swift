@@ -71,12 +71,28 @@ struct DiskPaths: Sendable {
             prefix.withUnsafeBufferPointer { source in
                 if let start = source.baseAddress { base.update(from: start, count: source.count) }
             }
-            let name = base + prefix.count
-            Self.writeHex(digest, to: UnsafeMutableRawPointer(name))
-            name[64] = CChar(48 + slot)
-            name[65] = 0
+            Self.writeName(digest, slot, to: base + prefix.count)
             return body(base)
         }
+    }
+
+    /// Calls with the name of a record in the folder of records.
+    @inline(__always)
+    static func withName<Result>(
+        _ digest: KeyDigest, _ slot: UInt8, _ body: (UnsafePointer<CChar>) -> Result
+    ) -> Result {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: RecordName.length + 1) { buffer in
+            guard let base = buffer.baseAddress else { return body("") }
+            writeName(digest, slot, to: base)
+            return body(base)
+        }
+    }
+
+    @inline(__always)
+    private static func writeName(_ digest: KeyDigest, _ slot: UInt8, to name: UnsafeMutablePointer<CChar>) {
+        writeHex(digest, to: UnsafeMutableRawPointer(name))
+        name[64] = CChar(48 + slot)
+        name[65] = 0
     }
 
     /// `KeyDigest.hex` eight digits at a time: this is done at every lookup.

@@ -49,6 +49,12 @@ struct SystemFiles: FileSystem {
         return FileStatus(value)
     }
 
+    func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
+        var value = stat()
+        if fstatat(directory, name, &value, AT_SYMLINK_NOFOLLOW) != 0 { throw .last }
+        return FileStatus(value)
+    }
+
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
         #if canImport(Darwin)
             let count = Darwin.read(file, buffer.baseAddress, buffer.count)

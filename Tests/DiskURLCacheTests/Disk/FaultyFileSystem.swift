@@ -161,6 +161,11 @@ final class FaultyFileSystem: FileSystem {
         return try system.status(at: path)
     }
 
+    func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
+        if case .error(let code) = fault(.statusAt, path(directory) + "/" + String(cString: name)) { throw Errno(code) }
+        return try system.status(of: name, in: directory)
+    }
+
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
         let path = path(file)
         let count: Int

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Testing
 
@@ -25,5 +26,45 @@ import Testing
                 #expect(!cache.contains(Responses.request("/x/1")))
             }
         }
+    }
+
+    /// The names of a large cache are listed while its index is read; what was removed in between is in neither.
+    @Test func removalsBetweenListingAndLoading() throws {
+        let fixture = try DiskFixture()
+        let count = 3_000
+        do {
+            let store = fixture.open()
+            for number in 0..<count { store.store(.test(testBody(number, length: 10)), for: .test("\(number)")) }
+            store.flush()
+            store.close()
+        }
+        let (isLoading, mayLoad) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let hasListed = Mutex(false)
+        let isFirst = Mutex(true)
+        let files = FaultyFileSystem { call in
+            if call.operation == .list, call.name == "records" { hasListed.withLock { $0 = true } }
+            let isTurn = call.operation == .open && call.name == "index.plist"
+            if isTurn,
+                isFirst.withLock({ first in
+                    defer { first = false }
+                    return first
+                })
+            {
+                isLoading.signal()
+                mayLoad.wait()
+            }
+            return nil
+        }
+        let store = fixture.open(files: files)
+        isLoading.wait()
+        // Where no second thread is free, the listing comes after the loading: nothing to wait for then.
+        for _ in 0..<500 where !hasListed.withLock({ $0 }) { usleep(1_000) }
+        // The listing itself.
+        usleep(50_000)
+        store.remove(.test("7"))
+        mayLoad.signal()
+        #expect(store.usage == fixture.allocatedByRecords())
+        #expect(store.candidates(for: .test("7")).isEmpty)
+        #expect(store.body(.test("8")) == testBody(8, length: 10))
     }
 }
