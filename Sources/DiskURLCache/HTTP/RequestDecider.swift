@@ -39,7 +39,7 @@ struct RequestDecider {
         case .unanswerable(let reason):
             return network(reason)
         case .presentation(let presentation):
-            let verdict = ReuseVerdict(of: candidate.response, by: self, directives: directives)
+            let verdict = ReuseVerdict(of: candidate.reuseFacts, by: self, directives: directives)
             switch verdict.outcome {
             case .reuse(let basis):
                 return .useStored(reuse(index, basis, verdict.freshness, presentation))
@@ -55,7 +55,7 @@ struct RequestDecider {
         guard let held = PartialContent.held(by: candidate), !Preconditions.areConditional(request),
             request.fields["If-Range"] == nil
         else { return network(.rangeNotHeld) }
-        let verdict = ReuseVerdict(of: candidate.response, by: self, directives: directives)
+        let verdict = ReuseVerdict(of: candidate.reuseFacts, by: self, directives: directives)
         switch request.fields["Range"].map(RangeRequest.init) {
         case .single(let range):
             guard let wanted = range.resolved(total: held.total), held.range.lowerBound <= wanted.lowerBound,

@@ -10,12 +10,11 @@ struct ReuseVerdict {
     let freshness: Freshness
     let outcome: Outcome
 
-    init(of response: StoredResponse, by decider: RequestDecider, directives: RequestDirectives) {
-        let said = ResponseDirectives(response.fields)
+    init(of facts: ReuseFacts, by decider: RequestDecider, directives: RequestDirectives) {
         let options = decider.options
-        freshness = Freshness(of: response, directives: said, options: options, now: decider.now)
+        freshness = Freshness(of: facts, options: options, now: decider.now)
         outcome = Self.outcome(
-            freshness, said: said, asked: directives, policy: decider.policy, options: options)
+            freshness, said: facts.directives, asked: directives, policy: decider.policy, options: options)
     }
 
     private static func outcome(

@@ -13,14 +13,26 @@ final class StoredEntry: Sendable {
     let answersEveryRequest: Bool
     /// The object that a caller stored, `userInfo` of any type included.
     private let given: CachedURLResponse?
-    /// Objects made when first asked for.
+    /// What is made when first asked for.
     private let made = Mutex(Made())
 
     private struct Made {
         /// Where none was given.
         var cached: CachedURLResponse?
+        /// Where a load judged the entry.
+        var reuseFacts: ReuseFacts?
         /// What a load delivered last.
-        var delivered: (head: ResponseHead, url: URL, response: URLResponse)?
+        var delivered: (form: DeliveredForm, response: URLResponse)?
+    }
+
+    /// All that the response which a load delivers depends on, besides the entry.
+    struct DeliveredForm: Equatable {
+        var url: URL
+        var presentation: Presentation
+        /// In seconds.
+        var age: Int
+        /// This cache's member of `Cache-Status`, where it is to be there.
+        var cacheStatus: String?
     }
 
     init(metadata: EntryMetadata, body: Data, presented given: CachedURLResponse? = nil) {
@@ -50,14 +62,23 @@ final class StoredEntry: Sendable {
         }
     }
 
-    /// The response with this head, as a load delivers it. Loads within one second, whose `Age` is the same, share the
-    /// object: making one costs more than the rest of a hit.
-    func urlResponse(head: ResponseHead, url: URL) -> URLResponse {
+    /// The response as a load delivers it. Loads within one second, whose `Age` is the same, share the object: making
+    /// one costs more than the rest of a hit.
+    func urlResponse(_ form: DeliveredForm, _ make: () -> URLResponse) -> URLResponse {
         made.withLock { made in
-            if let last = made.delivered, last.head == head, last.url == url { return last.response }
-            let response = URLResponse.http(url: url, status: head.status, fields: head.fields)
-            made.delivered = (head, url, response)
+            if let last = made.delivered, last.form == form { return last.response }
+            let response = make()
+            made.delivered = (form, response)
             return response
+        }
+    }
+
+    /// What decides about the reuse of the response, worked out once. Nil for a response that is not HTTP.
+    var reuseFacts: ReuseFacts? {
+        made.withLock { made in
+            if let facts = made.reuseFacts { return facts }
+            made.reuseFacts = metadata.http.map(ReuseFacts.init)
+            return made.reuseFacts
         }
     }
 
