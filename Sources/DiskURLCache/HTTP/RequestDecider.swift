@@ -23,11 +23,15 @@ struct RequestDecider {
         if policy == .reloadIgnoring { return network(.reloadPolicy) }
         if directives.noStore, !takesAnyAge { return network(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return network(.precondition) }
-        let matching = candidates.indices.filter { candidates[$0].response.vary.matches(request.fields) }
-        if let index = matching.first(where: { candidates[$0].response.status != 206 }) { return whole(index) }
-        if request.method == "GET", let index = matching.first { return part(index) }
-        if candidates.isEmpty || !matching.isEmpty { return network(.notStored) }
+        if let index = firstMatch(where: { $0.status != 206 }) { return whole(index) }
+        let index = firstMatch { _ in true }
+        if request.method == "GET", let index { return part(index) }
+        if candidates.isEmpty || index != nil { return network(.notStored) }
         return validation(of: nil, because: .variantNotStored)
+    }
+
+    private func firstMatch(where condition: (StoredResponse) -> Bool) -> Int? {
+        candidates.firstIndex { condition($0.response) && $0.response.vary.matches(request.fields) }
     }
 
     /// The policies of "whatever its age".

@@ -49,7 +49,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     init(
         cache: DiskURLCache, request: URLRequest, task: URLSessionTask?, link: SessionLink,
-        client: (any LoadClient)?, key: RequestKey? = nil, refreshKey: String? = nil
+        client: (any LoadClient)?, facts: RequestFacts? = nil, key: RequestKey? = nil, refreshKey: String? = nil
     ) {
         self.cache = cache
         self.task = task
@@ -70,7 +70,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             confirmsStorage: cache.configuration.admission != nil || isDelegateTask,
             confirmsRedirects: delegate != nil, largestStorableBody: cache.largestStorableBody,
             prepare: { [link] in link.withCookies($0) })
-        state = Mutex(State(machine: LoadMachine(request: request, key: key, settings: settings)))
+        state = Mutex(State(machine: LoadMachine(request: request, facts: facts, key: key, settings: settings)))
     }
 
     // MARK: From the client: for a task on Foundation's queue

@@ -153,12 +153,14 @@ struct LoadMachine {
     /// Why this load would have asked the network, had it not waited for another load that did.
     var waited: FetchReason?
 
-    /// - Parameter key: of the request, where it is known already.
-    init(request: URLRequest, key: RequestKey? = nil, settings: Settings) {
+    /// - Parameters:
+    ///   - facts: of the request, where they are known already.
+    ///   - key: the same.
+    init(request: URLRequest, facts: RequestFacts? = nil, key: RequestKey? = nil, settings: Settings) {
         self.request = request
         self.settings = settings
         policy = ReusePolicy(request.cachePolicy)
-        facts = RequestFacts(request)
+        self.facts = facts ?? RequestFacts(request)
         self.key = key ?? settings.key(request)
     }
 

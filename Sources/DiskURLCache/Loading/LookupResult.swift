@@ -13,6 +13,7 @@ final class LookupResult: CachedURLResponse, @unchecked Sendable {
         let link: SessionLink
         /// As it will be sent.
         let request: URLRequest
+        let facts: RequestFacts
         let key: RequestKey
         /// The one that was read is at hand.
         let variants: [StoredVariant]
