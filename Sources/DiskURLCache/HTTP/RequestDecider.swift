@@ -43,7 +43,7 @@ struct RequestDecider {
         case .unanswerable(let reason):
             return network(reason)
         case .presentation(let presentation):
-            let verdict = ReuseVerdict(of: candidate.reuseFacts, by: self, directives: directives)
+            let verdict = verdict(on: candidate)
             switch verdict.outcome {
             case .reuse(let basis):
                 return .useStored(reuse(index, basis, verdict.freshness, presentation))
@@ -59,7 +59,7 @@ struct RequestDecider {
         guard let held = PartialContent.held(by: candidate), !Preconditions.areConditional(request),
             request.fields["If-Range"] == nil
         else { return network(.rangeNotHeld) }
-        let verdict = ReuseVerdict(of: candidate.reuseFacts, by: self, directives: directives)
+        let verdict = verdict(on: candidate)
         switch request.fields["Range"].map(RangeRequest.init) {
         case .single(let range):
             guard let wanted = range.resolved(total: held.total), held.range.lowerBound <= wanted.lowerBound,
@@ -80,6 +80,10 @@ struct RequestDecider {
             else { return network(.rangeNotHeld) }
             return .revalidate(completion)
         }
+    }
+
+    private func verdict(on candidate: Candidate) -> ReuseVerdict {
+        ReuseVerdict(of: candidate.reuseFacts, asked: directives, policy: policy, options: options, now: now)
     }
 
     private func reuse(

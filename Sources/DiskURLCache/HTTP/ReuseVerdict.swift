@@ -10,11 +10,11 @@ struct ReuseVerdict {
     let freshness: Freshness
     let outcome: Outcome
 
-    init(of facts: ReuseFacts, by decider: RequestDecider, directives: RequestDirectives) {
-        let options = decider.options
-        freshness = Freshness(of: facts, options: options, now: decider.now)
-        outcome = Self.outcome(
-            freshness, said: facts.directives, asked: directives, policy: decider.policy, options: options)
+    init(
+        of facts: ReuseFacts, asked: RequestDirectives, policy: ReusePolicy, options: CachingOptions, now: Date
+    ) {
+        freshness = Freshness(of: facts, options: options, now: now)
+        outcome = Self.outcome(freshness, said: facts.directives, asked: asked, policy: policy, options: options)
     }
 
     private static func outcome(

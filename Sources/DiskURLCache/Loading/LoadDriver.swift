@@ -68,7 +68,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             key: { [cache] in cache.key(for: $0) }, options: { [cache] in cache.cachingOptions(for: $0, response: $1) },
             streams: isDelegateTask,
             confirmsStorage: cache.configuration.admission != nil || isDelegateTask,
-            confirmsRedirects: delegate != nil, largestStorableBody: cache.largestStorableBody,
+            confirmsRedirects: delegate != nil, largestStorableBody: { [cache] in cache.largestStorableBody },
             prepare: { [link] in link.withCookies($0) })
         state = Mutex(State(machine: LoadMachine(request: request, facts: facts, key: key, settings: settings)))
     }
@@ -265,17 +265,27 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         finishLeading(outcome)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
         guard let client else { return nil }
-        let (report, variants, method, bytes, notStored) = state.withLock {
-            ($0.report, $0.variants, $0.machine.method, $0.deliveredBytes, $0.notStored)
+        let duration = now.timeIntervalSince(startTime)
+        let hasReport = state.withLock { state in
+            guard let outcome = state.report?.outcome else { return false }
+            cache.hub.count(outcome, bytes: state.deliveredBytes, duration: duration) { state.variants[$0].layer }
+            return true
         }
-        let (requestedAt, respondedAt) = state.withLock { ($0.requestedAt, $0.respondedAt) }
+        guard hasReport, client.wantsReport || cache.hub.hasListeners else { return nil }
+        return report(duration: duration)
+    }
+
+    private func report(duration: TimeInterval) -> DiskURLCache.LoadReport? {
+        let (report, variants, notStored) = state.withLock { ($0.report, $0.variants, $0.notStored) }
         guard let report else { return nil }
-        let load = LoadFacts(
-            url: initialURL, method: method, bytes: bytes, duration: now.timeIntervalSince(startTime),
-            startedAt: startTime, requestedAt: requestedAt, respondedAt: respondedAt)
-        return cache.hub.record(
+        let load = state.withLock { state in
+            LoadFacts(
+                url: initialURL, method: state.machine.method, bytes: state.deliveredBytes, duration: duration,
+                startedAt: startTime, requestedAt: state.requestedAt, respondedAt: state.respondedAt)
+        }
+        return cache.hub.tell(
             report, of: load, variants: variants, notStored: notStored,
-            cacheName: cache.configuration.cacheStatusName, isWanted: client.wantsReport)
+            cacheName: cache.configuration.cacheStatusName)
     }
 
     // MARK: Storing

@@ -18,9 +18,9 @@ extension LoadMachine {
     }
 
     mutating func decide(now: Date) -> [Action] {
-        let decision = CacheDecision.decide(
+        switch CacheDecision.decide(
             for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
-        switch decision {
+        {
         case .useStored(let reuse):
             if let body = candidates[reuse.index].body { return answer(reuse, body: body, now: now) }
             state = .reading(reuse)

@@ -94,8 +94,8 @@ struct LoadMachine {
         var confirmsStorage: Bool
         /// A delegate wants to be asked before a redirect is followed.
         var confirmsRedirects: Bool
-        /// Bodies larger than this are not kept for storing while they stream past.
-        var largestStorableBody: Int
+        /// Bodies larger than this are not kept for storing while they stream past. Asked once for each fetch.
+        var largestStorableBody: @Sendable () -> Int
         /// What the session adds to each request: its cookies.
         var prepare: @Sendable (URLRequest) -> URLRequest = { $0 }
     }
@@ -139,6 +139,8 @@ struct LoadMachine {
         var data = Data()
         var count = 0
         var isKept = true
+        /// Bytes that may be kept once they are delivered.
+        var limit = Int.max
     }
 
     private(set) var request: URLRequest

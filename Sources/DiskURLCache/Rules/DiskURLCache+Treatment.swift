@@ -31,8 +31,8 @@ extension DiskURLCache {
     /// What the HTTP engine may do for a request, given the head of the stored or of the received response.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
         var options = CachingOptions(configuration.http, isOffline: isOffline)
-        let treatment = treatment(
-            for: request, contentType: configuration.rules.isEmpty ? nil : response?["Content-Type"])
+        guard !configuration.rules.isEmpty || request.mayCarryTreatment else { return options }
+        let treatment = treatment(for: request, contentType: response?["Content-Type"])
         switch treatment.lifetime {
         case .whenMissing(let seconds)?: options.lifetime = .whenMissing(seconds: Int(clampingSeconds: seconds))
         case .always(let seconds)?: options.lifetime = .always(seconds: Int(clampingSeconds: seconds))

@@ -53,6 +53,7 @@ struct MachineDriver {
         var request = URLRequest(Responses.url("/a"), fields, method: method)
         request.cachePolicy = policy
         let isOffline = options.isOffline
+        let largestStorableBody = options.largestStorableBody
         machine = LoadMachine(
             request: request,
             settings: LoadMachine.Settings(
@@ -63,7 +64,7 @@ struct MachineDriver {
                     return caching
                 },
                 streams: options.streams, confirmsStorage: options.confirmsStorage,
-                confirmsRedirects: options.confirmsRedirects, largestStorableBody: options.largestStorableBody))
+                confirmsRedirects: options.confirmsRedirects, largestStorableBody: { largestStorableBody }))
     }
 
     var hasEnded: Bool { machine.hasEnded }
