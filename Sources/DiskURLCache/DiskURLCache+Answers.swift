@@ -100,15 +100,15 @@ extension DiskURLCache {
 
     private func isStale(_ request: URLRequest) -> Bool {
         guard let key = key(for: request) else { return true }
-        let facts = RequestFacts(request)
-        guard let variant = store.variants(for: key).first(where: { $0.answers(facts) }),
+        let requestFacts = RequestFacts(request)
+        guard let variant = store.variants(for: key).first(where: { $0.answers(requestFacts) }),
             let response = variant.metadata.http
         else { return true }
-        let directives = ResponseDirectives(response.fields)
+        let facts = ReuseFacts(response)
         let freshness = Freshness(
-            of: response, directives: directives, options: cachingOptions(for: request, response: response.fields),
+            of: facts, options: cachingOptions(for: request, response: response.fields),
             now: configuration.clock.now())
-        return !freshness.isFresh || directives.noCache
+        return !freshness.isFresh || facts.directives.noCache
     }
 
     /// What is stored for a request, without blocking the caller's thread; fresh or not, as `cachedResponse(for:)`.

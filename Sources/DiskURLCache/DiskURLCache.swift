@@ -249,7 +249,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             for index in variants.indices where variants[index].answers(facts) {
                 guard let entry = variants[index].load() else { continue }
                 let findings = LookupResult.Findings(
-                    link: link, request: request, key: key, variants: variants, index: index, entry: entry)
+                    link: link, request: request, facts: facts, key: key, variants: variants.holding(entry, at: index))
                 return LookupResult(entry.cachedURLResponse(requestedURL: url), findings: findings)
             }
             return nil

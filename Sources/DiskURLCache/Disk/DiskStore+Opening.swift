@@ -205,21 +205,22 @@ extension DiskStore {
 
     /// The index as it is on disk; where it is large, the records are listed meanwhile by another thread.
     private func loadIndex() -> (IndexStorage, IndexStorage.Loading, Listing?) {
-        let results = Mutex<(storage: IndexStorage, loading: IndexStorage.Loading, listing: Listing?)>(
-            (IndexStorage(files, paths), .missing, nil))
-        @Sendable func load() {
-            var storage = IndexStorage(files, paths)
-            let loading = storage.load()
-            results.withLock { ($0.storage, $0.loading) = (storage, loading) }
-        }
-        @Sendable func list() {
-            let listing = listRecords()
-            results.withLock { $0.listing = listing }
-        }
+        var storage = IndexStorage(files, paths)
         // About a millisecond each: less is not worth another thread.
         let isLarge = (try? files.status(at: paths.index)).map { $0.size > 128 << 10 } ?? false
-        DispatchQueue.concurrentPerform(iterations: isLarge ? 2 : 1) { $0 == 0 ? load() : list() }
-        return results.withLock { $0 }
+        guard isLarge else { return (storage, storage.load(), nil) }
+        let listing = Mutex<Listing?>(nil)
+        let hasListed = DispatchSemaphore(value: 0)
+        // A thread of its own, since it gives way to those of an app that is launching.
+        Thread.detachNewThread { [self] in
+            Platform.yieldToOtherThreads()
+            let records = listRecords()
+            listing.withLock { $0 = records }
+            hasListed.signal()
+        }
+        let loading = storage.load()
+        hasListed.wait()
+        return (storage, loading, listing.withLock { $0 })
     }
 
     private struct Listing: Sendable {

@@ -3,10 +3,9 @@ import Foundation
 /// How old a stored response is (RFC 9111 §4.2.3).
 enum Age {
     /// `current_age` in seconds. Never negative, the clock set back or not; never above `greatestDeltaSeconds`.
-    static func current(of response: StoredResponse, now: Date) -> Int {
-        let residentTime = max(0, now.timeIntervalSince(response.responseTime).wholeSeconds)
-        return min(
-            correctedInitialAge(of: response).addingSaturated(residentTime), FieldSyntax.greatestDeltaSeconds)
+    static func current(of facts: ReuseFacts, now: Date) -> Int {
+        let residentTime = max(0, now.timeIntervalSince(facts.responseTime).wholeSeconds)
+        return min(facts.initialAge.addingSaturated(residentTime), FieldSyntax.greatestDeltaSeconds)
     }
 
     /// `corrected_initial_age`: what the response was old when it arrived.
@@ -28,6 +27,6 @@ enum Age {
 extension StoredResponse {
     /// `current_age` in seconds.
     func age(at now: Date) -> Int {
-        Age.current(of: self, now: now)
+        Age.current(of: ReuseFacts(self), now: now)
     }
 }

@@ -137,9 +137,9 @@ struct RequestDirectives: Sendable, Hashable {
         case seconds(Int)
     }
 
-    var noStore: Bool
-    var noCache: Bool
-    var onlyIfCached: Bool
+    var noStore = false
+    var noCache = false
+    var onlyIfCached = false
     /// An invalid `max-age` counts as 0.
     var maxAge: Int?
     var minFresh: Int?
@@ -148,6 +148,7 @@ struct RequestDirectives: Sendable, Hashable {
     var staleIfError: Int?
 
     init(_ fields: HeaderFields) {
+        guard !fields.isEmpty else { return }
         let control = CacheControl(fields["Cache-Control"])
         noStore = control.contains("no-store")
         noCache = control.contains("no-cache")

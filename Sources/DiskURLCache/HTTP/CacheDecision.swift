@@ -1,10 +1,23 @@
 import Foundation
 
 /// One stored response of the key that a request has. Candidates are listed with the most recent first.
-struct Candidate: Sendable, Hashable {
-    var response: StoredResponse
+struct Candidate: Sendable {
+    let response: StoredResponse
     /// Bytes of the stored body, decoded: never taken from `Content-Length`.
-    var bodyLength: Int
+    let bodyLength: Int
+    /// Of this very response, where they were worked out before.
+    private let knownFacts: ReuseFacts?
+    /// The stored body, where it need not be read first.
+    let body: Data?
+
+    init(response: StoredResponse, bodyLength: Int, facts: ReuseFacts? = nil, body: Data? = nil) {
+        self.response = response
+        self.bodyLength = bodyLength
+        knownFacts = facts
+        self.body = body
+    }
+
+    var reuseFacts: ReuseFacts { knownFacts ?? ReuseFacts(response) }
 }
 
 /// What to do with a request, given what is stored (RFC 9111 §4).

@@ -18,11 +18,12 @@ enum ErrorFallback {
         let candidate = candidates[index]
         // An error that is stored is no better than the one that came.
         guard !StatusCode.isServerTrouble(candidate.response.status) else { return nil }
-        let said = ResponseDirectives(candidate.response.fields)
+        let facts = candidate.reuseFacts
+        let said = facts.directives
         guard !said.noCache, !said.mustRevalidate,
             case .presentation(let presentation) = Presentation.fit(of: candidate, to: request)
         else { return nil }
-        let freshness = Freshness(of: candidate.response, directives: said, options: options, now: now)
+        let freshness = Freshness(of: facts, options: options, now: now)
         guard let window = bound(said: said, asked: asked, options: options), freshness.staleness <= window else {
             return nil
         }

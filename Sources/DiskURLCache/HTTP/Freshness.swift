@@ -25,28 +25,24 @@ struct Freshness: Sendable, Hashable {
     /// Seconds since the response became stale; 0 at the moment it does.
     var staleness: Int { age.subtractingSaturated(lifetime) }
 
-    init(of response: StoredResponse, directives: ResponseDirectives, options: CachingOptions, now: Date) {
-        age = Age.current(of: response, now: now)
-        (lifetime, source) = Self.lifetime(of: response, directives: directives, options: options)
+    init(of facts: ReuseFacts, options: CachingOptions, now: Date) {
+        age = Age.current(of: facts, now: now)
+        (lifetime, source) = Self.lifetime(of: facts, options: options)
     }
 
     /// `freshness_lifetime` (RFC 9111 §4.2.1).
-    static func lifetime(
-        of response: StoredResponse, directives: ResponseDirectives, options: CachingOptions
-    ) -> (Int, Source) {
+    static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int, Source) {
         // Options never lengthen the life of an error that happens to carry no lifetime.
-        let isOrdinary = StatusCode.isHeuristicallyCacheable(response.status)
+        let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status)
         if isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
-        if let seconds = explicitLifetime(of: response, directives: directives) { return (seconds, .explicit) }
+        if let seconds = facts.explicitLifetime { return (seconds, .explicit) }
         if isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
-        if let seconds = heuristicLifetime(of: response, directives: directives, options: options) {
-            return (seconds, .heuristic)
-        }
+        if let seconds = heuristicLifetime(of: facts, options: options) { return (seconds, .heuristic) }
         return (0, .none)
     }
 
     /// `max-age`, else `Expires` minus `Date`. What is invalid counts as stale (RFC 9111 §4.2.1, §5.3).
-    private static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Int? {
+    static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Int? {
         switch directives.maxAge {
         case .value(let seconds): return seconds
         case .invalid: return 0
@@ -58,15 +54,11 @@ struct Freshness: Sendable, Hashable {
     }
 
     /// RFC 9111 §4.2.2: a part of the time since the last modification; nil where no heuristic may be used.
-    private static func heuristicLifetime(
-        of response: StoredResponse, directives: ResponseDirectives, options: CachingOptions
-    ) -> Int? {
+    private static func heuristicLifetime(of facts: ReuseFacts, options: CachingOptions) -> Int? {
         guard options.usesHeuristicFreshness,
-            StatusCode.isHeuristicallyCacheable(response.status) || directives.isPublic,
-            let lastModified = response.fields["Last-Modified"],
-            let modified = HTTPDate.parse(lastModified, reference: response.responseTime)
+            StatusCode.isHeuristicallyCacheable(facts.status) || facts.directives.isPublic,
+            let unchangedFor = facts.unchangedFor
         else { return nil }
-        let unchangedFor = max(0, date(of: response).timeIntervalSince(modified))
         let fraction = min(max(options.heuristicFraction, 0), 1)
         return min((unchangedFor * fraction).wholeSeconds, max(0, options.heuristicLimit))
     }

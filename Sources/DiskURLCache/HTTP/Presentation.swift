@@ -21,6 +21,15 @@ struct ResponseHead: Sendable, Hashable {
 }
 
 extension Presentation {
+    func status(of stored: StoredResponse) -> Int {
+        switch self {
+        case .whole, .headersOnly: stored.status
+        case .notModified: 304
+        case .range: 206
+        case .rangeNotSatisfiable: 416
+        }
+    }
+
     /// What is delivered in front of the body.
     ///
     /// - Parameter age: `current_age`, for what is reused without asking (RFC 9111 §4); nil after a validation, whose
@@ -30,19 +39,18 @@ extension Presentation {
         if let age { fields.set("Age", String(max(0, age))) }
         switch self {
         case .whole, .headersOnly:
-            return ResponseHead(status: stored.status, fields: fields)
+            break
         case .notModified:
-            return ResponseHead(status: 304, fields: Self.fields(ofNotModified: fields))
+            fields = Self.fields(ofNotModified: fields)
         case .range(let bytes, let first, let total):
             fields.set("Content-Range", "bytes \(first)-\(first.addingSaturated(bytes.count - 1))/\(total)")
             fields.set("Content-Length", String(bytes.count))
-            return ResponseHead(status: 206, fields: fields)
         case .rangeNotSatisfiable(let total):
-            var short = HeaderFields(fields.fields.filter { Self.namesOfEveryHead.contains($0.name.lowercased()) })
-            short.set("Content-Range", "bytes */\(total)")
-            short.set("Content-Length", "0")
-            return ResponseHead(status: 416, fields: short)
+            fields = HeaderFields(fields.fields.filter { Self.namesOfEveryHead.contains($0.name.lowercased()) })
+            fields.set("Content-Range", "bytes */\(total)")
+            fields.set("Content-Length", "0")
         }
+        return ResponseHead(status: status(of: stored), fields: fields)
     }
 
     /// What is delivered of the stored body.

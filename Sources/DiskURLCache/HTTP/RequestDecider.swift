@@ -23,11 +23,15 @@ struct RequestDecider {
         if policy == .reloadIgnoring { return network(.reloadPolicy) }
         if directives.noStore, !takesAnyAge { return network(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return network(.precondition) }
-        let matching = candidates.indices.filter { candidates[$0].response.vary.matches(request.fields) }
-        if let index = matching.first(where: { candidates[$0].response.status != 206 }) { return whole(index) }
-        if request.method == "GET", let index = matching.first { return part(index) }
-        if candidates.isEmpty || !matching.isEmpty { return network(.notStored) }
+        if let index = firstMatch(where: { $0.status != 206 }) { return whole(index) }
+        let index = firstMatch { _ in true }
+        if request.method == "GET", let index { return part(index) }
+        if candidates.isEmpty || index != nil { return network(.notStored) }
         return validation(of: nil, because: .variantNotStored)
+    }
+
+    private func firstMatch(where condition: (StoredResponse) -> Bool) -> Int? {
+        candidates.firstIndex { condition($0.response) && $0.response.vary.matches(request.fields) }
     }
 
     /// The policies of "whatever its age".
@@ -39,7 +43,7 @@ struct RequestDecider {
         case .unanswerable(let reason):
             return network(reason)
         case .presentation(let presentation):
-            let verdict = ReuseVerdict(of: candidate.response, by: self, directives: directives)
+            let verdict = verdict(on: candidate)
             switch verdict.outcome {
             case .reuse(let basis):
                 return .useStored(reuse(index, basis, verdict.freshness, presentation))
@@ -55,7 +59,7 @@ struct RequestDecider {
         guard let held = PartialContent.held(by: candidate), !Preconditions.areConditional(request),
             request.fields["If-Range"] == nil
         else { return network(.rangeNotHeld) }
-        let verdict = ReuseVerdict(of: candidate.response, by: self, directives: directives)
+        let verdict = verdict(on: candidate)
         switch request.fields["Range"].map(RangeRequest.init) {
         case .single(let range):
             guard let wanted = range.resolved(total: held.total), held.range.lowerBound <= wanted.lowerBound,
@@ -76,6 +80,10 @@ struct RequestDecider {
             else { return network(.rangeNotHeld) }
             return .revalidate(completion)
         }
+    }
+
+    private func verdict(on candidate: Candidate) -> ReuseVerdict {
+        ReuseVerdict(of: candidate.reuseFacts, asked: directives, policy: policy, options: options, now: now)
     }
 
     private func reuse(

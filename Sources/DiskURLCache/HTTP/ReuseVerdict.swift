@@ -10,12 +10,11 @@ struct ReuseVerdict {
     let freshness: Freshness
     let outcome: Outcome
 
-    init(of response: StoredResponse, by decider: RequestDecider, directives: RequestDirectives) {
-        let said = ResponseDirectives(response.fields)
-        let options = decider.options
-        freshness = Freshness(of: response, directives: said, options: options, now: decider.now)
-        outcome = Self.outcome(
-            freshness, said: said, asked: directives, policy: decider.policy, options: options)
+    init(
+        of facts: ReuseFacts, asked: RequestDirectives, policy: ReusePolicy, options: CachingOptions, now: Date
+    ) {
+        freshness = Freshness(of: facts, options: options, now: now)
+        outcome = Self.outcome(freshness, said: facts.directives, asked: asked, policy: policy, options: options)
     }
 
     private static func outcome(

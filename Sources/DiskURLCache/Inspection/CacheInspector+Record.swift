@@ -81,7 +81,7 @@ extension CacheInspector {
                 return
             }
             let freshness = Freshness(
-                of: response, directives: ResponseDirectives(response.fields),
+                of: ReuseFacts(response),
                 options: CachingOptions(DiskURLCache.HTTPOptions(), isOffline: false), now: now)
             age = TimeInterval(freshness.age)
             freshUntil =

@@ -64,7 +64,8 @@ final class CachingURLProtocol: URLProtocol {
         guard let cache else { return }
         let port = ClientPort(self, queue: link.workQueue)
         let driver = LoadDriver(
-            cache: cache, request: request, task: task, link: link, client: port, key: findings?.key)
+            cache: cache, request: request, task: task, link: link, client: port, facts: findings?.facts,
+            key: findings?.key)
         self.port = port
         self.driver = driver
         driver.start(with: findings)

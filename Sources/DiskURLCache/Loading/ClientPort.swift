@@ -8,8 +8,9 @@ import Foundation
 enum LoadCall {
     case receive(URLResponse)
     case load(Data)
-    case finish(DiskURLCache.LoadReport?)
-    case fail(Swift.Error, DiskURLCache.LoadReport?)
+    // Indirect: a report is large, and seldom there.
+    indirect case finish(DiskURLCache.LoadReport?)
+    indirect case fail(Swift.Error, DiskURLCache.LoadReport?)
 }
 
 /// Whoever asked for a load.

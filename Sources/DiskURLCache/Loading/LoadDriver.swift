@@ -17,9 +17,8 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     /// Guarded by the lock around it.
     private struct State {
         var machine: LoadMachine
+        /// What was read of them is at hand, so that a 304 does not read twice.
         var variants: [StoredVariant] = []
-        /// Bodies read so far, so that a 304 does not read twice.
-        var loaded: [Int: StoredEntry] = [:]
         var networkResponse: URLResponse?
         var fetch: FetchToken?
         /// Identity under which this load leads others.
@@ -50,7 +49,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     init(
         cache: DiskURLCache, request: URLRequest, task: URLSessionTask?, link: SessionLink,
-        client: (any LoadClient)?, key: RequestKey? = nil, refreshKey: String? = nil
+        client: (any LoadClient)?, facts: RequestFacts? = nil, key: RequestKey? = nil, refreshKey: String? = nil
     ) {
         self.cache = cache
         self.task = task
@@ -69,21 +68,17 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             key: { [cache] in cache.key(for: $0) }, options: { [cache] in cache.cachingOptions(for: $0, response: $1) },
             streams: isDelegateTask,
             confirmsStorage: cache.configuration.admission != nil || isDelegateTask,
-            confirmsRedirects: delegate != nil, largestStorableBody: cache.largestStorableBody,
+            confirmsRedirects: delegate != nil, largestStorableBody: { [cache] in cache.largestStorableBody },
             prepare: { [link] in link.withCookies($0) })
-        state = Mutex(State(machine: LoadMachine(request: request, key: key, settings: settings)))
+        state = Mutex(State(machine: LoadMachine(request: request, facts: facts, key: key, settings: settings)))
     }
 
     // MARK: From the client: for a task on Foundation's queue
 
     /// - Parameter findings: of the lookup that Foundation did before it made the protocol.
     func start(with findings: LookupResult.Findings?) {
-        let actions = state.withLock { $0.machine.handle(.started(now: now)) }
-        if let findings, case .lookUp? = actions.first {
-            found(findings.variants, loaded: [findings.index: findings.entry], onClientQueue: true)
-        } else {
-            perform(actions, onClientQueue: true)
-        }
+        if let findings { return found(findings.variants, onClientQueue: true) }
+        perform(state.withLock { $0.machine.handle(.started(now: now)) }, onClientQueue: true)
     }
 
     func cancel() {
@@ -137,6 +132,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     private func perform(_ actions: [LoadMachine.Action], onClientQueue: Bool) {
         var calls: [LoadCall] = []
+        calls.reserveCapacity(actions.count)
         for action in actions {
             switch action {
             case .lookUp(let key):
@@ -155,7 +151,10 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
                     calls.append(.receive(withCacheStatus(response)))
                 }
             case .deliverStoredHead(let head, let url):
-                calls.append(.receive(storedResponse(head, url: url)))
+                let fields = withCacheStatus(head.fields)
+                calls.append(.receive(.http(url: url, status: head.status, fields: fields)))
+            case .deliverReusedHead(let presentation, let stored, let age, let index, let url):
+                calls.append(.receive(reusedResponse(presentation, stored, age: age, index: index, url: url)))
             case .deliverData(let data):
                 state.withLock { $0.deliveredBytes += data.count }
                 calls.append(.load(data))
@@ -181,28 +180,30 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     private func lookUp(_ key: RequestKey, onClientQueue: Bool) {
         if let variants = cache.store.variantsInMemory(for: key) {
-            return found(variants, loaded: [:], onClientQueue: onClientQueue)
+            return found(variants, onClientQueue: onClientQueue)
         }
         Self.lookupQueue.async { [self] in
-            found(cache.store.variants(for: key), loaded: [:], onClientQueue: false)
+            found(cache.store.variants(for: key), onClientQueue: false)
         }
     }
 
-    private func found(_ variants: [StoredVariant], loaded: [Int: StoredEntry], onClientQueue: Bool) {
+    private func found(_ variants: [StoredVariant], onClientQueue: Bool) {
+        // Outside of the lock: candidates come from entries, which have one of their own.
+        let candidates = variants.compactMap(\.candidate)
         let actions = state.withLock { state in
             // Only HTTP responses can answer a load; what else was stored by hand is for `cachedResponse(for:)`.
-            state.variants = variants.filter { $0.metadata.http != nil }
-            state.loaded = state.variants.count == variants.count ? loaded : [:]
+            state.variants =
+                candidates.count == variants.count ? variants : variants.filter { $0.metadata.http != nil }
             state.notStored = nil
-            return state.machine.handle(.found(state.variants.compactMap(\.candidate), now: now))
+            return state.machine.handle(.found(candidates, now: now))
         }
         perform(actions, onClientQueue: onClientQueue)
     }
 
     private func read(_ index: Int, onClientQueue: Bool) {
-        let (variant, loaded) = state.withLock { ($0.variants[index], $0.loaded[index]) }
-        if loaded != nil || variant.layer == .memory || !onClientQueue {
-            didRead(loaded ?? variant.load(), at: index, onClientQueue: onClientQueue)
+        let variant = state.withLock { $0.variants[index] }
+        if variant.entry != nil || !onClientQueue {
+            didRead(variant.load(), at: index, onClientQueue: onClientQueue)
         } else {
             Self.lookupQueue.async { self.didRead(variant.load(), at: index, onClientQueue: false) }
         }
@@ -210,7 +211,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     private func didRead(_ entry: StoredEntry?, at index: Int, onClientQueue: Bool) {
         let actions = state.withLock { state in
-            state.loaded[index] = entry
+            if let entry { state.variants = state.variants.holding(entry, at: index) }
             return state.machine.handle(.body(entry?.body, now: now))
         }
         perform(actions, onClientQueue: onClientQueue)
@@ -264,17 +265,27 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         finishLeading(outcome)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
         guard let client else { return nil }
-        let (report, variants, method, bytes, notStored) = state.withLock {
-            ($0.report, $0.variants, $0.machine.method, $0.deliveredBytes, $0.notStored)
+        let duration = now.timeIntervalSince(startTime)
+        let hasReport = state.withLock { state in
+            guard let outcome = state.report?.outcome else { return false }
+            cache.hub.count(outcome, bytes: state.deliveredBytes, duration: duration) { state.variants[$0].layer }
+            return true
         }
-        let (requestedAt, respondedAt) = state.withLock { ($0.requestedAt, $0.respondedAt) }
+        guard hasReport, client.wantsReport || cache.hub.hasListeners else { return nil }
+        return report(duration: duration)
+    }
+
+    private func report(duration: TimeInterval) -> DiskURLCache.LoadReport? {
+        let (report, variants, notStored) = state.withLock { ($0.report, $0.variants, $0.notStored) }
         guard let report else { return nil }
-        let load = LoadFacts(
-            url: initialURL, method: method, bytes: bytes, duration: now.timeIntervalSince(startTime),
-            startedAt: startTime, requestedAt: requestedAt, respondedAt: respondedAt)
-        return cache.hub.record(
+        let load = state.withLock { state in
+            LoadFacts(
+                url: initialURL, method: state.machine.method, bytes: state.deliveredBytes, duration: duration,
+                startedAt: startTime, requestedAt: state.requestedAt, respondedAt: state.respondedAt)
+        }
+        return cache.hub.tell(
             report, of: load, variants: variants, notStored: notStored,
-            cacheName: cache.configuration.cacheStatusName, isWanted: client.wantsReport)
+            cacheName: cache.configuration.cacheStatusName)
     }
 
     // MARK: Storing
@@ -296,10 +307,10 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     }
 
     private func apply(_ change: StoreChange, _ target: LoadMachine.Target) {
-        let (variants, loaded) = state.withLock { ($0.variants, $0.loaded) }
+        let variants = state.withLock { $0.variants }
         switch change {
         case .update(let index, let response), .addVariant(let index, let response):
-            guard let entry = loaded[index] ?? variants[index].load() else { return }
+            guard let entry = variants[index].load() else { return }
             var metadata = entry.metadata
             metadata.response = .http(response)
             metadata.storedAt = now
@@ -374,21 +385,30 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     // MARK: Heads
 
-    private func storedResponse(_ head: ResponseHead, url: URL) -> URLResponse {
-        let head = ResponseHead(status: head.status, fields: withCacheStatus(head.fields))
-        let entry: StoredEntry? = state.withLock { state in
-            if case .hit(let index, _)? = state.report?.outcome { state.loaded[index] } else { nil }
+    private func reusedResponse(
+        _ presentation: Presentation, _ stored: StoredResponse, age: Int, index: Int, url: URL
+    ) -> URLResponse {
+        let cacheStatus = cacheStatus
+        func make() -> URLResponse {
+            var head = presentation.head(of: stored, age: age)
+            cacheStatus?.append(to: &head.fields)
+            return .http(url: url, status: head.status, fields: head.fields)
         }
-        return entry?.urlResponse(head: head, url: url)
-            ?? .http(url: url, status: head.status, fields: head.fields)
+        let form = StoredEntry.DeliveredForm(
+            url: url, presentation: presentation, age: age, cacheStatus: cacheStatus?.fieldValue)
+        return state.withLock { $0.variants[index].entry }?.urlResponse(form, make) ?? make()
+    }
+
+    /// Nil where the configuration wants none.
+    private var cacheStatus: CacheStatus? {
+        guard let name = cache.configuration.cacheStatusName else { return nil }
+        return state.withLock { $0.report }?.cacheStatus(name: name)
     }
 
     private func withCacheStatus(_ fields: HeaderFields) -> HeaderFields {
-        guard let name = cache.configuration.cacheStatusName, let report = state.withLock({ $0.report }) else {
-            return fields
-        }
+        guard let cacheStatus else { return fields }
         var fields = fields
-        report.cacheStatus(name: name).append(to: &fields)
+        cacheStatus.append(to: &fields)
         return fields
     }
 
@@ -402,6 +422,8 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
 extension StoredVariant {
     var candidate: Candidate? {
-        metadata.http.map { Candidate(response: $0, bodyLength: bodyLength) }
+        metadata.http.map {
+            Candidate(response: $0, bodyLength: bodyLength, facts: entry?.reuseFacts, body: entry?.body)
+        }
     }
 }

@@ -17,7 +17,7 @@ extension LoadMachine {
             outgoing.setValue(field.value, forHTTPHeaderField: field.name)
         }
         state = .fetching(Fetch(reason: reason, revalidation: revalidation, requestTime: now))
-        arriving = Arriving()
+        arriving = Arriving(limit: settings.largestStorableBody())
         return [.fetch(outgoing, collapsible: isCollapsible)]
     }
 
@@ -89,7 +89,7 @@ extension LoadMachine {
         guard let answer = fetch.answer else { return [] }
         arriving.count += data.count
         // What is not delivered yet must be kept, however large.
-        if answer.isDelivered, arriving.isKept, arriving.count > settings.largestStorableBody {
+        if answer.isDelivered, arriving.isKept, arriving.count > arriving.limit {
             arriving.isKept = false
             arriving.data = Data()
         }

@@ -18,10 +18,11 @@ extension LoadMachine {
     }
 
     mutating func decide(now: Date) -> [Action] {
-        let decision = CacheDecision.decide(
+        switch CacheDecision.decide(
             for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
-        switch decision {
+        {
         case .useStored(let reuse):
+            if let body = candidates[reuse.index].body { return answer(reuse, body: body, now: now) }
             state = .reading(reuse)
             return [.readBody(index: reuse.index)]
         case .revalidate(let revalidation):
@@ -57,25 +58,30 @@ extension LoadMachine {
             return decide(now: now)
         }
         let stored = candidates[reuse.index].response
-        let head = reuse.presentation.head(of: stored, age: reuse.age)
         var actions: [Action] = []
+        // As many as there are at most: growing the list would cost more than all that is decided here.
+        actions.reserveCapacity(5)
         if let revalidation = reuse.backgroundRevalidation, let target {
             actions.append(.refreshInBackground(revalidation, target))
         }
         let allowance: StaleAllowance? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
         let report = Report(
-            outcome: .hit(index: reuse.index, allowance), status: head.status, age: reuse.age,
+            outcome: .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), age: reuse.age,
             timeToLive: reuse.timeToLive, collapsedInto: waited)
         // A redirect from the store is followed as one from the network is; a condition of the client is not.
         if reuse.presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
             arriving = Arriving(data: body)
+            let head = reuse.presentation.head(of: stored, age: reuse.age)
             return actions + redirected(Answer(head: head, report: report, redirect: next), next: next, now: now)
         }
         state = .ended
-        actions += [.report(report), .deliverStoredHead(head, url)]
+        actions.append(.report(report))
+        actions.append(
+            .deliverReusedHead(reuse.presentation, of: stored, age: reuse.age, index: reuse.index, url))
         // A fresh `Data`: a slice's indices would not start at 0.
         let part = reuse.presentation == .whole ? body : Data(reuse.presentation.body(of: body))
         if !part.isEmpty { actions.append(.deliverData(part)) }
-        return actions + [.finish]
+        actions.append(.finish)
+        return actions
     }
 }

@@ -59,38 +59,45 @@ struct LoadFacts {
 }
 
 extension EventHub {
-    /// Counts a load and tells its outcome. The report is made only where somebody wants it.
-    func record(
-        _ report: LoadMachine.Report, of load: LoadFacts, variants: [StoredVariant],
-        notStored: DiskURLCache.NotStoredReason?, cacheName: String?, isWanted: Bool
-    ) -> DiskURLCache.LoadReport? {
-        let outcome: DiskURLCache.LoadReport.Outcome
-        switch report.outcome {
-        case .hit(let index, let allowance):
-            let layer = variants[index].layer
-            outcome = allowance.map { .staleHit(layer, reason: $0.rawValue) } ?? .hit(layer)
+    /// Counts a load, whether or not somebody wants its report.
+    func count(
+        _ outcome: LoadMachine.Report.Outcome, bytes: Int, duration: TimeInterval, layer: (Int) -> DiskURLCache.Layer
+    ) {
+        switch outcome {
+        case .hit(let index, _):
             count { statistics in
-                statistics.countHit(layer, bytes: load.bytes)
+                statistics.countHit(layer(index), bytes: bytes)
                 statistics.storeLoads += 1
-                statistics.storeTime += load.duration
+                statistics.storeTime += duration
             }
-        case .revalidated(let index):
-            outcome = .revalidated(variants[index].layer)
+        case .revalidated:
             count { statistics in
                 statistics.revalidations += 1
-                statistics.bytesSaved += load.bytes
+                statistics.bytesSaved += bytes
             }
-        case .miss(let reason):
-            outcome = .miss(reason: reason.rawValue)
+        case .miss:
             count { statistics in
                 statistics.misses += 1
                 statistics.networkLoads += 1
-                statistics.networkTime += load.duration
+                statistics.networkTime += duration
             }
-        case .failed(let reason):
-            outcome = .failed(reason: reason)
+        case .failed: break
         }
-        guard isWanted || hasListeners else { return nil }
+    }
+
+    /// Tells how a load went.
+    func tell(
+        _ report: LoadMachine.Report, of load: LoadFacts, variants: [StoredVariant],
+        notStored: DiskURLCache.NotStoredReason?, cacheName: String?
+    ) -> DiskURLCache.LoadReport {
+        let outcome: DiskURLCache.LoadReport.Outcome =
+            switch report.outcome {
+            case .hit(let index, let allowance?): .staleHit(variants[index].layer, reason: allowance.rawValue)
+            case .hit(let index, nil): .hit(variants[index].layer)
+            case .revalidated(let index): .revalidated(variants[index].layer)
+            case .miss(let reason): .miss(reason: reason.rawValue)
+            case .failed(let reason): .failed(reason: reason)
+            }
         var isStored: Bool?
         var refusal: DiskURLCache.NotStoredReason?
         switch report.storage {

@@ -18,7 +18,8 @@ struct LoadMachine {
         case started(now: Date)
         /// In place of `started`, for a refresh in the background: what is stored, and what to ask.
         case refreshing([Candidate], Revalidation, now: Date)
-        /// Answer to `.lookUp`: what is stored, the most recent first.
+        /// Answer to `.lookUp`: what is stored, the most recent first. In place of `started` where that was looked up
+        /// before the load began.
         case found([Candidate], now: Date)
         /// Answer to `.readBody`; nil when the entry turned out missing or damaged.
         case body(Data?, now: Date)
@@ -46,19 +47,21 @@ struct LoadMachine {
         /// The head as the network sent it; the driver still has the response object.
         case deliverNetworkHead
         case deliverStoredHead(ResponseHead, URL)
+        /// The head of a candidate that is reused without asking: the driver may have made it before.
+        case deliverReusedHead(Presentation, of: StoredResponse, age: Int, index: Int, URL)
         case deliverData(Data)
         case finish
         case fail(Swift.Error)
         /// The task's delegate is not asked about a redirect that is followed.
-        case confirmStorage(StoredResponse, Data, byDelegate: Bool)
-        case store(StoredResponse, Data, edited: EditedResponse?, replacing: [Int], Target)
+        indirect case confirmStorage(StoredResponse, Data, byDelegate: Bool)
+        indirect case store(StoredResponse, Data, edited: EditedResponse?, replacing: [Int], Target)
         /// The body grew beyond what may be stored, and was not kept: what it would have replaced goes.
         case giveUpStoring(bytes: Int, Target)
-        case change(StoreChange, Target)
+        indirect case change(StoreChange, Target)
         /// What is stored of these URLs is no longer valid: an unsafe request succeeded.
         case invalidate([URL])
         case confirmRedirect(ResponseHead, URLRequest)
-        case refreshInBackground(Revalidation, Target)
+        indirect case refreshInBackground(Revalidation, Target)
         /// How the load goes, as far as is known: before the head, and again before the end where that changed.
         case report(Report)
     }
@@ -91,13 +94,14 @@ struct LoadMachine {
         var confirmsStorage: Bool
         /// A delegate wants to be asked before a redirect is followed.
         var confirmsRedirects: Bool
-        /// Bodies larger than this are not kept for storing while they stream past.
-        var largestStorableBody: Int
+        /// Bodies larger than this are not kept for storing while they stream past. Asked once for each fetch.
+        var largestStorableBody: @Sendable () -> Int
         /// What the session adds to each request: its cookies.
         var prepare: @Sendable (URLRequest) -> URLRequest = { $0 }
     }
 
-    enum State {
+    /// Indirect: most of a load's steps are far from its largest payload.
+    indirect enum State {
         case idle
         case lookingUp
         case reading(Reuse)
@@ -135,6 +139,8 @@ struct LoadMachine {
         var data = Data()
         var count = 0
         var isKept = true
+        /// Bytes that may be kept once they are delivered.
+        var limit = Int.max
     }
 
     private(set) var request: URLRequest
@@ -149,12 +155,14 @@ struct LoadMachine {
     /// Why this load would have asked the network, had it not waited for another load that did.
     var waited: FetchReason?
 
-    /// - Parameter key: of the request, where it is known already.
-    init(request: URLRequest, key: RequestKey? = nil, settings: Settings) {
+    /// - Parameters:
+    ///   - facts: of the request, where they are known already.
+    ///   - key: the same.
+    init(request: URLRequest, facts: RequestFacts? = nil, key: RequestKey? = nil, settings: Settings) {
         self.request = request
         self.settings = settings
         policy = ReusePolicy(request.cachePolicy)
-        facts = RequestFacts(request)
+        self.facts = facts ?? RequestFacts(request)
         self.key = key ?? settings.key(request)
     }
 
@@ -170,7 +178,7 @@ struct LoadMachine {
     func options(for fields: HeaderFields?) -> CachingOptions {
         var options = settings.options(request, fields)
         // A method that has a key is cacheable: only a recipe gives one to others than GET and HEAD.
-        if key != nil { options.furtherMethods.insert(facts.method) }
+        if key != nil, !options.isCacheable(facts.method) { options.furtherMethods.insert(facts.method) }
         return options
     }
 
@@ -189,7 +197,8 @@ struct LoadMachine {
             state = .ended
             return wasFetching ? [.cancelFetch] : []
         case (.idle, .started(let now)): return lookUp(now: now)
-        case (.lookingUp, .found(let candidates, let now)):
+        case (.lookingUp, .found(let candidates, let now)),
+            (.idle, .found(let candidates, let now)) where key != nil:
             self.candidates = candidates
             return decide(now: now)
         case (.idle, .refreshing(let candidates, let revalidation, let now)):

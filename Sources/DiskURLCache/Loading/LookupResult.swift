@@ -13,11 +13,10 @@ final class LookupResult: CachedURLResponse, @unchecked Sendable {
         let link: SessionLink
         /// As it will be sent.
         let request: URLRequest
+        let facts: RequestFacts
         let key: RequestKey
+        /// The one that was read is at hand.
         let variants: [StoredVariant]
-        /// The variant that was read, and what was read.
-        let index: Int
-        let entry: StoredEntry
     }
 
     /// Nil in one that was copied or decoded.

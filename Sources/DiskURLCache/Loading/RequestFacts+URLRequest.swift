@@ -6,7 +6,8 @@ import Foundation
 
 extension RequestFacts {
     init(_ request: URLRequest) {
-        self.init(method: (request.httpMethod ?? "GET").uppercased(), fields: HeaderFields(request))
+        let method = request.httpMethod ?? "GET"
+        self.init(method: method == "GET" ? method : method.uppercased(), fields: HeaderFields(request))
     }
 }
 

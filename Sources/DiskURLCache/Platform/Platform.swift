@@ -13,6 +13,16 @@ enum Platform {
         #endif
     }
 
+    /// Lets all other threads go first from now on; for a thread that ends soon. A failure only means that it does not.
+    static func yieldToOtherThreads() {
+        #if canImport(Darwin)
+            Thread.current.qualityOfService = .utility
+        #elseif canImport(Glibc)
+            // Zero is the calling thread: on Linux each has a priority of its own.
+            setpriority(.init(PRIO_PROCESS.rawValue), 0, 19)
+        #endif
+    }
+
     /// Makes the cache's folder with what only Apple platforms have: no backup, and a protection class that new files
     /// inherit. A failure is told when the disk layer opens the folder.
     static func prepare(_ directory: URL, for configuration: DiskURLCache.Configuration) {

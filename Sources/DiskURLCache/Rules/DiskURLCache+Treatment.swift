@@ -31,6 +31,7 @@ extension DiskURLCache {
     /// What the HTTP engine may do for a request, given the head of the stored or of the received response.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
         var options = CachingOptions(configuration.http, isOffline: isOffline)
+        guard !configuration.rules.isEmpty || request.mayCarryTreatment else { return options }
         let treatment = treatment(for: request, contentType: response?["Content-Type"])
         switch treatment.lifetime {
         case .whenMissing(let seconds)?: options.lifetime = .whenMissing(seconds: Int(clampingSeconds: seconds))
@@ -49,9 +50,7 @@ extension DiskURLCache {
         guard treatment.storage != .memoryOnly else { return false }
         let minimum = treatment.minimumDiskLifetime ?? configuration.minimumDiskLifetime
         guard minimum > 0 else { return true }
-        let freshness = Freshness(
-            of: response, directives: ResponseDirectives(response.fields), options: options,
-            now: configuration.clock.now())
+        let freshness = Freshness(of: ReuseFacts(response), options: options, now: configuration.clock.now())
         return Double(freshness.lifetime.subtractingSaturated(freshness.age)) >= minimum
     }
 }

@@ -347,6 +347,8 @@ struct StoredVariant: Sendable {
     let metadata: EntryMetadata
     let bodyLength: Int
     let layer: DiskURLCache.Layer
+    /// The whole entry, where it is at hand.
+    let entry: StoredEntry?
     /// The whole entry; nil when it turned out missing or damaged. May read the disk on the caller's thread.
     let load: @Sendable () -> StoredEntry?
 
@@ -355,6 +357,7 @@ struct StoredVariant: Sendable {
         metadata = entry.metadata
         bodyLength = entry.body.count
         self.layer = layer
+        self.entry = entry
         load = { entry }
     }
 
@@ -364,10 +367,21 @@ struct StoredVariant: Sendable {
         metadata = candidate.metadata
         bodyLength = candidate.bodyLength
         self.layer = layer
+        entry = nil
         self.load = load
     }
 
     func answers(_ request: RequestFacts) -> Bool {
         metadata.answers(request.fields)
+    }
+}
+
+extension [StoredVariant] {
+    /// With what one of them loaded, so that it is not read again.
+    func holding(_ entry: StoredEntry, at index: Int) -> [StoredVariant] {
+        guard self[index].entry == nil else { return self }
+        var variants = self
+        variants[index] = StoredVariant(entry, from: self[index].layer)
+        return variants
     }
 }

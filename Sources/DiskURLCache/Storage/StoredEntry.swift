@@ -14,14 +14,26 @@ final class StoredEntry: @unchecked Sendable {
     let answersEveryRequest: Bool
     /// The object that a caller stored, `userInfo` of any type included.
     private let given: CachedURLResponse?
-    /// Objects made when first asked for.
+    /// What is made when first asked for.
     @exclusivity(unchecked) private var made = Made()
 
     private struct Made {
         /// Where none was given.
         var cached: CachedURLResponse?
+        /// Where a load judged the entry.
+        var reuseFacts: ReuseFacts?
         /// What a load delivered last.
-        var delivered: (head: ResponseHead, url: URL, response: URLResponse)?
+        var delivered: (form: DeliveredForm, response: URLResponse)?
+    }
+
+    /// All that the response which a load delivers depends on, besides the entry.
+    struct DeliveredForm: Equatable {
+        var url: URL
+        var presentation: Presentation
+        /// In seconds.
+        var age: Int
+        /// This cache's member of `Cache-Status`, where it is to be there.
+        var cacheStatus: String?
     }
 
     init(metadata: EntryMetadata, body: Data, presented given: CachedURLResponse? = nil) {
@@ -53,15 +65,21 @@ final class StoredEntry: @unchecked Sendable {
         }
     }
 
-    /// The response with this head, as a load delivers it. Loads within one second, whose `Age` is the same, share the
-    /// object: making one costs more than the rest of a hit.
-    func urlResponse(head: ResponseHead, url: URL) -> URLResponse {
-        if let last = SharedLock.withLock(of: self, { made.delivered }), last.head == head, last.url == url {
-            return last.response
-        }
-        let response = URLResponse.http(url: url, status: head.status, fields: head.fields)
-        SharedLock.withLock(of: self) { made.delivered = (head, url, response) }
+    /// The response as a load delivers it. Loads within one second, whose `Age` is the same, share the object: making
+    /// one costs more than the rest of a hit.
+    func urlResponse(_ form: DeliveredForm, _ make: () -> URLResponse) -> URLResponse {
+        if let last = SharedLock.withLock(of: self, { made.delivered }), last.form == form { return last.response }
+        let response = make()
+        SharedLock.withLock(of: self) { made.delivered = (form, response) }
         return response
+    }
+
+    /// What decides about the reuse of the response, worked out once. Nil for a response that is not HTTP.
+    var reuseFacts: ReuseFacts? {
+        if let facts = SharedLock.withLock(of: self, { made.reuseFacts }) { return facts }
+        let facts = metadata.http.map(ReuseFacts.init)
+        SharedLock.withLock(of: self) { made.reuseFacts = facts }
+        return facts
     }
 
     /// The object that was handed out for this entry, if one was.

@@ -198,8 +198,7 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
             requestTime: wrong, responseTime: wrong, vary: .none)
         let age = response.age(at: PureCache.start)
         #expect(age >= 0 && age <= FieldSyntax.greatestDeltaSeconds)
-        _ = Freshness(
-            of: response, directives: ResponseDirectives(response.fields), options: CachingOptions(), now: wrong)
+        _ = Freshness(of: ReuseFacts(response), options: CachingOptions(), now: wrong)
     }
 
     // MARK: Options

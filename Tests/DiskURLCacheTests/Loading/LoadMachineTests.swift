@@ -21,6 +21,21 @@ import Testing
         #expect(load.hasEnded)
     }
 
+    /// What memory holds needs no reading, and what Foundation asked for before the load no second lookup.
+    @Test func hitWithTheBodyAtHand() {
+        let all = ["report hit", "storedHead 200", "data stored", "finish"]
+        var load = MachineDriver()
+        _ = load.start()
+        #expect(load.found([.fresh], body: "stored") == all)
+        var foundBefore = MachineDriver()
+        #expect(foundBefore.found([.fresh], body: "stored") == all)
+        #expect(foundBefore.start() == [])
+        var stale = MachineDriver()
+        #expect(stale.found([.stale()], body: "stored") == ["fetch collapsible if-none-match"])
+        var withoutAKey = MachineDriver(method: "POST")
+        #expect(withoutAKey.found([.fresh], body: "stored") == [])
+    }
+
     @Test func hitWithoutABody() {
         var load = MachineDriver()
         _ = load.start()

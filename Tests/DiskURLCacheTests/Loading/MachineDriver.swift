@@ -21,7 +21,7 @@ struct MachineDriver {
         case stale(String = "x")
         case redirect
 
-        func candidate(_ now: Date) -> Candidate {
+        func candidate(_ now: Date, body: String? = nil) -> Candidate {
             var status = 200
             var fields: HeaderFields = ["ETag": "\"e\""]
             var made = now
@@ -37,7 +37,7 @@ struct MachineDriver {
             return Candidate(
                 response: StoredResponse(
                     method: "GET", status: status, fields: fields, requestTime: made, responseTime: made, vary: .none),
-                bodyLength: 6)
+                bodyLength: 6, body: body.map { Data($0.utf8) })
         }
     }
 
@@ -53,6 +53,7 @@ struct MachineDriver {
         var request = URLRequest(Responses.url("/a"), fields, method: method)
         request.cachePolicy = policy
         let isOffline = options.isOffline
+        let largestStorableBody = options.largestStorableBody
         machine = LoadMachine(
             request: request,
             settings: LoadMachine.Settings(
@@ -63,15 +64,16 @@ struct MachineDriver {
                     return caching
                 },
                 streams: options.streams, confirmsStorage: options.confirmsStorage,
-                confirmsRedirects: options.confirmsRedirects, largestStorableBody: options.largestStorableBody))
+                confirmsRedirects: options.confirmsRedirects, largestStorableBody: { largestStorableBody }))
     }
 
     var hasEnded: Bool { machine.hasEnded }
     var request: URLRequest { machine.request }
 
     mutating func start() -> [String] { send(.started(now: now)) }
-    mutating func found(_ stored: [Stored]) -> [String] {
-        send(.found(stored.map { $0.candidate(now) }, now: now))
+    /// - Parameter body: where it is at hand.
+    mutating func found(_ stored: [Stored], body: String? = nil) -> [String] {
+        send(.found(stored.map { $0.candidate(now, body: body) }, now: now))
     }
     mutating func body(_ text: String?) -> [String] { send(.body(text.map { Data($0.utf8) }, now: now)) }
     mutating func head(_ status: Int, _ fields: HeaderFields = [:]) -> [String] {
@@ -107,6 +109,8 @@ struct MachineDriver {
         case .releaseFollowers: return "release"
         case .deliverNetworkHead: return "networkHead"
         case .deliverStoredHead(let head, _): return "storedHead \(head.status)"
+        case .deliverReusedHead(let presentation, let stored, _, _, _):
+            return "storedHead \(presentation.status(of: stored))"
         case .deliverData(let data): return "data \(text(data))"
         case .finish: return "finish"
         case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
