@@ -35,6 +35,8 @@ import Testing
         do {
             let store = fixture.open()
             for number in 0..<count { store.store(.test(testBody(number, length: 10)), for: .test("\(number)")) }
+            // The index as a whole, not as rows of the journal.
+            store.withIO { $0.storage.invalidate() }
             store.flush()
             store.close()
         }
@@ -57,12 +59,12 @@ import Testing
         }
         let store = fixture.open(files: files)
         isLoading.wait()
-        // Where no second thread is free, the listing comes after the loading: nothing to wait for then.
-        for _ in 0..<500 where !hasListed.withLock({ $0 }) { usleep(1_000) }
+        for _ in 0..<2_000 where !hasListed.withLock({ $0 }) { usleep(1_000) }
         // The listing itself.
         usleep(50_000)
         store.remove(.test("7"))
         mayLoad.signal()
+        #expect(hasListed.withLock { $0 })
         #expect(store.usage == fixture.allocatedByRecords())
         #expect(store.candidates(for: .test("7")).isEmpty)
         #expect(store.body(.test("8")) == testBody(8, length: 10))
