@@ -67,8 +67,10 @@ struct ByteWriter {
         return string.withUTF8 {
             let bytes = UnsafeRawBufferPointer($0)
             guard isWanted(bytes) else { return false }
-            append(UInt32(clamping: bytes.count))
-            append(bytes)
+            place(4 + bytes.count) {
+                $0.storeBytes(of: UInt32(clamping: bytes.count).littleEndian, as: UInt32.self)
+                UnsafeMutableRawBufferPointer(rebasing: $0[4...]).copyMemory(from: bytes)
+            }
             return true
         }
     }

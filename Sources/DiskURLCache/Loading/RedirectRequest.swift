@@ -55,7 +55,8 @@ extension URL {
     var withoutCredentials: String? {
         let text = absoluteString
         // Without an "@" there are none, and that is told faster.
-        guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
+        let hasNone = text.utf8.withContiguousStorageIfAvailable { !$0.contains(UInt8(ascii: "@")) }
+        if hasNone == true { return text }
         guard user != nil || password != nil else { return text }
         guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }
         components.user = nil

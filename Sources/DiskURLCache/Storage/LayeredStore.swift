@@ -102,11 +102,14 @@ final class LayeredStore: Sendable {
 
     /// The stored entry of a key that is a URL, where the disk has a short way to it and memory has nothing; nil says nothing.
     func loneEntryOnDisk(for key: RequestKey, _ request: URLRequest) -> StoredEntry? {
+        guard let disk, memoryStorage == nil, weakResponses.isEmpty else { return nil }
         let uriHash = key.uriHash
-        guard let disk, memoryStorage == nil, disk.mayContain(uriHash: uriHash), weakResponses.isEmpty else {
-            return nil
+        var promotion: Promotion?
+        if largestMemoryEntry > 0 {
+            // A miss need not be announced.
+            guard disk.mayContain(uriHash: uriHash) else { return nil }
+            promotion = Promotion(of: key, into: memory)
         }
-        let promotion = largestMemoryEntry > 0 ? Promotion(of: key, into: memory) : nil
         guard let found = disk.loneEntry(ofURL: key.text, uriHash: uriHash), found.entry.answers(request)
         else { return nil }
         if let promotion { keep(found.entry, found.key, promotion) }

@@ -12,6 +12,8 @@ final class StoredEntry: @unchecked Sendable {
     /// Whether the response was selected by no request field and is whole, as nearly all are. Known in advance: it is
     /// asked at each hit.
     let answersEveryRequest: Bool
+    /// What the entry takes in memory, in bytes: the body and an estimate of the rest. Asked several times at each store.
+    let memoryCost: Int
     /// The object that a caller stored, `userInfo` of any type included.
     private let given: CachedURLResponse?
     /// What is made when first asked for.
@@ -41,6 +43,8 @@ final class StoredEntry: @unchecked Sendable {
         self.body = body
         self.given = given
         answersEveryRequest = metadata.varyKey == .none && metadata.http?.status != 206
+        // 600 bytes: the objects around the body.
+        memoryCost = body.count + 600 + (metadata.http?.fields.estimatedSize ?? 0)
     }
 
     /// Whether `URLCache`'s own methods may hand this entry out for a request.
@@ -84,12 +88,6 @@ final class StoredEntry: @unchecked Sendable {
 
     /// The object that was handed out for this entry, if one was.
     var presentedResponse: CachedURLResponse? { given ?? SharedLock.withLock(of: self) { made.cached } }
-
-    /// What the entry takes in memory, in bytes: the body and an estimate of the rest.
-    var memoryCost: Int {
-        // 600 bytes: the objects around the body.
-        body.count + 600 + (metadata.http?.fields.estimatedSize ?? 0)
-    }
 }
 
 /// All that is kept of a stored response besides its body.
