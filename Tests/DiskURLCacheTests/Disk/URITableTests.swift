@@ -28,7 +28,7 @@ import Testing
                 index.remove(row(number, uri: uri).digest, 0)
                 model[uri]?.remove(number)
             }
-            guard step % 100 == 0 else { continue }
+            guard step % 1_000 == 999 else { continue }
             for uri in 0..<3_000 {
                 let numbers = model[uri] ?? []
                 #expect(index.mayContain(uriHash: hash(uri)) == !numbers.isEmpty)
