@@ -213,7 +213,7 @@ extension DiskStore {
         let hasListed = DispatchSemaphore(value: 0)
         // A thread of its own, since it gives way to those of an app that is launching.
         Thread.detachNewThread { [self] in
-            Platform.yieldToOtherThreads()
+            Platform.giveWayToOtherThreads()
             let records = listRecords()
             listing.withLock { $0 = records }
             hasListed.signal()
