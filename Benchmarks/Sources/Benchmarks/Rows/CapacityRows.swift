@@ -31,7 +31,7 @@ enum CapacityRows {
         var next = count
         // Past the first balancing, down to the low-water mark, so that evicting and storing have found their rhythm.
         for _ in 0..<max(2, count / 8 / batch) {
-            store(&next, batch, body, in: cache)
+            store(items(&next, batch, body), in: cache)
         }
         let raw = scratch.folder("capacity-raw-\(count)")
         try FileManager.default.createDirectory(at: raw, withIntermediateDirectories: true)
@@ -39,27 +39,39 @@ enum CapacityRows {
         func path(_ number: Int) -> [CChar] { Array("\(raw.path)/\(String(format: "%064d", number))".utf8CString) }
         for number in 0..<count { try RawFiles.write(record, to: path(number)) }
         var nextRaw = count
+        var ready: [(URLRequest, CachedURLResponse)] = []
+        var paths: [(new: [CChar], old: [CChar])] = []
         return try Measure.alternately(
             rounds: rounds,
             [
-                Side("DiskURLCache") { _ in store(&next, batch, body, in: cache) },
-                Side("raw create + write + close + unlink") { _ in
-                    for number in nextRaw..<nextRaw + batch {
-                        try RawFiles.write(record, to: path(number))
-                        RawFiles.remove(path(number - count))
+                // Requests, responses and paths are the app's: made before the clock runs.
+                Side("DiskURLCache", prepare: { ready = items(&next, batch, body) }) { _ in store(ready, in: cache) },
+                Side(
+                    "raw create + write + close + unlink",
+                    prepare: {
+                        paths = (nextRaw..<nextRaw + batch).map { (path($0), path($0 - count)) }
+                        nextRaw += batch
                     }
-                    nextRaw += batch
+                ) { _ in
+                    for (new, old) in paths {
+                        try RawFiles.write(record, to: new)
+                        RawFiles.remove(old)
+                    }
                 },
             ]
         ).map { side in Samples(name: side.name, side.sorted.map { $0 / Double(batch) }) }
     }
 
-    private static func store(_ next: inout Int, _ batch: Int, _ body: Data, in cache: DiskURLCache) {
-        for number in next..<next + batch {
+    private static func items(_ next: inout Int, _ batch: Int, _ body: Data) -> [(URLRequest, CachedURLResponse)] {
+        defer { next += batch }
+        return (next..<next + batch).map { number in
             let url = Content.url(number)
-            cache.storeCachedResponse(Content.cached(url, body), for: URLRequest(url: url))
+            return (URLRequest(url: url), Content.cached(url, body))
         }
-        next += batch
+    }
+
+    private static func store(_ items: [(URLRequest, CachedURLResponse)], in cache: DiskURLCache) {
+        for (request, response) in items { cache.storeCachedResponse(response, for: request) }
         cache.flush()
     }
 }
