@@ -30,10 +30,16 @@ import Testing
         return store
     }
 
-    private func lone(_ store: DiskStore, _ url: String) -> StoredEntry? {
-        // A second may be over between the look at what others did and this one.
-        _ = store.candidates(for: .test("nobody's"))
-        return store.loneEntry(ofURL: url, uriHash: RequestKey.uriHash(url))?.entry
+    private func lone(_ store: DiskStore, _ url: String, hashOf other: String? = nil) -> (
+        entry: StoredEntry, key: DiskKey
+    )? {
+        // Once a second the long way looks at what others did, and until then the short way gives nothing: on a busy machine that
+        // second may end between the two calls.
+        for _ in 0..<5 {
+            _ = store.candidates(for: .test("nobody's"))
+            if let found = store.loneEntry(ofURL: url, uriHash: RequestKey.uriHash(other ?? url)) { return found }
+        }
+        return nil
     }
 
     @Test func isWhatTheLongWayGives() throws {
@@ -45,15 +51,15 @@ import Testing
         #expect(lone(store, one) == nil, "what is staged is for the long way")
         store.flush()
         for url in [one, two] {
-            let found = try #require(lone(store, url))
+            let found = try #require(lone(store, url)).entry
             #expect(found.metadata == store.candidates(for: key(url)).first?.metadata)
             #expect(found.body == store.body(key(url)))
         }
         // After a new launch too, and told by the index alone.
         store.close()
         let next = settled(fixture)
-        #expect(lone(next, one)?.body.count == 1_000)
-        #expect(next.loneEntry(ofURL: one, uriHash: RequestKey.uriHash(one))?.key == key(one))
+        #expect(lone(next, one)?.entry.body.count == 1_000)
+        #expect(lone(next, one)?.key == key(one))
     }
 
     @Test func anotherURLWithTheSameHashIsNotServed() throws {
@@ -62,7 +68,7 @@ import Testing
         store.store(.test(testBody(1), url: one), for: key(one, sharingHashOf: two))
         store.flush()
         #expect(lone(store, two) == nil)
-        #expect(store.loneEntry(ofURL: one, uriHash: RequestKey.uriHash(two)) != nil)
+        #expect(lone(store, one, hashOf: two) != nil)
     }
 
     @Test func aKeyThatIsMoreThanItsURLIsNotServed() throws {

@@ -59,7 +59,7 @@ import Testing
         }
         let store = fixture.open(files: files)
         isLoading.wait()
-        for _ in 0..<2_000 where !hasListed.withLock({ $0 }) { usleep(1_000) }
+        for _ in 0..<20_000 where !hasListed.withLock({ $0 }) { usleep(1_000) }
         // The listing itself.
         usleep(50_000)
         store.remove(.test("7"))
