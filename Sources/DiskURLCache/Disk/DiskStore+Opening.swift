@@ -288,13 +288,13 @@ extension DiskStore {
             return
         }
         let removals = withIO { $0.removalCount }
-        guard let folder = try? files.openFile(paths.records, O_RDONLY | O_DIRECTORY) else { return }
-        defer { files.closeQuietly(folder) }
+        // By their names alone, which is faster; by their paths where the folder cannot be opened.
+        let folder = try? files.openFile(paths.records, O_RDONLY | O_DIRECTORY)
+        defer { if let folder { files.closeQuietly(folder) } }
         var found: [(row: IndexRow, modified: Int)] = []
         found.reserveCapacity(names.count)
         for name in names {
-            let status = DiskPaths.withName(name.digest, name.slot) { try? files.status(of: $0, in: folder) }
-            guard let status, status.isRecord else { continue }
+            guard let status = recordStatus(name, in: folder) else { continue }
             found.append((IndexRow(name, status), status.modified))
         }
         found.sort { $0.modified < $1.modified }
@@ -316,14 +316,15 @@ extension DiskStore {
     }
 
     /// The status of a record's file; nil when there is none, or what has the name is not a file of ours.
-    func recordStatus(_ name: RecordName) -> FileStatus? {
-        paths.withRecord(name.digest, name.slot) { path in
-            (try? files.status(at: path)).flatMap { $0.isRecord ? $0 : nil }
-        }
+    /// - Parameter folder: that of the records, where it is open.
+    func recordStatus(_ name: RecordName, in folder: Int32? = nil) -> FileStatus? {
+        let status =
+            if let folder {
+                DiskPaths.withName(name.digest, name.slot) { try? files.status(of: $0, in: folder) }
+            } else {
+                paths.withRecord(name.digest, name.slot) { try? files.status(at: $0) }
+            }
+        guard let status, status.kind == .regular, status.links == 1 else { return nil }
+        return status
     }
-}
-
-extension FileStatus {
-    /// A second name means that somebody linked a file of theirs here, or ours elsewhere.
-    fileprivate var isRecord: Bool { kind == .regular && links == 1 }
 }

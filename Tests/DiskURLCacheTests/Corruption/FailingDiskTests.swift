@@ -365,4 +365,20 @@ import Testing
                     || fixture.directory.hasPrefix($0.path.replacingOccurrences(of: "/.", with: ""))
             })
     }
+
+    /// A rebuild asks for the files by their paths where the folder cannot be opened once more: none is forgotten.
+    @Test func rebuildsWithoutADescriptorForTheFolder() throws {
+        let fixture = try DiskFixture()
+        do {
+            let store = fixture.open()
+            for number in 0..<600 { store.store(.test(testBody(number, length: 10)), for: .test("\(number)")) }
+            store.flush()
+            store.close()
+        }
+        for name in ["index.plist", "index.journal"] { unlink(fixture.directory + "/" + name) }
+        let files = FaultyFileSystem { $0.operation == .open && $0.name == "records" ? .error(EMFILE) : nil }
+        let store = fixture.open(files: files)
+        #expect(store.usage == fixture.allocatedByRecords())
+        #expect(store.body(.test("599")) == testBody(599, length: 10))
+    }
 }
