@@ -70,22 +70,17 @@ struct DiskIndex: Sendable {
         position(digest, slot).map { rows[$0] }
     }
 
-    /// Of any row of the digest.
-    private func position(of digest: KeyDigest) -> Int? {
-        var place = Int(truncatingIfNeeded: digest.words[0]) & mask
-        while table[place] != 0 {
-            let position = Int(table[place] - 1)
-            if rows[position].hasDigest(digest) { return position }
-            place = (place + 1) & mask
-        }
-        return nil
+    private func position(_ digest: KeyDigest, _ slot: UInt8) -> Int? {
+        position(of: digest) { $0.slot == slot }
     }
 
-    private func position(_ digest: KeyDigest, _ slot: UInt8) -> Int? {
+    /// Of the first row of the digest that is wanted.
+    @inline(__always)
+    private func position(of digest: KeyDigest, where isWanted: (IndexRow) -> Bool) -> Int? {
         var place = Int(truncatingIfNeeded: digest.words[0]) & mask
         while table[place] != 0 {
             let position = Int(table[place] - 1)
-            if rows[position].slot == slot && rows[position].hasDigest(digest) { return position }
+            if isWanted(rows[position]) && rows[position].hasDigest(digest) { return position }
             place = (place + 1) & mask
         }
         return nil
@@ -272,9 +267,8 @@ struct DiskIndex: Sendable {
             uris.insert(row.uriHash, at: position)
         } else {
             // A record that was replaced leaves its successor.
-            let rest = self.position(of: row.digest)
-            uris.remove(
-                row.uriHash, rest: rest.flatMap { !rows[$0].isPartial && rows[$0].uriHash == row.uriHash ? $0 : nil })
+            let rest = self.position(of: row.digest) { !$0.isPartial && $0.uriHash == row.uriHash }
+            uris.remove(row.uriHash, rest: rest)
         }
     }
 

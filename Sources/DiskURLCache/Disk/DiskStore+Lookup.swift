@@ -30,9 +30,7 @@ extension DiskStore {
             guard state.isAuthoritative, state.staged.isEmpty, !state.isBlocked, monotonic < state.nextCheck,
                 let row = state.index.loneRow(uriHash: uriHash), row.flags.contains(.keyedByURL), !isUnused(row, now)
             else { return nil }
-            let before = state.touchedCount
-            state.touchedCount += state.index.touch(row.digest, now: now.recordSeconds)
-            isFirstTouch = before == 0 && state.touchedCount > 0
+            isFirstTouch = state.touch(row.digest, at: now)
             return (row, readLimit(state))
         }
         guard let found else { return nil }
@@ -66,12 +64,8 @@ extension DiskStore {
 
     /// Counts as a use of the key, for hits that memory answered.
     func touch(_ key: DiskKey) {
-        let now = clock.now().recordSeconds
-        let isFirst = state.withLock { state in
-            let before = state.touchedCount
-            state.touchedCount += state.index.touch(key.digest, now: now)
-            return before == 0 && state.touchedCount > 0
-        }
+        let now = clock.now()
+        let isFirst = state.withLock { $0.touch(key.digest, at: now) }
         if isFirst { maintenance.schedule(after: configuration.accessTimeDelay) }
     }
 
@@ -121,11 +115,7 @@ extension DiskStore {
                 if !row.isPartial { plan.known |= bit }
                 if isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
             }
-            if isUse, plan.slots != 0 {
-                let before = state.touchedCount
-                state.touchedCount += state.index.touch(key.digest, now: now.recordSeconds)
-                plan.isFirstTouch = before == 0 && state.touchedCount > 0
-            }
+            if isUse, plan.slots != 0 { plan.isFirstTouch = state.touch(key.digest, at: now) }
             if !state.isAuthoritative { plan.slots = 0xFF & ~expired }
             return plan
         }

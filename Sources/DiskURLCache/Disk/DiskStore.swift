@@ -102,6 +102,13 @@ extension DiskStore {
         init(capacity: Int) {
             self.capacity = capacity
         }
+
+        /// Counts as a use of the key; true when it is the first one that is to be saved.
+        mutating func touch(_ digest: KeyDigest, at now: Date) -> Bool {
+            let before = touchedCount
+            touchedCount += index.touch(digest, now: now.recordSeconds)
+            return before == 0 && touchedCount > 0
+        }
     }
 
     /// What file operations need; guarded by `io`.

@@ -16,10 +16,11 @@ final class ReuseFacts: Sendable {
     /// and where the lifetime is explicit.
     let unchangedFor: TimeInterval?
 
-    init(_ response: StoredResponse) {
+    /// - Parameter directives: of this very response, where they were parsed before.
+    init(_ response: StoredResponse, directives known: ResponseDirectives? = nil) {
         status = response.status
         responseTime = response.responseTime
-        directives = ResponseDirectives(response.fields)
+        directives = known ?? ResponseDirectives(response.fields)
         initialAge = Age.correctedInitialAge(of: response)
         explicitLifetime = Freshness.explicitLifetime(of: response, directives: directives)
         unchangedFor =

@@ -19,7 +19,7 @@ enum Storability {
         if StatusCode.isAboutRequestOnly(exchange.status) { return .refuse(.statusNotCacheable) }
         guard StorableFields.areWellFormed(exchange.fields) else { return .refuse(.malformed) }
         if response.vary.matchesNothing { return .refuse(.varyAsterisk) }
-        let (lifetime, _) = Freshness.lifetime(of: ReuseFacts(response), options: options)
+        let (lifetime, _) = Freshness.lifetime(of: ReuseFacts(response, directives: directives), options: options)
         response.fields = StorableFields.stored(exchange.fields, receivedAt: exchange.responseTime)
 
         let matching = exchange.candidates.indices.filter {

@@ -95,22 +95,9 @@ struct SessionLink: Sendable {
         func sessionAndWorkQueue(of task: URLSessionTask) -> (URLSession?, DispatchQueue?) {
             guard let places = places.withLock({ $0 }) else { return findPlaces(in: task) }
             return (
-                session(places.session, of: task),
+                places.session.object(in: task) as? URLSession,
                 places.workQueue?.value(of: task, as: DispatchQueue.self)
             )
-        }
-
-        /// A value whose type is a protocol of Foundation's own takes a thousand instructions to cast; the object that it
-        /// begins with takes few.
-        private func session(_ property: StoredProperty, of task: URLSessionTask) -> URLSession? {
-            withExtendedLifetime(task) {
-                let object = property.place(at: Self.address(of: task)).assumingMemoryBound(to: AnyObject?.self).pointee
-                return object as? URLSession
-            }
-        }
-
-        private static func address(of task: URLSessionTask) -> UnsafeRawPointer {
-            UnsafeRawPointer(Unmanaged.passUnretained(task).toOpaque())
         }
 
         /// A task that nobody's session made, as in tests, has none and teaches nothing.
@@ -123,7 +110,7 @@ struct SessionLink: Sendable {
             // the address that `Mirror`, which knows, gives: then every task is asked through it. Sixteen bytes are an
             // object and what it conforms to, whatever the object is; a protocol that values can conform to has more.
             if let session, let property = StoredProperty("session", of: URLSessionTask.self),
-                property.holds(session, in: task), property.bytes(at: Self.address(of: task)) != nil
+                property.holds(session, in: task), property.size == 16
             {
                 places.withLock { $0 = Places(session: property, workQueue: workQueue) }
             }

@@ -39,15 +39,13 @@
             self.url = url
             self.fields = fields
             let sample = URLRequest(url: sampleURL)
-            let bytes = withExtendedLifetime(sample) {
-                let place = Self.object(of: sample, handle.offset, object)
-                return place.flatMap { place in
-                    body.bytes(at: place).flatMap { body in
-                        method.bytes(at: place).flatMap { method in
-                            document.bytes(at: place).map { (body, method, $0) }
-                        }
-                    }
-                }
+            let bytes: (StoredProperty.Bytes, StoredProperty.Bytes, StoredProperty.Bytes)? = withExtendedLifetime(
+                sample
+            ) {
+                guard let place = Self.object(of: sample, handle.offset, object), let body = body.bytes(at: place),
+                    let method = method.bytes(at: place), let document = document.bytes(at: place)
+                else { return nil }
+                return (body, method, document)
             }
             guard let bytes else { return nil }
             plain = bytes

@@ -59,6 +59,14 @@
             return withExtendedLifetime(object) { _openExistential(type, do: read) }
         }
 
+        /// The object that the value begins with, as a value does whose type is a class or a protocol of classes: a cast from
+        /// Foundation's own protocol takes a thousand instructions.
+        func object(in object: AnyObject) -> AnyObject? {
+            withExtendedLifetime(object) {
+                place(at: Self.address(of: object)).assumingMemoryBound(to: AnyObject?.self).pointee
+            }
+        }
+
         /// Whether the object's own address is what is there, as it is for a strong reference.
         func holds(_ value: AnyObject, in object: AnyObject) -> Bool {
             withExtendedLifetime(object) {
@@ -80,10 +88,15 @@
             }
         }
 
+        /// Of the value, in bytes.
+        var size: Int {
+            func size<Value>(_: Value.Type) -> Int { MemoryLayout<Value>.size }
+            return _openExistential(type, do: size)
+        }
+
         /// Nil unless they are sixteen, as all are that are asked for.
         func bytes(at object: UnsafeRawPointer) -> Bytes? {
-            func size<Value>(_: Value.Type) -> Int { MemoryLayout<Value>.size }
-            guard _openExistential(type, do: size) == 16 else { return nil }
+            guard size == 16 else { return nil }
             let place = place(at: object)
             return Bytes(
                 offset: offset,

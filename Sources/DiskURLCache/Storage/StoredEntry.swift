@@ -81,7 +81,7 @@ final class StoredEntry: @unchecked Sendable {
     /// What decides about the reuse of the response, worked out once. Nil for a response that is not HTTP.
     var reuseFacts: ReuseFacts? {
         if let facts = SharedLock.withLock(of: self, { made.reuseFacts }) { return facts }
-        let facts = metadata.http.map(ReuseFacts.init)
+        let facts = metadata.http.map { ReuseFacts($0) }
         SharedLock.withLock(of: self) { made.reuseFacts = facts }
         return facts
     }
