@@ -42,14 +42,14 @@ import Testing
     }
 
     @Test func errorsAreThrown() async throws {
-        let origin = try OriginServer { _ in .ok() }
-        let url = origin.url("/gone")
-        origin.stop()
+        let refusing = try RefusingPort()
+        let url = refusing.url("/gone")
         let cache = makeCache()
         await #expect(throws: URLError.self) { try await cache.data(from: url) }
         cache.isOffline = true
         let error = await #expect(throws: URLError.self) { try await cache.data(from: url) }
         #expect(error?.code == .notConnectedToInternet)
+        withExtendedLifetime(refusing) {}
     }
 
     @Test func cancellingTheTaskCancelsTheLoad() async throws {
@@ -104,6 +104,7 @@ import Testing
                 seen.append(String(decoding: answer.data, as: UTF8.self))
             }
         }
+        withExtendedLifetime(origin) {}
         #expect(seen == ["version 3"], "the old answer came before the error")
     }
 

@@ -19,15 +19,16 @@ import Testing
     }
 
     @Test func refusedConnection() async throws {
-        let origin = try OriginServer.counting()
-        let url = origin.url("/a")
-        origin.stop()
+        let refusing = try RefusingPort()
+        let url = refusing.url("/a")
         let harness = try LoadingHarness()
         let plain = URLSession(configuration: .ephemeral)
         var expected: URLError?
         do { _ = try await plain.data(from: url) } catch { expected = error as? URLError }
         let actual = await error(harness, URLRequest(url))
-        #expect(actual?.code == expected?.code && actual != nil)
+        withExtendedLifetime(refusing) {}
+        #expect(expected?.code == .cannotConnectToHost)
+        #expect(actual?.code == expected?.code)
     }
 
     @Test func timeoutOfTheRequestAndOfTheConfiguration() async throws {

@@ -78,12 +78,13 @@ struct LoopbackListener: Sendable {
 
     init() throws {
         let descriptor = socket(AF_INET, streamType, 0)
-        guard descriptor >= 0 else { throw Self.error("socket") }
+        guard descriptor >= 0 else { throw error("socket") }
         setCloseOnExec(descriptor)
         do {
-            port = try Self.listen(descriptor)
+            port = try bindLoopback(descriptor)
+            guard startListening(descriptor) == 0 else { throw error("listen") }
             var ends: [Int32] = [-1, -1]
-            guard pipe(&ends) == 0 else { throw Self.error("pipe") }
+            guard pipe(&ends) == 0 else { throw error("pipe") }
             ends.forEach(setCloseOnExec)
             (wakeReader, wakeWriter) = (ends[0], ends[1])
         } catch {
@@ -123,25 +124,53 @@ struct LoopbackListener: Sendable {
         closeDescriptor(descriptor)
         closeDescriptor(wakeReader)
     }
+}
 
-    private static func listen(_ descriptor: Int32) throws -> UInt16 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic -> Int32 in
-                guard bind(descriptor, generic, length) == 0 else { return -1 }
-                return getsockname(descriptor, generic, &length)
-            }
+/// A port of 127.0.0.1 that refuses connections: bound, so that no server gets it, and nobody listens.
+final class RefusingPort: Sendable {
+    let port: UInt16
+    private let descriptor: Int32
+
+    init() throws {
+        descriptor = socket(AF_INET, streamType, 0)
+        guard descriptor >= 0 else { throw error("socket") }
+        setCloseOnExec(descriptor)
+        do {
+            port = try bindLoopback(descriptor)
+        } catch {
+            closeDescriptor(descriptor)
+            throw error
         }
-        guard result == 0, startListening(descriptor) == 0 else { throw error("bind or listen") }
-        return UInt16(bigEndian: address.sin_port)
     }
 
-    private static func error(_ what: String) -> CocoaError {
-        CocoaError(.fileReadUnknown, userInfo: [NSDebugDescriptionErrorKey: "\(what): errno \(errno)"])
+    deinit {
+        closeDescriptor(descriptor)
     }
+
+    /// `path` begins with a slash.
+    func url(_ path: String = "/") -> URL {
+        URL(string: "http://127.0.0.1:\(port)\(path)") ?? URL(fileURLWithPath: path)
+    }
+}
+
+/// The port that the system chose.
+private func bindLoopback(_ descriptor: Int32) throws -> UInt16 {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic -> Int32 in
+            guard bind(descriptor, generic, length) == 0 else { return -1 }
+            return getsockname(descriptor, generic, &length)
+        }
+    }
+    guard result == 0 else { throw error("bind") }
+    return UInt16(bigEndian: address.sin_port)
+}
+
+private func error(_ what: String) -> CocoaError {
+    CocoaError(.fileReadUnknown, userInfo: [NSDebugDescriptionErrorKey: "\(what): errno \(errno)"])
 }
 
 // `listen`, `accept` and `close` under other names, since members of the same names hide them.

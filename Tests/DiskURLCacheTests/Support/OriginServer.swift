@@ -8,7 +8,7 @@ import Foundation
 ///     let (data, _) = try await session.data(from: server.url("/path"))
 ///     #expect(server.requests.count == 1)
 ///
-/// One thread accepts and one thread serves each connection; all of them end by `stop()`, which `deinit` calls.
+/// One thread accepts and one thread serves each connection; `stop()` ends the connections, `deinit` also the thread that accepts.
 final class OriginServer: Sendable {
     typealias Handler = @Sendable (OriginRequest) -> OriginResponse
 
@@ -25,6 +25,7 @@ final class OriginServer: Sendable {
 
     deinit {
         stop()
+        state.listener.wake()
     }
 
     /// `target` is a path with or without a query, percent-encoded.
@@ -41,12 +42,11 @@ final class OriginServer: Sendable {
     /// Threads that serve a connection now.
     var openConnectionCount: Int { state.shared.withLock { $0.open.count } }
 
-    /// Closes the port and every connection. Clients in the middle of a load see an error.
+    /// Closes every connection, and those that come later at once: clients see an error. The port stays taken while the server
+    /// lives, since another test's server could get it (`RefusingPort` is for connections that are refused).
     func stop() {
         state.shared.withLock { shared in
-            guard !shared.isStopped else { return }
             shared.isStopped = true
-            state.listener.wake()
             for socket in shared.open.values { socket.shutDown() }
         }
     }
@@ -84,7 +84,7 @@ final class OriginServer: Sendable {
             }
             guard let number else {
                 socket.close()
-                break
+                continue
             }
             Thread.detachNewThread { serve(socket, number, state) }
         }

@@ -196,6 +196,7 @@ import Testing
         await #expect(throws: URLError.self) { try await load.value }
         gate.open()
         await #expect(throws: URLError.self) { try await session.data(from: url) }
+        withExtendedLifetime(server) {}
     }
 
     @Test func writesDatesOfBothForms() {
