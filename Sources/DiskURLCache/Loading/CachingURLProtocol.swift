@@ -40,8 +40,14 @@ final class CachingURLProtocol: URLProtocol {
         request
     }
 
+    // Foundation calls from several places at once as a task is resumed, suspended and resumed again, while it waits for the
+    // lookup: a stop may come after the start that followed it. So the task's state says whether the load is to rest.
+
     override func startLoading() {
-        if let port { return port.resume() }
+        if let port {
+            if !isSuspended { port.resume() }
+            return
+        }
         #if canImport(FoundationNetworking)
             if let passThrough { return passThrough.startLoading() }
         #endif
@@ -68,6 +74,7 @@ final class CachingURLProtocol: URLProtocol {
             key: findings?.key)
         self.port = port
         self.driver = driver
+        if isSuspended { port.pause() }
         driver.start(with: findings)
     }
 
@@ -93,6 +100,15 @@ final class CachingURLProtocol: URLProtocol {
         }
     #endif
 
+    /// Apple's system holds the calls of a suspended task back by itself.
+    private var isSuspended: Bool {
+        #if canImport(FoundationNetworking)
+            task?.state == .suspended
+        #else
+            false
+        #endif
+    }
+
     override func stopLoading() {
         #if canImport(FoundationNetworking)
             // Foundation tells by the error whether it means cancellation or suspension. The task's state cannot: a
@@ -100,7 +116,7 @@ final class CachingURLProtocol: URLProtocol {
             let isCancelled = task?.error != nil
             if let passThrough { return passThrough.stopLoading(isCancelled: isCancelled) }
             if !isCancelled {
-                port?.pause()
+                if isSuspended { port?.pause() }
                 return
             }
         #endif

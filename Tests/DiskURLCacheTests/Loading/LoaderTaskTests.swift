@@ -118,6 +118,32 @@ import Testing
         }
     }
 
+    #if canImport(FoundationNetworking)
+        /// What Foundation does now and then to a task that is resumed, suspended and resumed in one breath.
+        @Test func aStopThatComesAfterTheNextStartDoesNotHaltTheLoad() async throws {
+            let load = try LoadByHand(memoryCapacity: 0)
+            load.task.resume()
+            load.queue.sync {
+                load.urlProtocol.startLoading()
+                load.urlProtocol.startLoading()
+                load.urlProtocol.stopLoading()
+            }
+            // A load that rests would hang: the test does not wait for ever.
+            for _ in 0..<3_000 where load.body == nil { try await Task.sleep(nanoseconds: 10_000_000) }
+            #expect(load.body == Data("a".utf8))
+        }
+
+        /// The other way round: a load that starts late waits for its task to go on.
+        @Test func aStartOfASuspendedTaskWaits() async throws {
+            let load = try LoadByHand(memoryCapacity: 1 << 20)
+            load.queue.sync { load.urlProtocol.startLoading() }
+            #expect(load.body == nil)
+            load.task.resume()
+            load.queue.sync { load.urlProtocol.startLoading() }
+            #expect(load.body == Data("a".utf8))
+        }
+    #endif
+
     @Test func headIsAnsweredFromGet() async throws {
         let origin = try OriginServer { _ in .ok("four", ["Cache-Control": "max-age=60", "X-A": "b"]) }
         let harness = try LoadingHarness()
@@ -198,3 +224,62 @@ import Testing
         #expect(origin.requests.count == 1)
     }
 }
+
+#if canImport(FoundationNetworking)
+    /// A loader whose calls the test makes; the task's own protocol does nothing. The answer "a" is stored.
+    private final class LoadByHand {
+        let task: URLSessionDataTask
+        let queue: DispatchQueue
+        let urlProtocol: CachingURLProtocol
+        private let client = RecordingClient()
+        private let harness: LoadingHarness
+        private let session: URLSession
+
+        init(memoryCapacity: Int) throws {
+            harness = try LoadingHarness(memoryCapacity: memoryCapacity)
+            let request = Responses.request("/a")
+            harness.cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "a"), for: request)
+            harness.cache.flush()
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.urlCache = harness.cache
+            configuration.protocolClasses = [SilentProtocol.self]
+            session = URLSession(configuration: configuration)
+            task = session.dataTask(with: request)
+            queue = try #require(SessionLink(task).workQueue)
+            urlProtocol = CachingURLProtocol(task: task, cachedResponse: nil, client: client)
+        }
+
+        deinit {
+            session.invalidateAndCancel()
+        }
+
+        /// Nil until the end was told.
+        var body: Data? { queue.sync { client.hasEnded ? client.data : nil } }
+    }
+
+    private final class SilentProtocol: URLProtocol {
+        override class func canInit(with request: URLRequest) -> Bool { true }
+        override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+        override func startLoading() {}
+        override func stopLoading() {}
+    }
+
+    /// `@unchecked Sendable`: used on the protocol's queue only.
+    private final class RecordingClient: NSObject, URLProtocolClient, @unchecked Sendable {
+        var data = Data()
+        var hasEnded = false
+
+        func urlProtocol(
+            _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse
+        ) {}
+        func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {}
+        func urlProtocol(
+            _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
+        ) {}
+        func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) { self.data += data }
+        func urlProtocolDidFinishLoading(_ protocol: URLProtocol) { hasEnded = true }
+        func urlProtocol(_ protocol: URLProtocol, didFailWithError error: Error) { hasEnded = true }
+        func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {}
+        func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {}
+    }
+#endif
