@@ -25,11 +25,6 @@ extension DiskURLCache {
         return URLCache.shared as? DiskURLCache
     }
 
-    /// The largest body that either layer would take, in bytes.
-    var largestStorableBody: Int {
-        max(store.largestMemoryEntry, Int(Double(diskCapacity) * configuration.maximumEntryShare))
-    }
-
     /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
     func invalidate(_ url: URL) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }

@@ -75,7 +75,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
                 settings.isReadOnly = true
                 return DiskStore(configuration: settings, clock: configuration.clock) { _ in }
-            })
+            }, pendingByteLimit: max(0, configuration.pendingWriteLimit) / 4, hub: hub, sequence: sequence)
         // The superclass's own storage is never used: see Platform.
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: Platform.unusedDiskPath(for: directory))
         CachingURLProtocol.register()
@@ -86,7 +86,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Writes what was stored and is not written yet, and gives the directory to whoever opens it next.
     deinit {
-        store.disk?.close()
+        store.close()
     }
 
     /// Opens a cache with the standard configuration. Capacities in bytes, negative ones count as 0; `directory` nil
@@ -182,36 +182,18 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and what carries
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+        let time = configuration.clock.now()
+        // Most stores are of a plain `GET`, and nobody waits for what comes of them.
+        if hasPlainKeys, !hub.hasListeners, let key = request.plainURL.flatMap(RequestKey.init(normalURL:)) {
+            let call = StoreCall(key: key, request: request, response: cachedResponse, time: time)
+            if call.canWait, store.accept(call) { return }
+        }
         guard let key = key(for: request) else { return refuse(request, .noKey) }
-        guard cachedResponse.storagePolicy != .notAllowed else { return refuse(request, .refused) }
-        let now = configuration.clock.now()
-        let response = cachedResponse.response
-        let http = response as? HTTPURLResponse
-        let facts = RequestFacts(request)
-        // Only the fields that decide are looked at; the rest is for the maintenance queue to go through.
-        let control = http?.field("Cache-Control")
-        if CacheControl.forbidsStoring(control) || CacheControl.forbidsStoring(facts.fields["Cache-Control"]) {
-            store.remove(key)
-            return refuse(request, .http(StorageRefusal.responseNoStore.rawValue))
-        }
-        let vary = VaryKey(http?.field("Vary"), request: facts.fields)
-        guard !vary.matchesNothing else { return refuse(request, .http(StorageRefusal.varyAsterisk.rawValue)) }
-        let treatment = treatment(
-            for: request,
-            contentType: configuration.rules.isEmpty ? nil : http?.field("Content-Type"))
-        let (userInfo, lost) = cachedResponse.persistentUserInfo
-        let metadata = EntryMetadata(
-            sequence: sequence.next(at: now), url: response.url?.withoutCredentials,
-            response: EntryMetadata.Response(
-                response, method: facts.method == "HEAD" ? "GET" : facts.method, vary: vary, time: now),
-            storedAt: now,
-            isMemoryOnly: cachedResponse.storagePolicy == .allowedInMemoryOnly || treatment.storage == .memoryOnly,
-            userInfo: userInfo, tags: treatment.tags.sorted(), isPinned: treatment.isPinned == true)
-        if !lost.isEmpty {
-            hub.emit(.userInfoKeptInMemory(url: metadata.url, keys: lost))
-        }
-        let entry = StoredEntry(metadata: metadata, body: cachedResponse.data, presented: cachedResponse)
-        if let reason = insert(entry, for: key) { refuse(request, reason) }
+        let contentType =
+            configuration.rules.isEmpty ? nil : (cachedResponse.response as? HTTPURLResponse)?.field("Content-Type")
+        store.perform(
+            StoreCall(key: key, request: request, response: cachedResponse, time: time),
+            treatment: treatment(for: request, contentType: contentType))
     }
 
     /// Removes what is stored for a request, all its variants; gone from memory and disk when this returns.
@@ -311,7 +293,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Returns when all that was stored or removed before the call is on disk, the index included, and the disk is
     /// within its capacity. Waits for file operations: not for the main thread of an app in use.
     public func flush() {
-        store.disk?.flush()
+        store.flush()
     }
 
     // MARK: Bounds
@@ -333,7 +315,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Bytes of the stored entries on disk, in allocated blocks: 0 when nothing is stored. The capacity bounds these
     /// together with index and folders. Waits for the index if the cache was just opened.
-    public override var currentDiskUsage: Int { store.disk?.usage ?? 0 }
+    public override var currentDiskUsage: Int { store.diskUsage }
 
     // MARK: Knowing
 
@@ -344,6 +326,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Counts since the cache was opened.
     public var statistics: Statistics {
+        store.settleAll()
         var statistics = hub.statistics
         let hits = store.memory.hits
         statistics.memoryHits += hits.count
@@ -353,7 +336,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// The events from now on. An event is made only while somebody listens; each caller gets its own stream, which
     /// keeps the newest 1,000 events for a slow reader.
-    public func events() -> AsyncStream<Event> { hub.stream() }
+    public func events() -> AsyncStream<Event> {
+        store.settleAll()
+        return hub.stream()
+    }
 
     /// True: the network is not asked, and what is stored is served however stale; a request without a stored answer
     /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4).
@@ -377,7 +363,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Stores an entry, or tells why not; then what was stored before for the key is gone too.
     func insert(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool = true) -> NotStoredReason? {
-        let limit = largestStorableBody
+        let limit = store.largestStorableBody
         guard entry.body.count <= limit else {
             store.remove(key)
             return .tooLarge(bytes: entry.body.count, limit: limit)

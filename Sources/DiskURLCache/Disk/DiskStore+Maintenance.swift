@@ -12,6 +12,9 @@ extension DiskStore {
     /// Does what there is to do. In the background long work is done in steps, each asking for the next.
     func pass(isFlush: Bool) {
         guard isOwnProcess, !configuration.isReadOnly else { return }
+        // What comes in now is written by this pass.
+        state.withLock { $0.isPassScheduled = true }
+        let isSettled = settle.withLock { $0 }?() ?? true
         let hasStaged = state.withLock { state in
             state.isPassScheduled = false
             return !state.staged.isEmpty
@@ -20,6 +23,7 @@ extension DiskStore {
             io.discarded = []
             return prepareDirectory(&io, mayMake: hasStaged || !io.wasOpened)
         }
+        if !isSettled { maintenance.schedule(after: 0.001) }
         guard isUsable else {
             // What was staged since is for the next pass, which may make the directory.
             if hasStaged {
@@ -59,6 +63,11 @@ extension DiskStore {
         if state.withLock({ $0.touchedCount > 0 }) || withIO({ !$0.pending.isEmpty }) {
             maintenance.schedule(after: configuration.accessTimeDelay)
         }
+    }
+
+    /// Asks for a pass, which begins with `settle`.
+    func scheduleSettling(isPressing: Bool) {
+        maintenance.schedule(after: isPressing ? 0 : configuration.maintenanceDelay, keeping: self)
     }
 
     /// The directory cannot be used, or is gone with nothing to write: what is staged lives in memory only.

@@ -6,7 +6,9 @@ extension DiskStore {
     /// file now and then; at the limit it waits for the disk, and after `backlogTimeout` the entry is given up.
     ///
     /// An entry that is refused takes the older one of its key and variant with it: what was replaced is never served again.
-    func store(_ entry: StoredEntry, for key: DiskKey) {
+    ///
+    /// - Parameter isPatient: false where the caller is not to wait: the entry is staged above the limit.
+    func store(_ entry: StoredEntry, for key: DiskKey, isPatient: Bool = true) {
         if configuration.isReadOnly { return }
         let varyHash = entry.metadata.varyHash
         let largest = state.withLock { entryLimit($0.capacity) }
@@ -18,7 +20,7 @@ extension DiskStore {
             return tell(.dropped(key: key.digest, .tooLarge))
         }
         // Half of the limit, and once the caller was slowed down the limit.
-        var limit = configuration.pendingByteLimit / 2
+        var limit = isPatient ? configuration.pendingByteLimit / 2 : .max
         var wasSlowedDown = false
         var waitsUntil: DispatchTime?
         while true {

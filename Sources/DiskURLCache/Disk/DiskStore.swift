@@ -23,6 +23,10 @@ final class DiskStore: Sendable {
     /// A forked child has our memory but not our threads, and is not to touch the directory.
     private let processID = getpid()
 
+    /// Brings in what is to be staged and waits elsewhere, at the beginning of each pass; false where some of it waits still.
+    /// Set once, after construction.
+    let settle = Mutex<(@Sendable () -> Bool)?>(nil)
+
     // Guarded by themselves.
     private let io: Mutex<IOState>
     let state: Mutex<State>

@@ -52,6 +52,7 @@ extension DiskURLCache {
             let directory = cache.configuration.directory ?? DiskURLCache.defaultDirectory
             path = (file ?? directory.appendingPathComponent(Self.fileName)).path
             self.limit = max(4_096, limit)
+            cache.store.settleAll()
             let id = cache.hub.addListener { [weak self] event in self?.take(event) }
             listener.withLock { $0 = id }
         }

@@ -68,7 +68,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             key: { [cache] in cache.key(for: $0) }, options: { [cache] in cache.cachingOptions(for: $0, response: $1) },
             streams: isDelegateTask,
             confirmsStorage: cache.configuration.admission != nil || isDelegateTask,
-            confirmsRedirects: delegate != nil, largestStorableBody: { [cache] in cache.largestStorableBody },
+            confirmsRedirects: delegate != nil, largestStorableBody: { [cache] in cache.store.largestStorableBody },
             prepare: { [link] in link.withCookies($0) })
         state = Mutex(State(machine: LoadMachine(request: request, facts: facts, key: key, settings: settings)))
     }
@@ -166,7 +166,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
                 store(response, data, edited: edited, replacing: replaced, target)
             case .giveUpStoring(let bytes, let target):
                 cache.store.remove(target.key)
-                setNotStored(.tooLarge(bytes: bytes, limit: cache.largestStorableBody))
+                setNotStored(.tooLarge(bytes: bytes, limit: cache.store.largestStorableBody))
             case .change(let change, let target): apply(change, target)
             case .invalidate(let urls):
                 for url in urls { cache.invalidate(url) }

@@ -41,7 +41,7 @@
 
         mutating func append(_ data: Data) {
             body?.append(data)
-            if let count = body?.count, count > cache.largestStorableBody { body = nil }
+            if let count = body?.count, count > cache.store.largestStorableBody { body = nil }
         }
 
         func store() {

@@ -182,7 +182,14 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     @discardableResult
     func removeValue(for key: Key) -> Bool {
+        removeValue(for: key) { true }
+    }
+
+    /// Removes the value where `condition`, called under the shard's lock, allows it.
+    @discardableResult
+    func removeValue(for key: Key, if condition: () -> Bool) -> Bool {
         shard(of: key.hashValue).withLock { shard in
+            guard condition() else { return false }
             shard.reads[key] = nil
             return discard(key, in: &shard)
         }
@@ -232,12 +239,15 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return ticket
     }
 
-    /// Keeps what was read, unless the key changed since `beginRead` or another read of it began later.
-    func endRead(_ key: Key, ticket: UInt64, promoting value: (value: Value, cost: Int)?) {
+    /// Keeps what was read, unless the key changed since `beginRead`, another read of it began later, or `isOutdated`,
+    /// called under the shard's lock, says so.
+    func endRead(
+        _ key: Key, ticket: UInt64, promoting value: (value: Value, cost: Int)?, unless isOutdated: () -> Bool = { false }
+    ) {
         shard(of: key.hashValue).withLock { shard in
             guard shard.reads[key] == ticket else { return }
             shard.reads[key] = nil
-            if let value {
+            if let value, !isOutdated() {
                 place(value.value, for: key, cost: value.cost, in: &shard)
             }
         }

@@ -9,6 +9,9 @@ import Foundation
 /// Each change goes to both layers under a lock of its key, so that memory and disk see changes of one key in the same
 /// order. Lookups take no such lock: they may bring what they read from disk into memory unless memory saw a change of the
 /// key meanwhile. So the disk is changed first: a read of what was there before is voided by the change of memory after it.
+///
+/// A store may be accepted only (`PendingStores`). Memory then holds nothing of its key until the store is settled, which
+/// whatever cannot be answered from memory does first: see `LayeredStore+Pending.swift`.
 final class LayeredStore: Sendable {
     /// The stored variants of one key that memory holds.
     struct MemoryRecord: Sendable {
@@ -29,25 +32,36 @@ final class LayeredStore: Sendable {
     /// Nil when the disk layer is off.
     let disk: (any StorageLayer)?
     /// An app's own memory layer, asked between the built-in one and the disk.
-    private let memoryStorage: (any StorageLayer)?
+    let memoryStorage: (any StorageLayer)?
     /// Read-only; asked in order when the disk has nothing.
     private let fallbacks: [DiskStore]
     private let maximumMemoryShare: Double
     /// What memory gave up under pressure and the app still holds.
     private let weakResponses = WeakResponses()
+    let pending: PendingStores
+    let hub: EventHub
+    let sequence: EntrySequence
 
     // One stripe would do; sixteen keep stores of different keys apart.
     private let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
 
+    /// - Parameter pendingByteLimit: bytes of what is accepted and in no layer yet.
     init(
         memoryCapacity: Int, memoryCountLimit: Int, maximumMemoryShare: Double,
-        memoryStorage: (any StorageLayer)?, disk: (any StorageLayer)?, fallbacks: [DiskStore]
+        memoryStorage: (any StorageLayer)?, disk: (any StorageLayer)?, fallbacks: [DiskStore],
+        pendingByteLimit: Int, hub: EventHub, sequence: EntrySequence
     ) {
         memory = MemoryCache(costLimit: memoryCapacity, countLimit: memoryCountLimit)
         self.maximumMemoryShare = maximumMemoryShare
         self.memoryStorage = memoryStorage
         self.disk = disk
         self.fallbacks = fallbacks
+        pending = PendingStores(byteLimit: pendingByteLimit)
+        self.hub = hub
+        self.sequence = sequence
+        (disk as? DiskStore)?.settle.withLock { settle in
+            settle = { [weak self] in self?.settleWithoutWaiting() ?? true }
+        }
     }
 
     // MARK: Lookup
@@ -102,7 +116,7 @@ final class LayeredStore: Sendable {
 
     /// The stored entry of a key that is a URL, where the disk has a short way to it and memory has nothing; nil says nothing.
     func loneEntryOnDisk(for key: RequestKey, _ request: URLRequest) -> StoredEntry? {
-        guard let disk, memoryStorage == nil, weakResponses.isEmpty else { return nil }
+        guard let disk, memoryStorage == nil, weakResponses.isEmpty, !pending.contains(key) else { return nil }
         let uriHash = key.uriHash
         var promotion: Promotion?
         if largestMemoryEntry > 0 {
@@ -119,7 +133,7 @@ final class LayeredStore: Sendable {
     private func keep(_ entry: StoredEntry, _ diskKey: DiskKey, _ promotion: Promotion) {
         let record = MemoryRecord(
             entries: [entry], isComplete: true, uriHash: diskKey.uriHash, hostHash: diskKey.hostHash, diskKey: diskKey)
-        if record.cost <= largestMemoryEntry { promotion.keep(record) }
+        if record.cost <= largestMemoryEntry { promotion.keep(record, unless: pending) }
     }
 
     /// All stored variants of a key, the most recent first.
@@ -133,6 +147,11 @@ final class LayeredStore: Sendable {
     func variants(
         for key: RequestKey, inMemory: MemoryCache<RequestKey, MemoryRecord>.Hit?
     ) -> [StoredVariant] {
+        var inMemory = inMemory
+        if settle(key) {
+            inMemory = memory.value(for: key)
+            if let inMemory, let variants = variants(of: inMemory) { return variants }
+        }
         if inMemory == nil, let entry = weakResponses.entry(for: key) {
             return [StoredVariant(entry, from: .memory)]
         }
@@ -174,6 +193,7 @@ final class LayeredStore: Sendable {
     }
 
     func contains(_ key: RequestKey) -> Bool {
+        settle(key)
         guard !memory.contains(key) else { return true }
         let diskKey = key.diskKey
         return memoryStorage?.contains(diskKey) == true || disk?.contains(diskKey) == true
@@ -184,52 +204,64 @@ final class LayeredStore: Sendable {
 
     /// Stores an entry in place of the one with the same variant. Returns when every later lookup will see it.
     func store(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool = true) {
-        changing(key) {
-            weakResponses.remove(key)
-            var diskKey = disk == nil && memoryStorage == nil ? nil : key.diskKey
-            diskKey?.isURL = key.isURL && key.text == entry.metadata.url
-            if let disk, let diskKey {
-                if onDisk, !entry.metadata.isMemoryOnly {
-                    disk.store(entry, for: diskKey)
-                } else {
-                    disk.remove(diskKey)
-                }
+        change(key) { place(entry, for: key, onDisk: onDisk, isPatient: true) }
+    }
+
+    /// As `store`, with the key's stripe held and nothing older of it pending.
+    ///
+    /// - Parameter number: of the pending store that this is.
+    func place(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool, isPatient: Bool, number: UInt64? = nil) {
+        weakResponses.remove(key)
+        var diskKey = disk == nil && memoryStorage == nil ? nil : key.diskKey
+        diskKey?.isURL = key.isURL && key.text == entry.metadata.url
+        if let disk, let diskKey {
+            if onDisk, !entry.metadata.isMemoryOnly {
+                disk.store(entry, for: diskKey, isPatient: isPatient)
+            } else {
+                disk.remove(diskKey)
             }
-            if let diskKey { memoryStorage?.store(entry, for: diskKey) }
-            memory.update(key) { current in
-                var record =
-                    current
-                    ?? MemoryRecord(
-                        entries: [], isComplete: false, uriHash: diskKey?.uriHash ?? key.uriHash,
-                        hostHash: diskKey?.hostHash ?? key.hostHash, diskKey: diskKey)
-                record.entries.removeAll { $0.metadata.varyKey == entry.metadata.varyKey }
-                // An entry without `Vary` answers every request: nothing older can win over it.
-                record.isComplete = record.isComplete || entry.metadata.varyKey == .none
-                if entry.memoryCost <= largestMemoryEntry {
-                    record.entries.insert(entry, at: 0)
-                } else {
-                    record.isComplete = false
-                }
-                return record.entries.isEmpty ? nil : (record, record.cost)
+        }
+        if let diskKey { memoryStorage?.store(entry, for: diskKey, isPatient: isPatient) }
+        let isKept = entry.memoryCost <= largestMemoryEntry
+        memory.update(key) { current in
+            // What was accepted meanwhile takes the place of this one.
+            if let other = pending[key], other.number != number { return nil }
+            guard isKept || current != nil else { return nil }
+            var record =
+                current
+                ?? MemoryRecord(
+                    entries: [], isComplete: false, uriHash: diskKey?.uriHash ?? key.uriHash,
+                    hostHash: diskKey?.hostHash ?? key.hostHash, diskKey: diskKey)
+            record.entries.removeAll { $0.metadata.varyKey == entry.metadata.varyKey }
+            // An entry without `Vary` answers every request: nothing older could win over it.
+            record.isComplete = record.isComplete || entry.metadata.varyKey == .none
+            if isKept {
+                record.entries.insert(entry, at: 0)
+            } else {
+                record.isComplete = false
             }
+            return record.entries.isEmpty ? nil : (record, record.cost)
         }
     }
 
     func remove(_ key: RequestKey) {
-        changing(key) {
-            if !hasOnlyMemory {
-                let diskKey = key.diskKey
-                disk?.remove(diskKey)
-                memoryStorage?.remove(diskKey)
-            }
-            memory.removeValue(for: key)
-            weakResponses.remove(key)
+        change(key) { erase(key) }
+    }
+
+    /// As `remove`, with the key's stripe held.
+    func erase(_ key: RequestKey) {
+        if !hasOnlyMemory {
+            let diskKey = key.diskKey
+            disk?.remove(diskKey)
+            memoryStorage?.remove(diskKey)
         }
+        memory.removeValue(for: key)
+        weakResponses.remove(key)
     }
 
     /// Removes one variant.
     func remove(_ key: RequestKey, sequence: UInt64) {
-        changing(key) {
+        change(key) {
             if !hasOnlyMemory {
                 let diskKey = key.diskKey
                 disk?.remove(diskKey, sequence: sequence)
@@ -246,6 +278,7 @@ final class LayeredStore: Sendable {
 
     /// Removes what matches from both layers; `inMemory` tells the same of an entry in memory.
     func remove(matching criteria: DiskCriteria, inMemory: (MemoryRecord, EntryMetadata) -> Bool) {
+        settleAll()
         changingAll {
             disk?.remove(matching: criteria)
             memoryStorage?.remove(matching: criteria)
@@ -256,12 +289,18 @@ final class LayeredStore: Sendable {
 
     func removeAll() {
         changingAll {
+            pending.removeAll()
             disk?.removeAll()
-            removeMemory()
+            emptyMemory()
         }
     }
 
     func removeMemory() {
+        settleAll()
+        emptyMemory()
+    }
+
+    private func emptyMemory() {
         memoryStorage?.removeAll()
         memory.removeAll()
         weakResponses.removeAll()
@@ -269,6 +308,7 @@ final class LayeredStore: Sendable {
 
     /// Empties memory, but what the app still holds of it can be found.
     func relieveMemory() {
+        settleAll()
         changingAll {
             memory.forEachValue { key, record in
                 // A lone response answers for its key; of several variants one alone would say too little.
@@ -281,6 +321,7 @@ final class LayeredStore: Sendable {
     }
 
     func removeDisk() {
+        settleAll()
         changingAll {
             disk?.removeAll()
         }
@@ -296,7 +337,32 @@ final class LayeredStore: Sendable {
         }
     }
 
-    var memoryUsage: Int { memory.totalCost + (memoryStorage?.usage ?? 0) }
+    var memoryUsage: Int {
+        settleAll()
+        return memory.totalCost + (memoryStorage?.usage ?? 0)
+    }
+
+    var diskUsage: Int {
+        settleAll()
+        return disk?.usage ?? 0
+    }
+
+    /// See `StorageLayer.flush`.
+    func flush() {
+        settleAll()
+        disk?.flush()
+    }
+
+    /// See `StorageLayer.close`.
+    func close() {
+        settleAll()
+        disk?.close()
+    }
+
+    /// The largest body that either layer would take, in bytes.
+    var largestStorableBody: Int {
+        max(largestMemoryEntry, Int(Double(disk?.capacity ?? 0) * maximumMemoryShare))
+    }
 
     var largestMemoryEntry: Int {
         Int(Double(memoryCapacity) * maximumMemoryShare)
@@ -310,9 +376,16 @@ final class LayeredStore: Sendable {
         }
     }
 
-    private func changing(_ key: RequestKey, _ body: () -> Void) {
-        stripes[key.stripe(of: stripes.count)].withLock { _ in body() }
+    /// Changes one key: what is pending of it comes first.
+    private func change(_ key: RequestKey, _ body: () -> Void) {
+        let settled = stripe(of: key).withLock { _ in
+            defer { body() }
+            return takeIn(key)
+        }
+        tell(settled)
     }
+
+    func stripe(of key: RequestKey) -> Mutex<Void> { stripes[key.stripe(of: stripes.count)] }
 
     /// Takes the stripes in their order, so that two such changes cannot wait for each other.
     private func changingAll(_ body: () -> Void) {
@@ -340,8 +413,9 @@ private final class Promotion: Sendable {
         memory.endRead(key, ticket: ticket, promoting: nil)
     }
 
-    func keep(_ record: LayeredStore.MemoryRecord) {
-        memory.endRead(key, ticket: ticket, promoting: (record, record.cost))
+    /// A store that is pending is not seen by reads of the disk.
+    func keep(_ record: LayeredStore.MemoryRecord, unless pending: PendingStores) {
+        memory.endRead(key, ticket: ticket, promoting: (record, record.cost)) { pending.contains(key) }
     }
 }
 

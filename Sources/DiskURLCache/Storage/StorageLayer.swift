@@ -8,7 +8,8 @@ protocol StorageLayer: AnyObject, Sendable {
     func contains(_ key: DiskKey) -> Bool
     /// False only when nothing is stored of a URL: spares the digest of a key that would be a miss anyway.
     func mayContain(uriHash: UInt32) -> Bool
-    func store(_ entry: StoredEntry, for key: DiskKey)
+    /// - Parameter isPatient: whether the caller may be held up while the layer is behind.
+    func store(_ entry: StoredEntry, for key: DiskKey, isPatient: Bool)
     func touch(_ key: DiskKey)
     func remove(_ key: DiskKey)
     func remove(_ key: DiskKey, sequence: UInt64)
@@ -46,7 +47,7 @@ final class StorageAdapter: StorageLayer {
 
     func mayContain(uriHash: UInt32) -> Bool { true }
 
-    func store(_ entry: StoredEntry, for key: DiskKey) {
+    func store(_ entry: StoredEntry, for key: DiskKey, isPatient: Bool) {
         storage.store(DiskURLCache.Entry(entry, key: key), named: key.digest.hex)
     }
 

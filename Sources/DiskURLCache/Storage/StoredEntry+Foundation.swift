@@ -136,7 +136,8 @@ extension CachedURLResponse {
     var persistentUserInfo: (values: [String: PropertyValue], lost: [String]) {
         var values: [String: PropertyValue] = [:]
         var lost: [String] = []
-        for (key, value) in userInfo ?? [:] {
+        guard let userInfo, !userInfo.isEmpty else { return (values, lost) }
+        for (key, value) in userInfo {
             if let name = key.base as? String, let value = PropertyValue(value) {
                 values[name] = value
             } else {

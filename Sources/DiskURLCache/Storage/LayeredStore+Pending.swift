@@ -1,0 +1,107 @@
+import Foundation
+
+/// Stores that a caller need not wait for: accepted first, taken into the layers soon after ("settled").
+///
+/// A store that returned must be seen by every lookup that begins later. So it empties memory of its key as it is accepted,
+/// under the lock of memory's shard; what does not find its key in memory settles it before it asks the disk, and so does each
+/// change of the key. While a key is pending nothing else of it comes into memory: neither an older store that is being
+/// settled nor what a read found on disk.
+extension LayeredStore {
+    /// Accepts a store that can wait; false where it is to be done at once.
+    func accept(_ call: StoreCall) -> Bool {
+        guard let disk = disk as? DiskStore, memoryStorage == nil else { return false }
+        var addition = PendingStores.Addition.refused
+        memory.removeValue(for: call.key) {
+            addition = pending.add(call)
+            if case .accepted = addition { return true }
+            return false
+        }
+        guard case .accepted(let isFirst, let isPressing) = addition else { return false }
+        if isFirst || isPressing { disk.scheduleSettling(isPressing: isPressing) }
+        return true
+    }
+
+    /// Stores what a call wants to be stored, and tells what came of it.
+    func perform(_ call: StoreCall, treatment: DiskURLCache.Treatment) {
+        let key = call.key
+        let settled = stripe(of: key).withLock { _ in
+            let before = takeIn(key)
+            let outcome = outcome(of: call, treatment)
+            apply(outcome, key, isPatient: true)
+            return (before, Settled(call: call, outcome: outcome))
+        }
+        tell(settled.0)
+        tell(settled.1)
+    }
+
+    /// Takes in what is pending of a key; false where there was nothing.
+    @discardableResult
+    func settle(_ key: RequestKey) -> Bool {
+        guard pending.contains(key) else { return false }
+        let settled = stripe(of: key).withLock { _ in takeIn(key) }
+        tell(settled)
+        return true
+    }
+
+    /// Takes in all that was pending when it was called.
+    func settleAll() {
+        for key in pending.keys { settle(key) }
+    }
+
+    /// As `settleAll`, for the maintenance queue, which must not wait for a stripe: its holder may wait for the queue. False
+    /// where something is left.
+    func settleWithoutWaiting() -> Bool {
+        var isComplete = true
+        for key in pending.keys {
+            if let settled = stripe(of: key).withLockIfAvailable({ _ in takeIn(key) }) {
+                tell(settled)
+            } else {
+                isComplete = false
+            }
+        }
+        return isComplete
+    }
+
+    /// What came of a store.
+    struct Settled {
+        let call: StoreCall
+        let outcome: StoreCall.Outcome
+        /// Calls that it stands for.
+        var count = 1
+    }
+
+    /// Takes in what is pending of a key, whose stripe is held; it is to be told when no lock is held any more. Nobody waits
+    /// for the disk here: what is pending is bounded.
+    func takeIn(_ key: RequestKey) -> Settled? {
+        guard let store = pending[key] else { return nil }
+        let outcome = outcome(of: store.call, nil)
+        apply(outcome, key, isPatient: false, number: store.number)
+        pending.remove(store)
+        return Settled(call: store.call, outcome: outcome, count: store.count)
+    }
+
+    private func outcome(of call: StoreCall, _ treatment: DiskURLCache.Treatment?) -> StoreCall.Outcome {
+        call.outcome(treatment: treatment, limit: largestStorableBody) { sequence.next(at: $0) }
+    }
+
+    private func apply(_ outcome: StoreCall.Outcome, _ key: RequestKey, isPatient: Bool, number: UInt64? = nil) {
+        switch outcome {
+        case .stored(let entry, _):
+            place(entry, for: key, onDisk: !entry.metadata.isMemoryOnly, isPatient: isPatient, number: number)
+        case .refused(_, let removesOlder): if removesOlder { erase(key) }
+        }
+    }
+
+    func tell(_ settled: Settled?) {
+        guard let settled else { return }
+        switch settled.outcome {
+        case .stored(let entry, let lost):
+            let url = entry.metadata.url
+            if !lost.isEmpty { hub.emit(.userInfoKeptInMemory(url: url, keys: lost)) }
+            hub.count { $0.stores += settled.count }
+            hub.emit(.stored(url: url, bytes: entry.body.count, inMemoryOnly: entry.metadata.isMemoryOnly))
+        case .refused(let reason, _):
+            hub.emit(.notStored(url: settled.call.request.url?.withoutCredentials, reason: reason))
+        }
+    }
+}
