@@ -30,6 +30,11 @@ struct ByteWriter {
         room.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start + offset..<end])) }
     }
 
+    /// The bytes left free, then what was written, in place.
+    mutating func withUnsafeMutableBytes<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result {
+        room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[..<end])) }
+    }
+
     /// Calls with the place of the next bytes.
     @inline(__always)
     private mutating func place(_ length: Int, _ body: (UnsafeMutableRawBufferPointer) -> Void) {

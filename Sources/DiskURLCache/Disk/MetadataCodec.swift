@@ -7,26 +7,24 @@ enum MetadataCodec {
     /// 8–64 KB in all; 4 MB leaves room for large `userInfo`.
     static let maximumLength = 4 << 20
 
-    /// Nil when the metadata cannot be kept as they are: a header field that could forge another, or too much of them.
-    /// - Parameter start: how many bytes of zero come first, for the caller to fill in.
-    static func encode(_ metadata: EntryMetadata, after start: Int = 0, keepsURL: Bool) -> [UInt8]? {
-        var writer = ByteWriter(capacity: 1024, leaving: start)
+    /// False when the metadata cannot be kept as they are: a header field that could forge another, or too much of them.
+    static func write(_ metadata: EntryMetadata, to writer: inout ByteWriter, keepsURL: Bool) -> Bool {
         writer.append(metadata.storedAt.timeIntervalSinceReferenceDate)
         writer.append(optional: keepsURL ? metadata.url : nil)
         switch metadata.response {
         case .http(let response):
             writer.append(UInt8(0))
-            guard write(response, to: &writer) else { return nil }
+            guard write(response, to: &writer) else { return false }
         case .other(let mimeType, let expectedContentLength, let textEncodingName):
             writer.append(UInt8(1))
             writer.append(optional: mimeType)
             writer.append(expectedContentLength)
             writer.append(optional: textEncodingName)
         }
-        guard PropertyValueCodec.write(metadata.userInfo, to: &writer) else { return nil }
+        guard PropertyValueCodec.write(metadata.userInfo, to: &writer) else { return false }
         writer.append(UInt32(clamping: metadata.tags.count))
         for tag in metadata.tags { writer.append(tag) }
-        return writer.count <= maximumLength ? writer.finish() : nil
+        return writer.count <= maximumLength
     }
 
     static func decode(_ bytes: UnsafeRawBufferPointer, sequence: UInt64, isPinned: Bool) -> EntryMetadata? {

@@ -34,29 +34,29 @@ struct RecordHeader: Sendable, Hashable {
     }
 
     /// Writes the header into the space that `head` begins with, before the metadata; its checksum covers both.
-    func write(into head: inout [UInt8]) {
-        var writer = ByteWriter(capacity: Self.length)
-        writer.append(Self.magic)
-        writer.append(Self.version)
-        writer.append(slot)
-        writer.append(UInt8((isPinned ? 1 : 0) | (isKeyedByURL ? 2 : 0)))
-        writer.append(digest)
-        writer.append(keyCheck)
-        writer.append(sequence)
-        writer.append(uriHash)
-        writer.append(hostHash)
-        writer.append(tagFilter.bits)
-        writer.append(storedAt)
-        writer.append(varyHash)
-        writer.append(UInt64(metadataLength))
-        writer.append(UInt64(bodyLength))
-        writer.append(bodyChecksum)
-        let seed = writer.withUnsafeBytes { Checksum.of($0) }
-        head.withUnsafeMutableBytes { head in
-            let metadata = UnsafeRawBufferPointer(rebasing: head[Self.length...])
-            writer.append(Checksum.of(metadata, seed: seed))
-            writer.withUnsafeBytes { head.copyMemory(from: $0) }
+    func write(into head: UnsafeMutableRawBufferPointer) {
+        var end = 0
+        func append<Number: FixedWidthInteger>(_ number: Number) {
+            head.storeBytes(of: number.littleEndian, toByteOffset: end, as: Number.self)
+            end += MemoryLayout<Number>.size
         }
+        append(Self.magic)
+        append(Self.version)
+        append(slot)
+        append(UInt8((isPinned ? 1 : 0) | (isKeyedByURL ? 2 : 0)))
+        for word in 0..<4 { append(digest.words[word].bigEndian) }
+        append(keyCheck)
+        append(sequence)
+        append(uriHash)
+        append(hostHash)
+        append(tagFilter.bits)
+        append(storedAt)
+        append(varyHash)
+        append(UInt64(metadataLength))
+        append(UInt64(bodyLength))
+        append(bodyChecksum)
+        let seed = Checksum.of(UnsafeRawBufferPointer(rebasing: head[..<end]))
+        append(Checksum.of(UnsafeRawBufferPointer(rebasing: head[Self.length...]), seed: seed))
     }
 
     enum Decoded {

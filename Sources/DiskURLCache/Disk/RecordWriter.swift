@@ -4,29 +4,31 @@ import Foundation
 struct PreparedRecord: Sendable {
     var header: RecordHeader
     /// Space for the header, then the metadata.
-    private var head: [UInt8]
+    private var head: ByteWriter
     var body: Data
 
     /// Nil when the entry cannot be kept as it is.
     init?(_ entry: StoredEntry, for key: DiskKey, keepsURL: Bool) {
-        guard let head = MetadataCodec.encode(entry.metadata, after: RecordHeader.length, keepsURL: keepsURL)
-        else { return nil }
-        self.head = head
+        // Most metadata fit, and so does the whole into what the allocator has at hand (1,032 bytes).
+        head = ByteWriter(capacity: 800, leaving: RecordHeader.length)
+        guard MetadataCodec.write(entry.metadata, to: &head, keepsURL: keepsURL) else { return nil }
         body = entry.body
         header = RecordHeader(
             digest: key.digest, slot: 0, isPinned: entry.metadata.isPinned,
             isKeyedByURL: keepsURL && key.isURL, keyCheck: key.check,
             sequence: entry.metadata.sequence, uriHash: key.uriHash, hostHash: key.hostHash,
             tagFilter: TagFilter(entry.metadata.tags), storedAt: entry.metadata.storedAt.recordSeconds,
-            varyHash: entry.metadata.varyHash, metadataLength: head.count - RecordHeader.length,
+            varyHash: entry.metadata.varyHash, metadataLength: head.count,
             bodyLength: entry.body.count,
             bodyChecksum: entry.body.withUnsafeBytes { Checksum.of($0) })
     }
 
-    /// Brings the header's bytes up to date; gives all that is written before the body.
-    mutating func finishHead() -> [UInt8] {
-        header.write(into: &head)
-        return head
+    /// Brings the header's bytes up to date; calls with all that is written before the body.
+    mutating func withHead<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        head.withUnsafeMutableBytes {
+            header.write(into: $0)
+            return body(UnsafeRawBufferPointer($0))
+        }
     }
 }
 
@@ -43,19 +45,23 @@ struct RecordWriter: Sendable {
     /// Writes the record into its slot, which must be free; gives the bytes it takes on disk. What a failure leaves is
     /// removed again, except for a slot that was not free (`EEXIST`).
     func write(_ record: inout PreparedRecord) throws(Errno) -> Int {
-        let head = record.finishHead()
         let body = record.body
-        let result: Result<Int, Errno> = paths.withRecord(record.header.digest, record.header.slot) { path in
-            do throws(Errno) {
-                return .success(try write(head, body, to: path))
-            } catch {
-                return .failure(error)
+        let name = RecordName(digest: record.header.digest, slot: record.header.slot)
+        let result: Result<Int, Errno> = record.withHead { head in
+            paths.withRecord(name.digest, name.slot) { path in
+                do throws(Errno) {
+                    return .success(try write(head, body, to: path))
+                } catch {
+                    return .failure(error)
+                }
             }
         }
         return try result.get()
     }
 
-    private func write(_ head: [UInt8], _ body: Data, to path: UnsafePointer<CChar>) throws(Errno) -> Int {
+    private func write(
+        _ head: UnsafeRawBufferPointer, _ body: Data, to path: UnsafePointer<CChar>
+    ) throws(Errno) -> Int {
         let file = try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
         // Tells other processes that this unfinished record has a writer who lives. One that already looks at the file,
         // empty as it is, takes it for a torn one and is about to remove it: the slot is as good as taken.
@@ -66,14 +72,12 @@ struct RecordWriter: Sendable {
         var isOpen = true
         var hasName = true
         do throws(Errno) {
-            let failure: Errno? = head.withUnsafeBytes { head in
-                body.withUnsafeBytes { body in
-                    do throws(Errno) {
-                        try files.writeFully(file, head, body)
-                        return nil
-                    } catch {
-                        return error
-                    }
+            let failure: Errno? = body.withUnsafeBytes { body in
+                do throws(Errno) {
+                    try files.writeFully(file, head, body)
+                    return nil
+                } catch {
+                    return error
                 }
             }
             if let failure { throw failure }

@@ -66,10 +66,13 @@ struct StagedWrites: Sendable {
     }
 
     mutating func remove(_ key: DiskKey, where isRemoved: (Write) -> Bool) {
-        guard var list = writes[key] else { return }
-        for write in list where isRemoved(write) { bytes -= Self.weight(of: write.entry) }
-        list.removeAll(where: isRemoved)
-        writes[key] = list.isEmpty ? nil : list
+        guard let index = writes.index(forKey: key) else { return }
+        var isLeft = false
+        for write in writes.values[index] {
+            if isRemoved(write) { bytes -= Self.weight(of: write.entry) } else { isLeft = true }
+        }
+        // Most keys have one.
+        if isLeft { writes.values[index].removeAll(where: isRemoved) } else { writes.remove(at: index) }
     }
 
     func all(where isWanted: (Write) -> Bool) -> [Write] {

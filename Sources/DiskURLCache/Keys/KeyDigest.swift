@@ -13,13 +13,23 @@ struct KeyDigest: Sendable, Hashable {
     /// Writes the 64 digits of `hex` without allocating.
     func writeHex(to destination: UnsafeMutablePointer<UInt8>) {
         for word in 0..<4 {
-            var value = words[word]
-            for digit in stride(from: 15, through: 0, by: -1) {
-                let nibble = UInt8(truncatingIfNeeded: value & 15)
-                destination[word * 16 + digit] = nibble < 10 ? 48 + nibble : 87 + nibble
-                value >>= 4
-            }
+            let place = UnsafeMutableRawPointer(destination + word * 16)
+            place.storeBytes(of: Self.digits(of: words[word] >> 32).bigEndian, as: UInt64.self)
+            place.storeBytes(of: Self.digits(of: words[word] & 0xFFFF_FFFF).bigEndian, toByteOffset: 8, as: UInt64.self)
         }
+    }
+
+    /// The eight digits of a 32-bit number, the first one in the highest byte.
+    @inline(__always)
+    private static func digits(of number: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        // One nibble in each byte.
+        var nibbles = (number | number << 16) & 0x0000_FFFF_0000_FFFF
+        nibbles = (nibbles | nibbles << 8) & 0x00FF_00FF_00FF_00FF
+        nibbles = (nibbles | nibbles << 4) & ones &* 15
+        let letters = (nibbles &+ ones &* 6) >> 4 & ones
+        // 39 lies between "9" + 1 and "a".
+        return nibbles &+ ones &* 48 &+ letters &* 39
     }
 
     /// Reads 64 lower-case hexadecimal digits; nil for anything else. Eight at a time: opening a cache reads the name of

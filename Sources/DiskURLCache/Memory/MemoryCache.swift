@@ -182,14 +182,15 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     @discardableResult
     func removeValue(for key: Key) -> Bool {
-        removeValue(for: key) { true }
+        removeValue(for: key) { _ in true }
     }
 
     /// Removes the value where `condition`, called under the shard's lock, allows it.
     @discardableResult
-    func removeValue(for key: Key, if condition: () -> Bool) -> Bool {
-        shard(of: key.hashValue).withLock { shard in
-            guard condition() else { return false }
+    func removeValue(for key: Key, if condition: (_ isThere: Bool) -> Bool) -> Bool {
+        let hash = key.hashValue
+        return shard(of: hash).withLock { shard in
+            guard condition(shard.slot(of: key, hash) != nil) else { return false }
             shard.reads[key] = nil
             return discard(key, in: &shard)
         }

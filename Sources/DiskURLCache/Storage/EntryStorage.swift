@@ -61,7 +61,7 @@ extension DiskURLCache {
         /// fields cannot be written safely (a line break in a value, or metadata above the format's limits).
         public func encoded() -> Data? {
             guard var record = PreparedRecord(entry, for: key, keepsURL: true) else { return nil }
-            return Data(record.finishHead()) + record.body
+            return record.withHead { Data($0) } + record.body
         }
 
         /// Reads what ``encoded()`` made; nil for anything else, a single changed bit included.

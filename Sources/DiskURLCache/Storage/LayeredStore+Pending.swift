@@ -11,7 +11,9 @@ extension LayeredStore {
     func accept(_ call: StoreCall) -> Bool {
         guard let disk = disk as? DiskStore, memoryStorage == nil else { return false }
         var addition = PendingStores.Addition.refused
-        memory.removeValue(for: call.key) {
+        memory.removeValue(for: call.key) { isThere in
+            // Of other variants memory may know more than the disk.
+            guard !isThere || call.isOnlyVariant else { return false }
             addition = pending.add(call)
             if case .accepted = addition { return true }
             return false
@@ -75,7 +77,7 @@ extension LayeredStore {
     func takeIn(_ key: RequestKey) -> Settled? {
         guard let store = pending[key] else { return nil }
         let outcome = outcome(of: store.call, nil)
-        apply(outcome, key, isPatient: false, number: store.number)
+        apply(outcome, key, isPatient: false, pendingAs: store)
         pending.remove(store)
         return Settled(call: store.call, outcome: outcome, count: store.count)
     }
@@ -84,10 +86,12 @@ extension LayeredStore {
         call.outcome(treatment: treatment, limit: largestStorableBody) { sequence.next(at: $0) }
     }
 
-    private func apply(_ outcome: StoreCall.Outcome, _ key: RequestKey, isPatient: Bool, number: UInt64? = nil) {
+    private func apply(
+        _ outcome: StoreCall.Outcome, _ key: RequestKey, isPatient: Bool, pendingAs own: PendingStores.Store? = nil
+    ) {
         switch outcome {
         case .stored(let entry, _):
-            place(entry, for: key, onDisk: !entry.metadata.isMemoryOnly, isPatient: isPatient, number: number)
+            place(entry, for: key, onDisk: !entry.metadata.isMemoryOnly, isPatient: isPatient, pendingAs: own)
         case .refused(_, let removesOlder): if removesOlder { erase(key) }
         }
     }

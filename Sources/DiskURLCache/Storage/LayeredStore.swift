@@ -209,8 +209,10 @@ final class LayeredStore: Sendable {
 
     /// As `store`, with the key's stripe held and nothing older of it pending.
     ///
-    /// - Parameter number: of the pending store that this is.
-    func place(_ entry: StoredEntry, for key: RequestKey, onDisk: Bool, isPatient: Bool, number: UInt64? = nil) {
+    /// - Parameter own: the pending store that this is.
+    func place(
+        _ entry: StoredEntry, for key: RequestKey, onDisk: Bool, isPatient: Bool, pendingAs own: PendingStores.Store? = nil
+    ) {
         weakResponses.remove(key)
         var diskKey = disk == nil && memoryStorage == nil ? nil : key.diskKey
         diskKey?.isURL = key.isURL && key.text == entry.metadata.url
@@ -225,7 +227,7 @@ final class LayeredStore: Sendable {
         let isKept = entry.memoryCost <= largestMemoryEntry
         memory.update(key) { current in
             // What was accepted meanwhile takes the place of this one.
-            if let other = pending[key], other.number != number { return nil }
+            if let other = pending[key], other !== own { return nil }
             guard isKept || current != nil else { return nil }
             var record =
                 current

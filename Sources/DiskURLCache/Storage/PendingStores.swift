@@ -1,19 +1,22 @@
 /// Stores that were accepted but are in no layer yet: all that a caller waits for is that they are here.
 ///
-/// Each takes the place of all that is stored for its key, so one for each key is enough. It stays here until the layers have
-/// it: at every moment it is found in one place or the other. Bounded; what finds no room is stored at once.
+/// One for each key: a second one has to take the place of the first as a whole. It stays here until the layers have it: at
+/// every moment it is found in one place or the other. Bounded; what finds no room is stored at once.
 final class PendingStores: Sendable {
-    struct Store {
-        var call: StoreCall
-        /// Tells the store apart from one that replaced it.
-        var number: UInt64
+    /// A class, so that the table moves one word for each.
+    final class Store: Sendable {
+        let call: StoreCall
         /// Calls that it stands for: itself, and those that it replaced.
-        var count: Int
+        let count: Int
+
+        init(_ call: StoreCall, count: Int) {
+            self.call = call
+            self.count = count
+        }
     }
 
     private struct State {
         var stores: [RequestKey: Store] = [:]
-        var lastNumber: UInt64 = 0
         var bytes = 0
     }
 
@@ -34,19 +37,19 @@ final class PendingStores: Sendable {
 
     func add(_ call: StoreCall) -> Addition {
         let weight = Self.weight(of: call)
-        // Freed outside the lock.
-        var replaced: Store?
+        let store = Store(call, count: 1)
         return state.withLock { state in
             guard state.stores.count < Self.countLimit, state.bytes + weight <= byteLimit else { return .refused }
-            state.lastNumber += 1
             let isFirst = state.stores.isEmpty
-            replaced = state.stores.updateValue(
-                Store(call: call, number: state.lastNumber, count: 1), forKey: call.key)
-            state.bytes += weight
-            if let replaced {
-                state.stores[call.key]?.count += replaced.count
-                state.bytes -= Self.weight(of: replaced.call)
+            if let older = state.stores.updateValue(store, forKey: call.key) {
+                guard call.isOnlyVariant else {
+                    state.stores[call.key] = older
+                    return .refused
+                }
+                state.stores[call.key] = Store(call, count: older.count + 1)
+                state.bytes -= Self.weight(of: older.call)
             }
+            state.bytes += weight
             return .accepted(
                 isFirst: isFirst,
                 isPressing: state.stores.count * 2 > Self.countLimit || state.bytes > byteLimit / 2)
@@ -70,12 +73,13 @@ final class PendingStores: Sendable {
         state.withLock { state in
             let key = store.call.key
             guard let index = state.stores.index(forKey: key) else { return }
-            if state.stores.values[index].number == store.number {
+            let current = state.stores.values[index]
+            if current === store {
                 state.stores.remove(at: index)
                 state.bytes -= Self.weight(of: store.call)
             } else {
                 // Those that it stood for are done.
-                state.stores.values[index].count -= store.count
+                state.stores.values[index] = Store(current.call, count: current.count - store.count)
             }
         }
     }

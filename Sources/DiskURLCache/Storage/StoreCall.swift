@@ -19,14 +19,15 @@ struct StoreCall: Sendable {
     }
 
     /// Whether it makes no difference if the response is looked into a little later, on another thread: all its parts are
-    /// Foundation's own, which never change, and it takes the place of all that is stored for its key.
+    /// Foundation's own, which never change.
     var canWait: Bool {
-        guard type(of: response) == CachedURLResponse.self, response.storagePolicy == .allowed,
-            response.userInfo == nil
-        else { return false }
-        let head = response.response
-        guard type(of: head) == HTTPURLResponse.self, let head = head as? HTTPURLResponse else { return false }
-        return head.field("Vary") == nil
+        type(of: response) == CachedURLResponse.self && type(of: response.response) == HTTPURLResponse.self
+            && response.storagePolicy == .allowed && response.userInfo == nil
+    }
+
+    /// Whether it takes the place of all that is stored for its key: no request field selects it.
+    var isOnlyVariant: Bool {
+        (response.response as? HTTPURLResponse)?.field("Vary") == nil
     }
 
     /// - Parameters:
