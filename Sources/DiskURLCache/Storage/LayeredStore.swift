@@ -400,7 +400,7 @@ final class LayeredStore: Sendable {
 }
 
 /// A read of the disk that may end in memory, if the key does not change meanwhile; given up when let go.
-private final class Promotion: Sendable {
+final class Promotion: Sendable {
     private let key: RequestKey
     private let memory: MemoryCache<RequestKey, LayeredStore.MemoryRecord>
     private let ticket: UInt64

@@ -128,7 +128,7 @@ import Testing
                     Issue.record("lengths out of bounds: \(header)")
                 }
                 var again = [UInt8](repeating: 0, count: RecordHeader.length)
-                header.write(into: &again)
+                again.withUnsafeMutableBytes { header.write(into: $0) }
                 if !Self.begin(alike: bytes, again, 104) {
                     Issue.record("not as it was: \(header)")
                 }

@@ -170,7 +170,7 @@ import Testing
 }
 
 /// A memory layer as an app might write it.
-private final class DictionaryStorage: EntryStorage {
+final class DictionaryStorage: EntryStorage {
     /// Called once, just before the next change.
     let beforeNextChange = Mutex<(@Sendable () -> Void)?>(nil)
 
