@@ -177,7 +177,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         return key.isForHead ? response?.withoutBody() : response
     }
 
-    /// Stores a response for a request, in place of the one stored before; visible to lookups when this returns.
+    /// Stores a response for a request, in place of the one stored before; visible to lookups when this returns, which is
+    /// before it is on disk (``flush()`` waits for that).
     /// Freshness is not asked: this is the app's own wish. Not stored, with an event that says why: policy
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and what carries
     /// `no-store`.

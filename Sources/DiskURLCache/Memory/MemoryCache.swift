@@ -243,7 +243,8 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Keeps what was read, unless the key changed since `beginRead`, another read of it began later, or `isOutdated`,
     /// called under the shard's lock, says so.
     func endRead(
-        _ key: Key, ticket: UInt64, promoting value: (value: Value, cost: Int)?, unless isOutdated: () -> Bool = { false }
+        _ key: Key, ticket: UInt64, promoting value: (value: Value, cost: Int)?,
+        unless isOutdated: () -> Bool = { false }
     ) {
         shard(of: key.hashValue).withLock { shard in
             guard shard.reads[key] == ticket else { return }

@@ -7,11 +7,11 @@ import Foundation
 /// Memory over disk: the one place where an entry is looked up, stored and removed.
 ///
 /// Each change goes to both layers under a lock of its key, so that memory and disk see changes of one key in the same
-/// order. Lookups take no such lock: they may bring what they read from disk into memory unless memory saw a change of the
+/// order. Lookups need no such lock: they may bring what they read from disk into memory unless memory saw a change of the
 /// key meanwhile. So the disk is changed first: a read of what was there before is voided by the change of memory after it.
 ///
-/// A store may be accepted only (`PendingStores`). Memory then holds nothing of its key until the store is settled, which
-/// whatever cannot be answered from memory does first: see `LayeredStore+Pending.swift`.
+/// A store may have been accepted only. Memory then holds nothing of its key until the store is settled, which whatever cannot
+/// be answered from memory does first: see `LayeredStore+Pending.swift`.
 final class LayeredStore: Sendable {
     /// The stored variants of one key that memory holds.
     struct MemoryRecord: Sendable {
@@ -211,7 +211,8 @@ final class LayeredStore: Sendable {
     ///
     /// - Parameter own: the pending store that this is.
     func place(
-        _ entry: StoredEntry, for key: RequestKey, onDisk: Bool, isPatient: Bool, pendingAs own: PendingStores.Store? = nil
+        _ entry: StoredEntry, for key: RequestKey, onDisk: Bool, isPatient: Bool,
+        pendingAs own: PendingStores.Store? = nil
     ) {
         weakResponses.remove(key)
         var diskKey = disk == nil && memoryStorage == nil ? nil : key.diskKey

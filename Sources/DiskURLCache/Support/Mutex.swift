@@ -10,8 +10,8 @@
 
 /// A value that can be reached only while its lock is held.
 ///
-/// Shaped like `Synchronization.Mutex`, which needs iOS 18 and macOS 15. The lock is not recursive. None that a lookup
-/// takes is held across file or network I/O: see `Concurrency.md`.
+/// Shaped like `Synchronization.Mutex`, which needs iOS 18 and macOS 15. The lock is not recursive. `Concurrency.md` lists all
+/// of them, what they guard, and which may be held across file operations.
 ///
 /// `@unchecked Sendable`: the value is reached only inside `withLock`, and its type may be anything because it never
 /// leaves the lock by itself.
