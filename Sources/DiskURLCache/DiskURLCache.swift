@@ -75,7 +75,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
                 settings.isReadOnly = true
                 return DiskStore(configuration: settings, clock: configuration.clock) { _ in }
-            }, pendingByteLimit: max(0, configuration.pendingWriteLimit) / 4, hub: hub, sequence: sequence)
+            }, pendingByteLimit: max(0, configuration.pendingWriteLimit) / 4, hub: hub)
         // The superclass's own storage is never used: see Platform.
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: Platform.unusedDiskPath(for: directory))
         CachingURLProtocol.register()
@@ -186,14 +186,16 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let time = configuration.clock.now()
         // Most stores are of a plain `GET`, and nobody waits for what comes of them.
         if hasPlainKeys, !hub.hasListeners, let key = request.plainURL.flatMap(RequestKey.init(normalURL:)) {
-            let call = StoreCall(key: key, request: request, response: cachedResponse, time: time)
+            let call = StoreCall(
+                key: key, request: request, response: cachedResponse, time: time, sequence: sequence.next(at: time))
             if call.canWait, store.accept(call) { return }
         }
         guard let key = key(for: request) else { return refuse(request, .noKey) }
         let contentType =
             configuration.rules.isEmpty ? nil : (cachedResponse.response as? HTTPURLResponse)?.field("Content-Type")
         store.perform(
-            StoreCall(key: key, request: request, response: cachedResponse, time: time),
+            StoreCall(
+                key: key, request: request, response: cachedResponse, time: time, sequence: sequence.next(at: time)),
             treatment: treatment(for: request, contentType: contentType))
     }
 

@@ -23,7 +23,7 @@ extension DiskStore {
             io.discarded = []
             return prepareDirectory(&io, mayMake: hasStaged || !io.wasOpened)
         }
-        if !isSettled { maintenance.schedule(after: 0.001) }
+        if !isSettled { maintenance.schedule(after: configuration.maintenanceDelay) }
         guard isUsable else {
             // What was staged since is for the next pass, which may make the directory.
             if hasStaged {

@@ -50,6 +50,9 @@ extension DiskStore {
         }
     }
 
+    /// So much is staged that whoever stores is held up.
+    var isBehind: Bool { state.withLock { $0.staged.bytes > configuration.pendingByteLimit / 2 } }
+
     private static let slowingDown = 0.004
 
     func entryLimit(_ capacity: Int) -> Int {

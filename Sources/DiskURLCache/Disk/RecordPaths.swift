@@ -90,25 +90,8 @@ struct DiskPaths: Sendable {
 
     @inline(__always)
     private static func writeName(_ digest: KeyDigest, _ slot: UInt8, to name: UnsafeMutablePointer<CChar>) {
-        writeHex(digest, to: UnsafeMutableRawPointer(name))
+        digest.writeHex(to: UnsafeMutableRawPointer(name))
         name[64] = CChar(48 + slot)
         name[65] = 0
-    }
-
-    /// `KeyDigest.hex` eight digits at a time: this is done at every lookup.
-    @inline(__always)
-    private static func writeHex(_ digest: KeyDigest, to destination: UnsafeMutableRawPointer) {
-        for word in 0..<4 {
-            for half in 0..<2 {
-                // Each nibble into a byte of its own, and each byte to its digit: 39 lies between "9" + 1 and "a".
-                var digits = digest.words[word] >> (half == 0 ? 32 : 0) & 0xFFFF_FFFF
-                digits = (digits | digits << 16) & 0x0000_FFFF_0000_FFFF
-                digits = (digits | digits << 8) & 0x00FF_00FF_00FF_00FF
-                digits = (digits | digits << 4) & 0x0F0F_0F0F_0F0F_0F0F
-                let letters = (digits &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
-                digits = digits &+ 0x3030_3030_3030_3030 &+ letters &* 39
-                destination.storeBytes(of: digits.bigEndian, toByteOffset: word * 16 + half * 8, as: UInt64.self)
-            }
-        }
     }
 }

@@ -5,31 +5,26 @@ struct KeyDigest: Sendable, Hashable {
     /// 64 lower-case hexadecimal digits: the stem of a record's file name.
     var hex: String {
         String(unsafeUninitializedCapacity: 64) { buffer in
-            writeHex(to: buffer.baseAddress!)
+            writeHex(to: UnsafeMutableRawPointer(buffer.baseAddress!))
             return 64
         }
     }
 
-    /// Writes the 64 digits of `hex` without allocating.
-    func writeHex(to destination: UnsafeMutablePointer<UInt8>) {
-        for word in 0..<4 {
-            let place = UnsafeMutableRawPointer(destination + word * 16)
-            place.storeBytes(of: Self.digits(of: words[word] >> 32).bigEndian, as: UInt64.self)
-            place.storeBytes(of: Self.digits(of: words[word] & 0xFFFF_FFFF).bigEndian, toByteOffset: 8, as: UInt64.self)
-        }
-    }
-
-    /// The eight digits of a 32-bit number, the first one in the highest byte.
+    /// Writes the 64 digits of `hex` without allocating, eight at a time.
     @inline(__always)
-    private static func digits(of number: UInt64) -> UInt64 {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        // One nibble in each byte.
-        var nibbles = (number | number << 16) & 0x0000_FFFF_0000_FFFF
-        nibbles = (nibbles | nibbles << 8) & 0x00FF_00FF_00FF_00FF
-        nibbles = (nibbles | nibbles << 4) & ones &* 15
-        let letters = (nibbles &+ ones &* 6) >> 4 & ones
-        // 39 lies between "9" + 1 and "a".
-        return nibbles &+ ones &* 48 &+ letters &* 39
+    func writeHex(to destination: UnsafeMutableRawPointer) {
+        for word in 0..<4 {
+            for half in 0..<2 {
+                // Each nibble into a byte of its own, and each byte to its digit: 39 lies between "9" + 1 and "a".
+                var digits = words[word] >> (half == 0 ? 32 : 0) & 0xFFFF_FFFF
+                digits = (digits | digits << 16) & 0x0000_FFFF_0000_FFFF
+                digits = (digits | digits << 8) & 0x00FF_00FF_00FF_00FF
+                digits = (digits | digits << 4) & 0x0F0F_0F0F_0F0F_0F0F
+                let letters = (digits &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+                digits = digits &+ 0x3030_3030_3030_3030 &+ letters &* 39
+                destination.storeBytes(of: digits.bigEndian, toByteOffset: word * 16 + half * 8, as: UInt64.self)
+            }
+        }
     }
 
     /// Reads 64 lower-case hexadecimal digits; nil for anything else. Eight at a time: opening a cache reads the name of

@@ -45,7 +45,9 @@
         }
 
         func startLoading() {
-            native?.startLoading()
+            // A stop may have come before the start that it followed: see `CachingURLProtocol`.
+            guard let native, native.task?.state != .suspended else { return }
+            native.startLoading()
         }
 
         func stopLoading(isCancelled: Bool) {

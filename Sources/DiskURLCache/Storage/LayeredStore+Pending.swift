@@ -9,7 +9,8 @@ import Foundation
 extension LayeredStore {
     /// Accepts a store that can wait; false where it is to be done at once.
     func accept(_ call: StoreCall) -> Bool {
-        guard let disk = disk as? DiskStore, memoryStorage == nil else { return false }
+        // Where the disk is behind, the caller has to be held up.
+        guard let disk = disk as? DiskStore, memoryStorage == nil, !disk.isBehind else { return false }
         var addition = PendingStores.Addition.refused
         memory.removeValue(for: call.key) { isThere in
             // Of other variants memory may know more than the disk.
@@ -18,7 +19,7 @@ extension LayeredStore {
             if case .accepted = addition { return true }
             return false
         }
-        guard case .accepted(let isFirst, let isPressing) = addition else { return false }
+        guard case .accepted(let isFirst, let isPressing, _) = addition else { return false }
         if isFirst || isPressing { disk.scheduleSettling(isPressing: isPressing) }
         return true
     }
@@ -32,6 +33,7 @@ extension LayeredStore {
             apply(outcome, key, isPatient: true)
             return (before, Settled(call: call, outcome: outcome))
         }
+        count(settled.1)
         tell(settled.0)
         tell(settled.1)
     }
@@ -51,17 +53,12 @@ extension LayeredStore {
     }
 
     /// As `settleAll`, for the maintenance queue, which must not wait for a stripe: its holder may wait for the queue. False
-    /// where something is left.
+    /// where something is pending still, or again.
     func settleWithoutWaiting() -> Bool {
-        var isComplete = true
         for key in pending.keys {
-            if let settled = stripe(of: key).withLockIfAvailable({ _ in takeIn(key) }) {
-                tell(settled)
-            } else {
-                isComplete = false
-            }
+            if let settled = stripe(of: key).withLockIfAvailable({ _ in takeIn(key) }) { tell(settled) }
         }
-        return isComplete
+        return pending.isEmpty
     }
 
     /// What came of a store.
@@ -73,17 +70,34 @@ extension LayeredStore {
     }
 
     /// Takes in what is pending of a key, whose stripe is held; it is to be told when no lock is held any more. Nobody waits
-    /// for the disk here: what is pending is bounded.
+    /// for the disk here.
     func takeIn(_ key: RequestKey) -> Settled? {
         guard let store = pending[key] else { return nil }
+        // What a forked child inherits is its parent's to store.
+        guard (disk as? DiskStore)?.isOwnProcess != false else {
+            pending.remove(store)
+            return nil
+        }
         let outcome = outcome(of: store.call, nil)
         apply(outcome, key, isPatient: false, pendingAs: store)
+        let settled = Settled(call: store.call, outcome: outcome, count: store.count)
+        // Before it is no longer pending: who reads the statistics settles first.
+        count(settled)
         pending.remove(store)
-        return Settled(call: store.call, outcome: outcome, count: store.count)
+        return settled
+    }
+
+    /// Drops what is pending of a key, whose stripe is held, before all that is stored of it is removed. The result is to be
+    /// freed when no lock is held any more.
+    func drop(_ key: RequestKey) -> PendingStores.Store? {
+        guard let store = pending[key] else { return nil }
+        hub.count { $0.stores += store.count }
+        pending.remove(store)
+        return store
     }
 
     private func outcome(of call: StoreCall, _ treatment: DiskURLCache.Treatment?) -> StoreCall.Outcome {
-        call.outcome(treatment: treatment, limit: largestStorableBody) { sequence.next(at: $0) }
+        call.outcome(treatment: treatment, limit: largestStorableBody)
     }
 
     private func apply(
@@ -96,13 +110,16 @@ extension LayeredStore {
         }
     }
 
+    private func count(_ settled: Settled) {
+        if case .stored = settled.outcome { hub.count { $0.stores += settled.count } }
+    }
+
     func tell(_ settled: Settled?) {
         guard let settled else { return }
         switch settled.outcome {
         case .stored(let entry, let lost):
             let url = entry.metadata.url
             if !lost.isEmpty { hub.emit(.userInfoKeptInMemory(url: url, keys: lost)) }
-            hub.count { $0.stores += settled.count }
             hub.emit(.stored(url: url, bytes: entry.body.count, inMemoryOnly: entry.metadata.isMemoryOnly))
         case .refused(let reason, _):
             hub.emit(.notStored(url: settled.call.request.url?.withoutCredentials, reason: reason))

@@ -40,7 +40,6 @@ final class LayeredStore: Sendable {
     private let weakResponses = WeakResponses()
     let pending: PendingStores
     let hub: EventHub
-    let sequence: EntrySequence
 
     // One stripe would do; sixteen keep stores of different keys apart.
     private let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
@@ -49,7 +48,7 @@ final class LayeredStore: Sendable {
     init(
         memoryCapacity: Int, memoryCountLimit: Int, maximumMemoryShare: Double,
         memoryStorage: (any StorageLayer)?, disk: (any StorageLayer)?, fallbacks: [DiskStore],
-        pendingByteLimit: Int, hub: EventHub, sequence: EntrySequence
+        pendingByteLimit: Int, hub: EventHub
     ) {
         memory = MemoryCache(costLimit: memoryCapacity, countLimit: memoryCountLimit)
         self.maximumMemoryShare = maximumMemoryShare
@@ -58,7 +57,6 @@ final class LayeredStore: Sendable {
         self.fallbacks = fallbacks
         pending = PendingStores(byteLimit: pendingByteLimit)
         self.hub = hub
-        self.sequence = sequence
         (disk as? DiskStore)?.settle.withLock { settle in
             settle = { [weak self] in self?.settleWithoutWaiting() ?? true }
         }
@@ -124,7 +122,9 @@ final class LayeredStore: Sendable {
             guard disk.mayContain(uriHash: uriHash) else { return nil }
             promotion = Promotion(of: key, into: memory)
         }
-        guard let found = disk.loneEntry(ofURL: key.text, uriHash: uriHash), found.entry.answers(request)
+        // Asked again: a store may have come from pending into memory since.
+        guard !memory.contains(key), let found = disk.loneEntry(ofURL: key.text, uriHash: uriHash),
+            found.entry.answers(request)
         else { return nil }
         if let promotion { keep(found.entry, found.key, promotion) }
         return found.entry
@@ -147,8 +147,10 @@ final class LayeredStore: Sendable {
     func variants(
         for key: RequestKey, inMemory: MemoryCache<RequestKey, MemoryRecord>.Hit?
     ) -> [StoredVariant] {
+        settle(key)
         var inMemory = inMemory
-        if settle(key) {
+        if inMemory == nil {
+            // Asked again: a store may have come from pending into memory since.
             inMemory = memory.value(for: key)
             if let inMemory, let variants = variants(of: inMemory) { return variants }
         }
@@ -227,8 +229,9 @@ final class LayeredStore: Sendable {
         if let diskKey { memoryStorage?.store(entry, for: diskKey, isPatient: isPatient) }
         let isKept = entry.memoryCost <= largestMemoryEntry
         memory.update(key) { current in
-            // What was accepted meanwhile takes the place of this one.
-            if let other = pending[key], other !== own { return nil }
+            // What was accepted meanwhile takes the place of this one, or stands beside it.
+            let newer = pending[key].flatMap { $0 === own ? nil : $0 }
+            if let newer, newer.call.isOnlyVariant { return nil }
             guard isKept || current != nil else { return nil }
             var record =
                 current
@@ -237,7 +240,7 @@ final class LayeredStore: Sendable {
                     hostHash: diskKey?.hostHash ?? key.hostHash, diskKey: diskKey)
             record.entries.removeAll { $0.metadata.varyKey == entry.metadata.varyKey }
             // An entry without `Vary` answers every request: nothing older could win over it.
-            record.isComplete = record.isComplete || entry.metadata.varyKey == .none
+            record.isComplete = (record.isComplete || entry.metadata.varyKey == .none) && newer == nil
             if isKept {
                 record.entries.insert(entry, at: 0)
             } else {
@@ -248,7 +251,12 @@ final class LayeredStore: Sendable {
     }
 
     func remove(_ key: RequestKey) {
-        change(key) { erase(key) }
+        let dropped = stripe(of: key).withLock { _ in
+            let dropped = drop(key)
+            erase(key)
+            return dropped
+        }
+        _ = dropped
     }
 
     /// As `remove`, with the key's stripe held.
@@ -291,11 +299,14 @@ final class LayeredStore: Sendable {
     }
 
     func removeAll() {
+        var dropped: [PendingStores.Store] = []
         changingAll {
-            pending.removeAll()
+            dropped = pending.removeAll()
             disk?.removeAll()
             emptyMemory()
         }
+        let count = dropped.reduce(0) { $0 + $1.count }
+        if count > 0 { hub.count { $0.stores += count } }
     }
 
     func removeMemory() {

@@ -31,8 +31,9 @@ final class PendingStores: Sendable {
 
     enum Addition {
         case refused
-        /// Whether it is time to begin, and to hurry.
-        case accepted(isFirst: Bool, isPressing: Bool)
+        /// Whether it is time to begin, and to hurry. What was replaced is to be freed when no lock is held any more: with its
+        /// body go objects of the app's.
+        case accepted(isFirst: Bool, isPressing: Bool, replaced: Store?)
     }
 
     func add(_ call: StoreCall) -> Addition {
@@ -41,7 +42,8 @@ final class PendingStores: Sendable {
         return state.withLock { state in
             guard state.stores.count < Self.countLimit, state.bytes + weight <= byteLimit else { return .refused }
             let isFirst = state.stores.isEmpty
-            if let older = state.stores.updateValue(store, forKey: call.key) {
+            let older = state.stores.updateValue(store, forKey: call.key)
+            if let older {
                 guard call.isOnlyVariant else {
                     state.stores[call.key] = older
                     return .refused
@@ -52,7 +54,7 @@ final class PendingStores: Sendable {
             state.bytes += weight
             return .accepted(
                 isFirst: isFirst,
-                isPressing: state.stores.count * 2 > Self.countLimit || state.bytes > byteLimit / 2)
+                isPressing: state.stores.count * 2 > Self.countLimit || state.bytes > byteLimit / 2, replaced: older)
         }
     }
 
@@ -64,8 +66,12 @@ final class PendingStores: Sendable {
         state.withLock { !$0.stores.isEmpty && $0.stores[key] != nil }
     }
 
+    var isEmpty: Bool { state.withLock { $0.stores.isEmpty } }
+
+    /// In the order of their calls, by which the layers tell which was used last.
     var keys: [RequestKey] {
-        state.withLock { Array($0.stores.keys) }
+        let stores = state.withLock { Array($0.stores.values) }
+        return stores.sorted { $0.call.sequence < $1.call.sequence }.map(\.call.key)
     }
 
     /// Ends a store that the layers have now, unless another one of its key came meanwhile.
@@ -84,15 +90,15 @@ final class PendingStores: Sendable {
         }
     }
 
-    func removeAll() {
-        let stores = state.withLock { state in
+    /// To be freed when no lock is held any more.
+    func removeAll() -> [Store] {
+        state.withLock { state in
             defer {
                 state.stores = [:]
                 state.bytes = 0
             }
-            return state.stores
+            return Array(state.stores.values)
         }
-        _ = stores
     }
 
     /// As `StagedWrites` weighs it.

@@ -10,6 +10,8 @@ struct StoreCall: Sendable {
     let request: URLRequest
     let response: CachedURLResponse
     let time: Date
+    /// Of the entry that it may become: in the order of the calls.
+    let sequence: UInt64
 
     enum Outcome {
         /// `lost` names what of `userInfo` cannot be written.
@@ -33,8 +35,7 @@ struct StoreCall: Sendable {
     /// - Parameters:
     ///   - treatment: nil where nobody has any wishes.
     ///   - limit: the largest body that is stored, in bytes.
-    ///   - sequence: called once for an entry that is to be stored.
-    func outcome(treatment: DiskURLCache.Treatment?, limit: Int, sequence: (Date) -> UInt64) -> Outcome {
+    func outcome(treatment: DiskURLCache.Treatment?, limit: Int) -> Outcome {
         guard response.storagePolicy != .notAllowed else { return .refused(.refused, removesOlder: false) }
         let http = response.response as? HTTPURLResponse
         let facts = RequestFacts(request)
@@ -54,7 +55,7 @@ struct StoreCall: Sendable {
         }
         let (userInfo, lost) = response.persistentUserInfo
         let metadata = EntryMetadata(
-            sequence: sequence(time), url: response.response.url?.withoutCredentials,
+            sequence: sequence, url: response.response.url?.withoutCredentials,
             response: EntryMetadata.Response(
                 response.response, method: facts.method == "HEAD" ? "GET" : facts.method, vary: vary, time: time),
             storedAt: time,

@@ -115,6 +115,15 @@ import Testing
         #expect(fixture.body("/a") == "2", "from memory")
         fixture.cache.removeMemory()
         #expect(fixture.body("/a") == nil)
+        fixture.store("/a", "3")
+        fixture.cache.removeMemory()
+        #expect(fixture.cache.currentMemoryUsage == 0)
+        let count = fixture.cache.statistics.stores
+        fixture.store("/b", "1")
+        fixture.store("/c", "1")
+        fixture.cache.removeCachedResponse(for: Responses.request("/b"))
+        fixture.cache.removeAllCachedResponses()
+        #expect(fixture.cache.statistics.stores == count + 2)
     }
 
     @Test func itLands() throws {
@@ -249,13 +258,33 @@ import Testing
     /// Whoever settles a store is not held up by a disk that is behind, and loses nothing.
     @Test func settlingDoesNotWaitForTheDisk() throws {
         let fixture = try Fixture(memory: 0) { $0.pendingWriteLimit = 64 << 10 }
+        fixture.store("/a", "1")
+        #expect(try fixture.isPending("/a"))
         let disk = try #require(fixture.cache.store.disk as? DiskStore)
         for number in 0..<3 {
             disk.store(.test(testBody(number, length: 60_000)), for: .test("\(number)"), isPatient: false)
         }
-        fixture.store("/a", "1")
-        #expect(try fixture.isPending("/a"))
         #expect(fixture.body("/a") == "1")
+        // From now on callers are held up again, so that what is staged stays bounded.
+        fixture.store("/b", "1")
+        #expect(try !fixture.isPending("/b"))
+    }
+
+    /// Stores that are looked up at once are staged at once: they too wait for a disk that is behind.
+    @Test func lookupsDoNotLetStagedEntriesGrow() throws {
+        let fixture = try Fixture(memory: 0) {
+            $0.pendingWriteLimit = 1 << 20
+        }
+        let disk = try #require(fixture.cache.store.disk as? DiskStore)
+        let body = String(repeating: "x", count: 100_000)
+        for number in 0..<7 {
+            fixture.store("/\(number)", body)
+            #expect(fixture.body("/\(number)") == body)
+        }
+        #expect(disk.state.withLock { $0.staged.bytes } <= 800_000)
+        #expect(disk.isBehind)
+        fixture.store("/7", body)
+        #expect(try !fixture.isPending("/7"))
     }
 
     // MARK: Races
@@ -287,6 +316,112 @@ import Testing
             unless: layers.pending)
         #expect(layers.memory.value(for: key) == nil)
         #expect(fixture.body("/a") == "new")
+    }
+
+    /// What the disk does not take is in memory alone once it is settled, perhaps between two looks of a lookup.
+    @Test func aLookupDoesNotMissWhatIsSettledMeanwhile() throws {
+        let fixture = try Fixture(disk: 0)
+        let key = try #require(fixture.cache.key(for: Responses.request("/a")))
+        fixture.store("/a", "1")
+        #expect(try fixture.isPending("/a"))
+        // The lookup finds nothing in memory; then another thread settles.
+        guard case .absent = fixture.cache.store.answerFromMemory(for: key, Responses.request("/a")) else {
+            Issue.record("in memory already")
+            return
+        }
+        fixture.cache.store.settleAll()
+        let variants = fixture.cache.store.variants(for: key, inMemory: nil)
+        #expect(variants.first?.load()?.body == Data("1".utf8))
+        // The short way to a lone record, where the disk has an older one still.
+        let onDisk = try Fixture()
+        onDisk.store("/a", "old")
+        onDisk.cache.flush()
+        onDisk.cache.removeMemory()
+        let entry = StoredEntry.test(Data("new".utf8))
+        onDisk.cache.store.memory.insert(
+            .init(entries: [entry], isComplete: true, uriHash: 0, hostHash: 0, diskKey: nil), for: key, cost: 1)
+        #expect(onDisk.cache.store.loneEntryOnDisk(for: key, Responses.request("/a")) == nil)
+    }
+
+    /// One that comes while the older one is being settled stays; each is counted once.
+    @Test func theNewerOneIsNotEndedWithTheOlder() throws {
+        let fixture = try Fixture()
+        fixture.store("/a", "1")
+        let key = try #require(fixture.cache.key(for: Responses.request("/a")))
+        let pending = fixture.cache.store.pending
+        let older = try #require(pending[key])
+        fixture.store("/a", "2")
+        #expect(pending[key]?.count == 2)
+        pending.remove(older)
+        #expect(pending[key]?.call.response.data == Data("2".utf8) && pending[key]?.count == 1)
+        let newer = try #require(pending[key])
+        pending.remove(newer)
+        #expect(pending.isEmpty && pending.keys == [])
+        for number in 0..<100 { fixture.store("/\(number)", "1") }
+        #expect(pending.keys.map(\.text) == (0..<100).map { "https://example.com/\($0)" }, "in their order")
+        // The room is free again.
+        let limited = PendingStores(byteLimit: 3_000)
+        for _ in 0..<10 {
+            guard case .accepted(let isFirst, _, _) = limited.add(newer.call), let store = limited[key] else {
+                Issue.record("refused")
+                return
+            }
+            #expect(isFirst)
+            limited.remove(store)
+        }
+    }
+
+    /// What comes while a pass settles is for the next pass, though it did not find an empty place.
+    @Test func whatComesDuringAPassIsNotForgotten() throws {
+        let fixture = try Fixture()
+        fixture.store("/1", "1")
+        fixture.store("/2", "1")
+        let hub = fixture.cache.hub
+        let listener = Mutex<UInt64?>(nil)
+        // Told of the first one, while the second is pending.
+        let id = hub.addListener { _ in
+            let id = listener.withLock { id in
+                defer { id = nil }
+                return id
+            }
+            guard let id else { return }
+            hub.removeListener(id)
+            fixture.store("/3", "1")
+        }
+        listener.withLock { $0 = id }
+        #expect(!fixture.cache.store.settleWithoutWaiting())
+        #expect(try fixture.isPending("/3"))
+        #expect(fixture.cache.store.settleWithoutWaiting())
+    }
+
+    /// A load that ends after a store of the same key is the newer one on disk too, whichever is settled first.
+    @Test func numbersFollowTheOrderOfCalls() throws {
+        let fixture = try Fixture()
+        let key = try #require(fixture.cache.key(for: Responses.request("/a")))
+        fixture.store("/a", "store")
+        let pending = try #require(fixture.cache.store.pending[key])
+        let next = fixture.cache.sequence.next(at: Date())
+        #expect(pending.call.sequence < next)
+        fixture.cache.store.settleAll()
+        #expect(
+            fixture.cache.store.memory.value(for: key)?.value.entries.first?.metadata.sequence == pending.call.sequence)
+    }
+
+    /// A variant that is accepted while a response without variants is on its way stands beside it.
+    @Test func aPendingVariantLeavesOthersInMemory() throws {
+        let fixture = try Fixture()
+        let key = try #require(fixture.cache.key(for: Responses.request("/a")))
+        fixture.store(
+            "/a", "de", ["Cache-Control": "max-age=60", "Vary": "Accept-Language"], request: ["Accept-Language": "de"])
+        #expect(try fixture.isPending("/a"))
+        var metadata = StoredEntry.test(Data()).metadata
+        metadata.isMemoryOnly = true
+        metadata.sequence = 0
+        // As a store in memory alone that had its stripe before.
+        fixture.cache.store.place(
+            StoredEntry(metadata: metadata, body: Data("any".utf8)), for: key, onDisk: false, isPatient: true)
+        #expect(fixture.body("/a", ["Accept-Language": "de"]) == "de")
+        #expect(fixture.body("/a", ["Accept-Language": "fr"]) == "any")
     }
 
     /// An entry that is settled while a newer one is pending does not come into memory.
