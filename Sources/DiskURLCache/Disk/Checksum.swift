@@ -19,9 +19,6 @@ struct Checksum {
         sums = (SIMD8(1, 2, 3, 4, 5, 6, 7, 8) &+ SIMD8(repeating: seed)) &* SIMD8(repeating: 0xD6E8_FEB8_6659_FD93)
     }
 
-    /// The largest multiple of `blockSize` that is not above `length`.
-    static func wholeBlocks(in length: Int) -> Int { length / blockSize * blockSize }
-
     static func of(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
         var checksum = Checksum(seed: seed)
         return checksum.finish(bytes)
@@ -35,7 +32,7 @@ struct Checksum {
         var (sums, products) = (sums, products)
         let lowHalf = SIMD8<UInt64>(repeating: 0xFFFF_FFFF)
         var position = base
-        let end = base + Self.wholeBlocks(in: bytes.count)
+        let end = base + bytes.count / Self.blockSize * Self.blockSize
         while position < end {
             sums &+= position.loadUnaligned(as: SIMD8<UInt64>.self)
             products &+= (sums & lowHalf) &* (sums &>> 32)
@@ -47,7 +44,7 @@ struct Checksum {
     /// Takes the last piece, of any length, and gives the checksum. The rest of the last block counts as zeros; the length is
     /// part of the checksum, so bytes of zero at the end are not lost.
     mutating func finish(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-        let whole = Self.wholeBlocks(in: bytes.count)
+        let whole = bytes.count / Self.blockSize * Self.blockSize
         if whole > 0 { update(UnsafeRawBufferPointer(rebasing: bytes[..<whole])) }
         let rest = bytes.count - whole
         if rest > 0 {

@@ -32,10 +32,8 @@ struct RecordReader: Sendable {
     static let wholeLimit = 256 << 10
     /// Most heads fit; measured: reading 8 KB costs what 1 KB costs.
     private static let headLength = 8 << 10
-    /// What the first read brings: a record up to here takes no other.
+    /// Pieces that stay in the processor's cache between being read and being summed.
     private static let pieceLength = 128 << 10
-    /// Stays in the processor's second-level cache; half and twice as much are slower here.
-    private static let bufferLength = 256 << 10
 
     enum Extent {
         case whole
@@ -116,14 +114,17 @@ struct RecordReader: Sendable {
         var record = LoadedRecord(header: header, metadata: metadata, body: nil, allocated: status.allocated)
         guard isWhole else { return .record(record) }
 
+        // The rest comes in pieces, each summed while the processor's cache still holds it.
         var checksum = Checksum()
         var summed = bodyStart
-        if filled < status.size {
-            let whole = Checksum.wholeBlocks(in: filled - summed)
+        while filled < status.size {
+            let whole = (filled - summed) / Checksum.blockSize * Checksum.blockSize
             checksum.update(.init(start: memory + summed, count: whole))
             summed += whole
-            guard try readRest(file, .init(start: memory, count: status.size), &filled, &summed, &checksum)
-            else { return .damaged }
+            let piece = min(Self.pieceLength, status.size - filled)
+            let count = try files.readFully(file, .init(start: memory + filled, count: piece))
+            filled += count
+            if count < piece { return .damaged }
         }
         guard checksum.finish(.init(start: memory + summed, count: filled - summed)) == header.bodyChecksum
         else { return .damaged }
@@ -138,34 +139,6 @@ struct RecordReader: Sendable {
                 deallocator: .custom { _, _ in whole.release() })
         }
         return .record(record)
-    }
-
-    /// Reads what is left of a body, each piece into a buffer first: it stays in the processor's cache, where the sum finds it,
-    /// and copying it from there is faster than letting the kernel write to fresh memory. False where the file ends early.
-    private func readRest(
-        _ file: Int32, _ record: UnsafeMutableRawBufferPointer, _ filled: inout Int, _ summed: inout Int,
-        _ checksum: inout Checksum
-    ) throws(Errno) -> Bool {
-        let block = Checksum.blockSize
-        guard let memory = record.baseAddress, let room = malloc(Self.bufferLength + 2 * block) else {
-            throw Errno(ENOMEM)
-        }
-        defer { free(room) }
-        // A block's place before it is for what is left of the last one.
-        let buffer = room.alignedUp(toMultipleOf: block) + block
-        while filled < record.count {
-            let left = filled - summed
-            (buffer - left).copyMemory(from: memory + summed, byteCount: left)
-            let wanted = min(Self.bufferLength, record.count - filled)
-            let count = try files.readFully(file, .init(start: buffer, count: wanted))
-            let whole = Checksum.wholeBlocks(in: left + count)
-            checksum.update(.init(start: buffer - left, count: whole))
-            (memory + filled).copyMemory(from: buffer, byteCount: count)
-            summed += whole
-            filled += count
-            if count < wanted { return false }
-        }
-        return true
     }
 }
 
