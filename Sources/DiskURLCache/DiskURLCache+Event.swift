@@ -99,6 +99,7 @@ extension DiskURLCache {
         public internal(set) var misses = 0
         /// Loads that the origin confirmed with a 304.
         public internal(set) var revalidations = 0
+        /// Responses stored. Several for one key within moments are counted by what came of the last.
         public internal(set) var stores = 0
         public internal(set) var evictions = 0
         /// Bytes of bodies that did not cross the network.

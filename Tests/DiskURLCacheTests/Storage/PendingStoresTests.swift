@@ -126,6 +126,25 @@ import Testing
         #expect(fixture.cache.statistics.stores == count + 2)
     }
 
+    /// What a load stores, or removes by its number, comes after what was accepted before.
+    @Test func changesComeAfterIt() throws {
+        let fixture = try Fixture()
+        let key = try #require(fixture.cache.key(for: Responses.request("/a")))
+        fixture.store("/a", "1")
+        var metadata = StoredEntry.test(Data()).metadata
+        metadata.sequence = fixture.cache.sequence.next(at: Date())
+        fixture.cache.store.store(StoredEntry(metadata: metadata, body: Data("2".utf8)), for: key)
+        #expect(try !fixture.isPending("/a"))
+        #expect(fixture.body("/a") == "2")
+        fixture.store("/a", "3")
+        let number = try #require(fixture.cache.store.pending[key]).call.sequence
+        fixture.cache.store.remove(key, sequence: number)
+        #expect(fixture.body("/a") == nil)
+        fixture.store("/a", "4")
+        #expect(fixture.cache.setPinned(true, for: Responses.request("/a")))
+        #expect(fixture.body("/a") == "4")
+    }
+
     @Test func itLands() throws {
         let fixture = try Fixture()
         fixture.store("/a", "1")
