@@ -87,9 +87,20 @@
             store.store(.test(testBody(1)), for: key)
             store.flush()
             store.maintenance.pause()
+            // A store that is pending, and would remove what was stored before.
+            let folder = URL(fileURLWithPath: directory + "/cache")
+            let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: folder)
+            let request = Responses.request("/a")
+            cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
+            cache.flush()
+            (cache.store.disk as? DiskStore)?.maintenance.pause()
+            cache.storeCachedResponse(
+                Responses.cached(Responses.url("/a"), fields: ["Cache-Control": "no-store"]), for: request)
             let before = try Data(contentsOf: URL(fileURLWithPath: directory + "/index.journal"))
             let child = fork()
             if child == 0 {
+                _ = cache.cachedResponse(for: request)
+                cache.store.close()
                 store.store(.test(testBody(2)), for: .test("b"))
                 store.touch(key)
                 store.pass(isFlush: true)
@@ -102,6 +113,9 @@
             ChildProcess.say(status == 0 ? "child ended" : "child failed")
             let after = try Data(contentsOf: URL(fileURLWithPath: directory + "/index.journal"))
             ChildProcess.say(before == after ? "same index" : "index changed")
+            let records = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/records")
+            ChildProcess.say(records.count == 1 ? "same record" : "record gone")
+            ChildProcess.say(cache.cachedResponse(for: request) == nil ? "removed by the parent" : "still there")
             ChildProcess.say("forked")
             ChildProcess.waitForParent()
             store.close()
@@ -239,7 +253,10 @@
                 lines.append(line)
                 if line == "forked" { break }
             }
-            #expect(lines == ["maintainer", "child ended", "same index", "forked"])
+            #expect(
+                lines == [
+                    "maintainer", "child ended", "same index", "same record", "removed by the parent", "forked",
+                ])
             // The parent still has the lock.
             let store = fixture.open()
             store.flush()
