@@ -142,6 +142,17 @@ import Testing
             load.queue.sync { load.urlProtocol.startLoading() }
             #expect(load.body == Data("a".utf8))
         }
+
+        /// The same for what passes through to Foundation's own class.
+        @Test func aPassingLoadThatIsSuspendedDoesNotStart() async throws {
+            let load = try LoadByHand(memoryCapacity: 0, method: "POST")
+            load.queue.sync { load.urlProtocol.startLoading() }
+            #expect(SilentProtocol.starts(of: load.task) == 0)
+            load.task.resume()
+            load.queue.sync { load.urlProtocol.startLoading() }
+            // Foundation started one of its own, too.
+            #expect(SilentProtocol.starts(of: load.task) == 1)
+        }
     #endif
 
     @Test func headIsAnsweredFromGet() async throws {
@@ -235,15 +246,16 @@ import Testing
         private let harness: LoadingHarness
         private let session: URLSession
 
-        init(memoryCapacity: Int) throws {
+        init(memoryCapacity: Int, method: String = "GET") throws {
             harness = try LoadingHarness(memoryCapacity: memoryCapacity)
-            let request = Responses.request("/a")
+            var request = Responses.request("/a")
             harness.cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "a"), for: request)
             harness.cache.flush()
             let configuration = URLSessionConfiguration.ephemeral
             configuration.urlCache = harness.cache
             configuration.protocolClasses = [SilentProtocol.self]
             session = URLSession(configuration: configuration)
+            request.httpMethod = method
             task = session.dataTask(with: request)
             queue = try #require(SessionLink(task).workQueue)
             urlProtocol = CachingURLProtocol(task: task, cachedResponse: nil, client: client)
@@ -260,8 +272,19 @@ import Testing
     private final class SilentProtocol: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { true }
         override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
-        override func startLoading() {}
         override func stopLoading() {}
+
+        /// Tasks whose loads the loader passed on to this class.
+        private static let passed = Mutex<[ObjectIdentifier]>([])
+
+        static func starts(of task: URLSessionTask) -> Int {
+            passed.withLock { $0.count { $0 == ObjectIdentifier(task) } }
+        }
+
+        override func startLoading() {
+            guard client is PassThrough, let task else { return }
+            Self.passed.withLock { $0.append(ObjectIdentifier(task)) }
+        }
     }
 
     /// `@unchecked Sendable`: used on the protocol's queue only.
