@@ -79,10 +79,13 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     // do. More would lengthen the search for a victim.
     private static var shardBits: Int { 5 }
     private let shards: [Mutex<Shard>]
+    /// The same, not counted: each hit would count a reference that all threads share.
+    private let uncounted: [Unmanaged<Mutex<Shard>>]
     private let totals: Mutex<Totals>
 
     init(costLimit: Int, countLimit: Int) {
         shards = (0..<1 << Self.shardBits).map { _ in Mutex(Shard(), isContended: true) }
+        uncounted = shards.map { Unmanaged.passUnretained($0) }
         totals = Mutex(Totals(costLimit: max(0, costLimit), countLimit: max(0, countLimit)), isContended: true)
     }
 
@@ -141,13 +144,15 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ) -> Result? {
         let now = MonotonicTime.nanoseconds
         let hash = key.hashValue
-        return shard(of: hash).withLock { shard in
-            guard let slot = shard.slot(of: key, hash), let node = shard.nodes[slot] else { return nil }
-            shard.order.touch(slot)
-            node.lastUse = now
-            let isDue = now &- node.lastReport > 60_000_000_000
-            if isDue { node.lastReport = now }
-            return body(&shard, node, isDue)
+        return uncounted[shardIndex(of: hash)]._withUnsafeGuaranteedRef {
+            $0.withLock { shard in
+                guard let slot = shard.slot(of: key, hash), let node = shard.nodes[slot] else { return nil }
+                shard.order.touch(slot)
+                node.lastUse = now
+                let isDue = now &- node.lastReport > 60_000_000_000
+                if isDue { node.lastReport = now }
+                return body(&shard, node, isDue)
+            }
         }
     }
 
@@ -258,9 +263,11 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     // MARK: Bounds
 
+    private func shard(of hash: Int) -> Mutex<Shard> { shards[shardIndex(of: hash)] }
+
     /// By the hash's high bits: the shard's table goes by the low ones.
-    private func shard(of hash: Int) -> Mutex<Shard> {
-        shards[Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))]
+    private func shardIndex(of hash: Int) -> Int {
+        Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))
     }
 
     private func place(_ value: Value, for key: Key, cost: Int, in shard: inout Shard) {

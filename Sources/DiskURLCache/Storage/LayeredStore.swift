@@ -16,7 +16,12 @@ final class LayeredStore: Sendable {
     /// The stored variants of one key that memory holds.
     struct MemoryRecord: Sendable {
         /// Most recent first.
-        var entries: [StoredEntry]
+        var entries: [StoredEntry] {
+            didSet { noteFirst() }
+        }
+        /// The first one where it answers every request, as nearly all do: a hit then does without the list, whose references
+        /// threads would count in turns.
+        private(set) var answer: StoredEntry?
         /// False when the disk may hold further variants: the first store of a key was a variant by `Vary`.
         var isComplete: Bool
         /// Names the resource, see `DiskKey.uriHash`.
@@ -24,6 +29,19 @@ final class LayeredStore: Sendable {
         var hostHash: UInt32
         /// Kept so that a memory hit can be told to the disk's LRU without computing a digest.
         var diskKey: DiskKey?
+
+        init(entries: [StoredEntry], isComplete: Bool, uriHash: UInt32, hostHash: UInt32, diskKey: DiskKey?) {
+            self.entries = entries
+            self.isComplete = isComplete
+            self.uriHash = uriHash
+            self.hostHash = hostHash
+            self.diskKey = diskKey
+            noteFirst()
+        }
+
+        private mutating func noteFirst() {
+            answer = entries.first.flatMap { $0.answersEveryRequest ? $0 : nil }
+        }
 
         var cost: Int { entries.reduce(0) { $0 + $1.memoryCost } }
     }
@@ -104,6 +122,7 @@ final class LayeredStore: Sendable {
             }
             answer = .nothing
             isDue = isDueForReport
+            if let entry = record.answer { return (entry, entry.body.count) }
             for entry in record.entries where entry.answers(request) { return (entry, entry.body.count) }
             return nil
         }
