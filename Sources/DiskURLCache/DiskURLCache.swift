@@ -184,19 +184,15 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         let time = configuration.clock.now()
+        let plainKey = plainKey(for: request)
+        guard let key = plainKey ?? key(for: request) else { return refuse(request, .noKey) }
+        let call = StoreCall(
+            key: key, request: request, response: cachedResponse, time: time, sequence: sequence.next(at: time))
         // Most stores are of a plain `GET`, and nobody waits for what comes of them.
-        if hasPlainKeys, !hub.hasListeners, let key = request.plainURL.flatMap(RequestKey.init(normalURL:)) {
-            let call = StoreCall(
-                key: key, request: request, response: cachedResponse, time: time, sequence: sequence.next(at: time))
-            if call.canWait, store.accept(call) { return }
-        }
-        guard let key = key(for: request) else { return refuse(request, .noKey) }
+        if plainKey != nil, !hub.hasListeners, call.canWait, store.accept(call) { return }
         let contentType =
             configuration.rules.isEmpty ? nil : (cachedResponse.response as? HTTPURLResponse)?.field("Content-Type")
-        store.perform(
-            StoreCall(
-                key: key, request: request, response: cachedResponse, time: time, sequence: sequence.next(at: time)),
-            treatment: treatment(for: request, contentType: contentType))
+        store.perform(call, treatment: treatment(for: request, contentType: contentType))
     }
 
     /// Removes what is stored for a request, all its variants; gone from memory and disk when this returns.

@@ -16,9 +16,14 @@ extension DiskURLCache {
         return treatment
     }
 
+    /// The key of a plain request whose URL is in normal form; nil says nothing.
+    func plainKey(for request: URLRequest) -> RequestKey? {
+        hasPlainKeys ? request.plainURL.flatMap(RequestKey.init(normalURL:)) : nil
+    }
+
     /// The key under which the response to a request is kept; nil for a request that is not cached.
     func key(for request: URLRequest) -> RequestKey? {
-        if hasPlainKeys, let key = request.plainURL.flatMap(RequestKey.init(normalURL:)) { return key }
+        if let key = plainKey(for: request) { return key }
         guard !configuration.rules.isEmpty || request.mayCarryTreatment else {
             return configuration.keyPolicy.key(for: request)
         }

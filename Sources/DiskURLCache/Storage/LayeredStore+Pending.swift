@@ -10,7 +10,7 @@ extension LayeredStore {
     /// Accepts a store that can wait; false where it is to be done at once.
     func accept(_ call: StoreCall) -> Bool {
         // Where the disk is behind, the caller has to be held up.
-        guard let disk = disk as? DiskStore, memoryStorage == nil, !disk.isBehind else { return false }
+        guard let pendingDisk, !pendingDisk.isBehind else { return false }
         var addition = PendingStores.Addition.refused
         memory.removeValue(for: call.key) { isThere in
             // Of other variants memory may know more than the disk.
@@ -20,31 +20,24 @@ extension LayeredStore {
             return false
         }
         guard case .accepted(let isFirst, let isPressing, _) = addition else { return false }
-        if isFirst || isPressing { disk.scheduleSettling(isPressing: isPressing) }
+        if isFirst || isPressing { pendingDisk.scheduleSettling(isPressing: isPressing) }
         return true
     }
 
     /// Stores what a call wants to be stored, and tells what came of it.
     func perform(_ call: StoreCall, treatment: DiskURLCache.Treatment) {
-        let key = call.key
-        let settled = stripe(of: key).withLock { _ in
-            let before = takeIn(key)
+        let settled = change(call.key) {
             let outcome = outcome(of: call, treatment)
-            apply(outcome, key, isPatient: true)
-            return (before, Settled(call: call, outcome: outcome))
+            apply(outcome, call.key, isPatient: true)
+            return Settled(call: call, outcome: outcome)
         }
-        count(settled.1)
-        tell(settled.0)
-        tell(settled.1)
+        count(settled)
+        tell(settled)
     }
 
-    /// Takes in what is pending of a key; false where there was nothing.
-    @discardableResult
-    func settle(_ key: RequestKey) -> Bool {
-        guard pending.contains(key) else { return false }
-        let settled = stripe(of: key).withLock { _ in takeIn(key) }
-        tell(settled)
-        return true
+    /// Takes in what is pending of a key.
+    func settle(_ key: RequestKey) {
+        if pending.contains(key) { change(key) {} }
     }
 
     /// Takes in all that was pending when it was called.
@@ -74,7 +67,7 @@ extension LayeredStore {
     func takeIn(_ key: RequestKey) -> Settled? {
         guard let store = pending[key] else { return nil }
         // What a forked child inherits is its parent's to store.
-        guard (disk as? DiskStore)?.isOwnProcess != false else {
+        guard pendingDisk?.isOwnProcess != false else {
             pending.remove(store)
             return nil
         }

@@ -50,7 +50,9 @@ final class LayeredStore: Sendable {
     /// Nil when the disk layer is off.
     let disk: (any StorageLayer)?
     /// An app's own memory layer, asked between the built-in one and the disk.
-    let memoryStorage: (any StorageLayer)?
+    private let memoryStorage: (any StorageLayer)?
+    /// For which stores can be pending: the built-in disk store, where no layer of an app's own lies above it.
+    let pendingDisk: DiskStore?
     /// Read-only; asked in order when the disk has nothing.
     private let fallbacks: [DiskStore]
     private let maximumMemoryShare: Double
@@ -72,10 +74,11 @@ final class LayeredStore: Sendable {
         self.maximumMemoryShare = maximumMemoryShare
         self.memoryStorage = memoryStorage
         self.disk = disk
+        pendingDisk = memoryStorage == nil ? disk as? DiskStore : nil
         self.fallbacks = fallbacks
         pending = PendingStores(byteLimit: pendingByteLimit)
         self.hub = hub
-        (disk as? DiskStore)?.settle.withLock { settle in
+        pendingDisk?.settle.withLock { settle in
             settle = { [weak self] in self?.settleWithoutWaiting() ?? true }
         }
     }
@@ -410,12 +413,10 @@ final class LayeredStore: Sendable {
     }
 
     /// Changes one key: what is pending of it comes first.
-    private func change(_ key: RequestKey, _ body: () -> Void) {
-        let settled = stripe(of: key).withLock { _ in
-            defer { body() }
-            return takeIn(key)
-        }
+    func change<Result>(_ key: RequestKey, _ body: () -> Result) -> Result {
+        let (settled, result) = stripe(of: key).withLock { _ in (takeIn(key), body()) }
         tell(settled)
+        return result
     }
 
     func stripe(of key: RequestKey) -> Mutex<Void> { stripes[key.stripe(of: stripes.count)] }

@@ -62,9 +62,7 @@ final class PendingStores: Sendable {
         state.withLock { $0.stores[key] }
     }
 
-    func contains(_ key: RequestKey) -> Bool {
-        state.withLock { !$0.stores.isEmpty && $0.stores[key] != nil }
-    }
+    func contains(_ key: RequestKey) -> Bool { self[key] != nil }
 
     var isEmpty: Bool { state.withLock { $0.stores.isEmpty } }
 
