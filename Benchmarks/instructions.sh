@@ -4,11 +4,11 @@
 set -eu
 cd "$(dirname "$0")"
 command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 69; }
-swift build -c release --product HotRow >/dev/null
+swift build -c release --product Benchmarks >/dev/null
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 count() {
-    valgrind --tool=callgrind --callgrind-out-file="$scratch/out" .build/release/HotRow "$1" "$2" 2>&1 |
+    valgrind --tool=callgrind --callgrind-out-file="$scratch/out" .build/release/Benchmarks --child repeat "$1" "$2" 2>&1 |
         sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
 }
 mkdir -p Results

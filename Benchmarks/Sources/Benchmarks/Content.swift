@@ -5,24 +5,50 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What is stored: the same requests, header fields and bodies for every side.
+/// What is stored: the same requests, header fields and bodies for every side, as the web sends them.
 enum Content {
-    static let headers = [
-        "Content-Type": "application/json; charset=utf-8",
-        "Cache-Control": "max-age=86400",
-        "Date": "Sat, 21 Nov 2026 10:00:00 GMT",
-        "ETag": "\"5d8c72a5edda8d6a\"",
-        "Last-Modified": "Fri, 20 Nov 2026 08:00:00 GMT",
-        "Server": "example/1.0",
-        "X-Request-Id": "0f8fad5b-d9cb-469f-a165-70867728950e",
-        "Accept-Ranges": "bytes",
-    ]
+    /// Twelve fields, `Vary` among them. `Date` is that of the start, so that all is fresh for the whole run.
+    static let headers = headers(cacheControl: "public, max-age=86400")
+    /// Requests carry it, since a response that varies by it is looked up by it.
+    static let acceptEncoding = "gzip, deflate, br"
+    static let entityTag = "\"5d8c72a5edda8d6a\""
 
-    static func url(_ number: Int) -> URL {
-        URL(string: "https://cdn.example.com/assets/v3/items/item-\(number).json?size=large")!
+    static func headers(cacheControl: String) -> [String: String] {
+        [
+            "Accept-Ranges": "bytes",
+            "Access-Control-Allow-Origin": "*",
+            "Cache-Control": cacheControl,
+            "Content-Type": "application/json; charset=utf-8",
+            "Date": date,
+            "ETag": entityTag,
+            "Last-Modified": "Fri, 20 Nov 2026 08:00:00 GMT",
+            "Server": "example/1.0",
+            "Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+            "Vary": "Accept-Encoding",
+            "X-Content-Type-Options": "nosniff",
+            "X-Request-Id": "0f8fad5b-d9cb-469f-a165-70867728950e",
+        ]
     }
 
-    static func request(_ number: Int) -> URLRequest { URLRequest(url: url(number)) }
+    private static let date: String = {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(identifier: "GMT")
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return formatter.string(from: Date())
+    }()
+
+    static func url(_ number: Int) -> URL {
+        URL(string: "https://cdn.example.com/assets/v3/items/item-\(number).json?size=large&lang=en")!
+    }
+
+    static func request(_ number: Int) -> URLRequest { request(url(number)) }
+
+    static func request(_ url: URL) -> URLRequest {
+        var request = URLRequest(url: url)
+        request.setValue(acceptEncoding, forHTTPHeaderField: "Accept-Encoding")
+        return request
+    }
 
     static func body(_ count: Int, seed: Int = 1) -> Data {
         var generator = SeededGenerator(seed: UInt64(seed))
@@ -31,12 +57,12 @@ enum Content {
         return Data(bytes)
     }
 
-    static func httpResponse(_ url: URL) -> HTTPURLResponse {
+    static func httpResponse(_ url: URL, headers: [String: String] = headers) -> HTTPURLResponse {
         HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: headers)!
     }
 
-    static func cached(_ url: URL, _ body: Data) -> CachedURLResponse {
-        CachedURLResponse(response: httpResponse(url), data: body)
+    static func cached(_ url: URL, _ body: Data, headers: [String: String] = headers) -> CachedURLResponse {
+        CachedURLResponse(response: httpResponse(url, headers: headers), data: body)
     }
 
     /// At most `limit` requests for entries spread over all `count`, in random order.
@@ -56,8 +82,8 @@ extension DiskURLCache {
         let cache = DiskURLCache(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory)
         let body = Content.body(bodySize)
         for number in 0..<count {
-            let url = Content.url(number)
-            cache.storeCachedResponse(Content.cached(url, body), for: URLRequest(url: url))
+            let request = Content.request(number)
+            cache.storeCachedResponse(Content.cached(request.url!, body), for: request)
         }
         cache.flush()
         return cache

@@ -1,5 +1,16 @@
 import Foundation
 
+/// Rows that are measured together. `--filter` chooses by section and name.
+struct Group: Sendable {
+    let name: String
+    let run: @Sendable (Report, Options, Scratch) throws -> Void
+
+    init(_ name: String, run: @escaping @Sendable (Report, Options, Scratch) throws -> Void) {
+        self.name = name
+        self.run = run
+    }
+}
+
 /// One side of a comparison.
 struct Side {
     let name: String
@@ -7,18 +18,75 @@ struct Side {
     let batch: Int
     /// Done before each sample, not timed.
     let prepare: () throws -> Void
-    /// One operation; the number counts up over the whole run.
-    let operation: (Int) throws -> Void
+    /// Does a batch of operations, whose numbers count up over the whole run, and returns the nanoseconds that they took.
+    let sample: (Range<Int>) throws -> UInt64
 
     init(
-        _ name: String, batch: Int = 1, prepare: @escaping () throws -> Void = {},
-        operation: @escaping (Int) throws -> Void
+        name: String, batch: Int = 1, prepare: @escaping () throws -> Void = {},
+        sample: @escaping (Range<Int>) throws -> UInt64
     ) {
         self.name = name
         self.batch = batch
         self.prepare = prepare
-        self.operation = operation
+        self.sample = sample
     }
+
+    /// Operations on the thread that measures.
+    init(
+        _ name: String, batch: Int = 1, prepare: @escaping () throws -> Void = {},
+        operation: @escaping (Int) throws -> Void
+    ) {
+        self.init(name: name, batch: batch, prepare: prepare) { numbers in
+            let start = Measure.nanoseconds()
+            for number in numbers { try operation(number) }
+            return Measure.nanoseconds() - start
+        }
+    }
+
+    /// Operations on what is made for them before the clock runs, such as requests.
+    init<Input>(
+        _ name: String, batch: Int = 1, prepare: @escaping () throws -> Void = {},
+        input: @escaping (Int) -> Input, operation: @escaping (Input) throws -> Void
+    ) {
+        self.init(name: name, batch: batch, prepare: prepare) { numbers in
+            let inputs = numbers.map(input)
+            let start = Measure.nanoseconds()
+            for input in inputs { try operation(input) }
+            return Measure.nanoseconds() - start
+        }
+    }
+
+    /// The same, one after the other in one task; the task's own start and end are not timed.
+    static func async<Input: Sendable>(
+        _ name: String, batch: Int = 1, prepare: @escaping () throws -> Void = {},
+        input: @escaping (Int) -> Input, operation: @escaping @Sendable (Input) async throws -> Void
+    ) -> Side {
+        Side(name: name, batch: batch, prepare: prepare) { numbers in
+            let inputs = numbers.map(input)
+            return try blocking {
+                let start = Measure.nanoseconds()
+                for input in inputs { try await operation(input) }
+                return Measure.nanoseconds() - start
+            }
+        }
+    }
+}
+
+/// Runs a task and waits for it. Not on a thread of the task's own pool.
+func blocking<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
+    let outcome = Outcome<Value>()
+    let done = DispatchSemaphore(value: 0)
+    Task {
+        do { outcome.result = .success(try await body()) } catch { outcome.result = .failure(error) }
+        done.signal()
+    }
+    done.wait()
+    return try outcome.result!.get()
+}
+
+private final class Outcome<Value>: @unchecked Sendable {
+    // @unchecked: written before the signal, read after the wait.
+    var result: Result<Value, any Error>?
 }
 
 /// Times of one side, in microseconds for one operation, sorted.
@@ -35,7 +103,7 @@ struct Samples {
     var p99: Double { quantile(0.99) }
     var longest: Double { sorted.last ?? .nan }
 
-    private func quantile(_ share: Double) -> Double {
+    func quantile(_ share: Double) -> Double {
         guard !sorted.isEmpty else { return .nan }
         return sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
     }
@@ -53,11 +121,9 @@ enum Measure {
                 let side = sides[index]
                 try side.prepare()
                 let first = numbers[index]
-                let start = nanoseconds()
-                for number in first..<first + side.batch { try side.operation(number) }
-                let end = nanoseconds()
+                let time = try side.sample(first..<first + side.batch)
                 numbers[index] += side.batch
-                if round > 0 { times[index].append(Double(end - start) / 1_000 / Double(side.batch)) }
+                if round > 0 { times[index].append(Double(time) / 1_000 / Double(side.batch)) }
             }
         }
         return zip(sides, times).map { Samples(name: $0.name, $1) }

@@ -3,22 +3,26 @@ import Foundation
 /// The command line.
 struct Options {
     var jsonPath: String?
-    /// Ends within two minutes: fewer rounds, at most 10,000 entries.
+    /// Fewer rounds, at most 10,000 entries.
     var isQuick = false
     /// Adds the costs against size and entry count up to 50 MB and 1,000,000 entries.
     var sweeps = false
-    /// Only sections whose name contains this.
-    var only: String?
+    /// Only groups of rows whose name contains this.
+    var filter: String?
+    var lists = false
     /// Where scratch directories are made; the file system under it is what the disk rows measure.
     var scratch = FileManager.default.temporaryDirectory.path
+    /// Says in the set-up which copy of the library was measured.
+    var label: String?
 
     static let usage = """
-        usage: Benchmarks [--quick] [--sweep] [--only SECTION] [--scratch DIRECTORY] [--json FILE]
-          --quick    ends within two minutes: fewer rounds, at most 10,000 entries
+        usage: Benchmarks [--quick] [--sweep] [--filter NAME] [--list] [--scratch DIRECTORY] [--label TEXT] [--json FILE]
+          --quick    fewer rounds, at most 10,000 entries, a soak of 5 s
           --sweep    adds costs against body size (to 50 MB) and entry count (to 1,000,000)
-          --only     sections whose name contains SECTION: memory, disk hit, miss, store, capacity, open, threads,
-                     session, space, trace, sweep
+          --filter   groups of rows whose name contains NAME
+          --list     names the groups
           --scratch  a directory on the file system to measure
+          --label    which copy of the library this is, for the set-up
           --json     writes one object for each row
         """
 
@@ -28,21 +32,21 @@ struct Options {
             switch argument {
             case "--quick": isQuick = true
             case "--sweep": sweeps = true
-            case "--json":
+            case "--list": lists = true
+            case "--json", "--filter", "--scratch", "--label":
                 guard let value = rest.popFirst() else { return nil }
-                jsonPath = value
-            case "--only":
-                guard let value = rest.popFirst() else { return nil }
-                only = value
-            case "--scratch":
-                guard let value = rest.popFirst() else { return nil }
-                scratch = value
+                switch argument {
+                case "--json": jsonPath = value
+                case "--filter": filter = value
+                case "--scratch": scratch = value
+                default: label = value
+                }
             default: return nil
             }
         }
     }
 
-    func includes(_ section: String) -> Bool { only.map { section.contains($0) } ?? true }
+    func includes(_ group: String) -> Bool { filter.map { group.contains($0) } ?? true }
 
     var manyEntries: Int { isQuick ? 10_000 : 100_000 }
     /// Rounds, of which the quick run makes a share.

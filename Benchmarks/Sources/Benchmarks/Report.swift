@@ -60,6 +60,23 @@ struct Row: Codable {
         self.note = note
     }
 
+    /// Throughput: operations in a microsecond, or in a second, of samples that hold `operations` each. The targets are the
+    /// least ratios.
+    init(
+        throughput name: String, _ samples: [Samples], operations: [Int], perSecond: Bool, targets: [Double?]
+    ) {
+        let rates = zip(samples, operations).map { Double($1) / $0.median * (perSecond ? 1_000_000 : 1) }
+        self.init(name, value: rates[0], unit: perSecond ? "/s" : "/µs")
+        n = samples[0].sorted.count
+        for peer in 1..<samples.count {
+            comparisons.append(
+                Comparison(
+                    peer: samples[peer].name, median: rates[peer], p99: rates[peer], n: samples[peer].sorted.count,
+                    ratio: rates[0] / rates[peer], target: peer <= targets.count ? targets[peer - 1] : nil,
+                    isFloor: true))
+        }
+    }
+
     mutating func compare(with peer: Samples, target: Double?) {
         comparisons.append(
             Comparison(
@@ -76,6 +93,8 @@ final class Report {
     }
 
     private(set) var rows: [Row] = []
+    /// Groups that could not be measured.
+    private(set) var failures: [String] = []
     private let setup: [(String, String)]
 
     init(setup: [(String, String)]) {
@@ -111,6 +130,11 @@ final class Report {
         fflush(nil)
     }
 
+    func fail(_ group: String, _ error: any Error) {
+        failures.append(group)
+        print("  FAILED: \(group): \(error)")
+    }
+
     func write(to path: String) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -123,9 +147,10 @@ final class Report {
     func printSummary() {
         let judged = rows.filter { $0.isMet != nil }
         print("\n\(judged.filter { $0.isMet == true }.count) of \(judged.count) rows meet their target.")
+        if !failures.isEmpty { print("Not measured, for an error: \(failures.joined(separator: "; ")).") }
     }
 
-    private func mark(_ isMet: Bool?) -> String { isMet == false ? "  missed" : "" }
+    private func mark(_ isMet: Bool?) -> String { isMet.map { $0 ? "  met" : "  missed" } ?? "" }
 }
 
 extension Double {

@@ -11,10 +11,17 @@ enum Setup {
             ("file system", "\(fileSystem(of: options.scratch)) at \(options.scratch)"),
             ("Swift", swiftVersion),
             ("load at the start", load),
+            ("library", options.label ?? "as built"),
             ("run", options.isQuick ? "quick" : "full"),
+            ("entries", "1,000 and \(options.manyEntries.grouped); bodies 1 KB to 8 MB; warm page cache"),
             (
-                "entries",
-                "1,000 and \(options.manyEntries); bodies 1 KB to 8 MB; 8 header fields; warm page cache; sides measured in turns"
+                "responses",
+                "\(Content.headers.count) header fields with Vary: Accept-Encoding; query strings; requests with Accept-Encoding; disk layer on"
+            ),
+            ("sides", "measured in turns, medians"),
+            (
+                "origin",
+                "a process of its own on loopback, the same for all sides; stock is URLSession with urlCache = nil"
             ),
         ]
     }

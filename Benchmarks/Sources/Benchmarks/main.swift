@@ -1,31 +1,52 @@
 import Foundation
 
-guard let options = Options(Array(CommandLine.arguments.dropFirst())) else {
+signal(SIGPIPE, SIG_IGN)
+let arguments = Array(CommandLine.arguments.dropFirst())
+if arguments.first == Child.flag {
+    try Child.run(Array(arguments.dropFirst()))
+    exit(0)
+}
+guard let options = Options(arguments) else {
     print(Options.usage)
     exit(64)
 }
-signal(SIGPIPE, SIG_IGN)
-let report = Report(setup: Setup.describe(options))
 
 // What makes files comes before what deletes many: see `Scratch.settle`.
-let sections: [(String, (Report, Options, Scratch) throws -> Void)] = [
-    ("memory", MemoryRows.run),
-    ("threads", ThreadRows.run),
-    ("session", SessionRows.run),
-    ("store", StoreRows.run),
-    ("miss", MissRows.run),
-    ("disk hit", DiskHitRows.run),
-    ("capacity", CapacityRows.run),
-    ("open", OpenRows.run),
-    ("space", SpaceRows.run),
-    ("trace", TraceRows.run),
-    ("sweep", SweepRows.run),
+let sections: [(name: String, groups: [Group])] = [
+    ("memory", MemoryRows.groups),
+    ("threads", ThreadRows.groups),
+    ("session", SessionRows.groups),
+    ("first load", FirstLoadRows.groups),
+    ("passed through", PassThroughRows.groups),
+    ("peak memory", PeakMemoryRows.groups),
+    ("store", StoreRows.groups),
+    ("miss", MissRows.groups),
+    ("disk hit", DiskHitRows.groups),
+    ("capacity", CapacityRows.groups),
+    ("open", OpenRows.groups),
+    ("space", SpaceRows.groups),
+    ("trace", TraceRows.groups),
+    ("soak", SoakRows.groups),
+    ("sweep", options.sweeps ? SweepRows.groups : []),
 ]
-for (name, run) in sections where options.includes(name) {
-    report.begin(name)
+if options.lists {
+    for section in sections {
+        for group in section.groups { print("\(section.name): \(group.name)") }
+    }
+    exit(0)
+}
+let report = Report(setup: Setup.describe(options))
+for section in sections {
+    let groups = section.groups.filter { options.includes("\(section.name): \($0.name)") }
+    guard !groups.isEmpty else { continue }
+    report.begin(section.name)
     let scratch = try Scratch(in: options.scratch)
-    if !options.isQuick, ["store", "capacity"].contains(name) { try scratch.settle() }
-    try run(report, options, scratch)
+    if !options.isQuick, ["store", "capacity"].contains(section.name) { try scratch.settle() }
+    for group in groups {
+        // The rows after it are still worth having.
+        do { try group.run(report, options, scratch) } catch { report.fail(group.name, error) }
+    }
 }
 report.printSummary()
 if let path = options.jsonPath { try report.write(to: path) }
+exit(report.failures.isEmpty ? 0 : 1)

@@ -31,7 +31,11 @@ guard (3...4).contains(CommandLine.arguments.count) else {
     print("usage: Plots FILE.json DIRECTORY [PAGE.md]")
     exit(64)
 }
-let document = try JSONDecoder().decode(
+let decoder = JSONDecoder()
+// As the report writes them: a ratio to nothing.
+decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+    positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+let document = try decoder.decode(
     Document.self, from: Data(contentsOf: URL(fileURLWithPath: CommandLine.arguments[1])))
 let directory = URL(fileURLWithPath: CommandLine.arguments[2], isDirectory: true)
 try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

@@ -12,6 +12,8 @@ public struct WatchedLoad: Sendable {
     public let response: HTTPURLResponse?
     public let report: DiskURLCache.LoadReport?
     public let seconds: TimeInterval
+    /// Why it failed.
+    public let error: (any Error)?
 
     /// `memory`, `disk`, `network` …, or why it failed.
     public var source: String { report?.outcome.text ?? "not seen by the cache" }
@@ -42,18 +44,31 @@ public func load(
 ) async -> WatchedLoad {
     var events = cache.events().makeAsyncIterator()
     let start = Date()
-    let result = try? await session.data(for: request)
+    let result: Result<(Data, URLResponse), any Error>
+    do { result = .success(try await session.data(for: request)) } catch { result = .failure(error) }
     let seconds = Date().timeIntervalSince(start)
     var report: DiskURLCache.LoadReport?
     while report == nil, let event = await events.next() {
         if case .load(let load) = event { report = load }
     }
-    return WatchedLoad(
-        data: result?.0 ?? Data(), response: result?.1 as? HTTPURLResponse, report: report, seconds: seconds)
+    switch result {
+    case .success(let (data, response)):
+        return WatchedLoad(
+            data: data, response: response as? HTTPURLResponse, report: report, seconds: seconds, error: nil)
+    case .failure(let error):
+        return WatchedLoad(data: Data(), response: nil, report: report, seconds: seconds, error: error)
+    }
 }
 
 public func load(_ url: URL, watching cache: DiskURLCache) async -> WatchedLoad {
     await load(URLRequest(url: url), watching: cache)
+}
+
+/// What went wrong with a load. Foundation's text for most codes says only that it failed, so the code is with it.
+public func words(for error: any Error) -> String {
+    let error = error as NSError
+    let text = error.localizedDescription
+    return error.domain == NSURLErrorDomain ? "\(text) (URL error \(error.code))" : text
 }
 
 /// A folder for this run of a program.

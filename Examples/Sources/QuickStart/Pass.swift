@@ -2,6 +2,10 @@ import DiskURLCache
 import ExampleSupport
 import Foundation
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 /// One load as the table shows it. Codable, since the new process hands its rows over as JSON.
 struct Row: Codable {
     let url: URL
@@ -11,14 +15,27 @@ struct Row: Codable {
     let bytes: Int
     /// Tells whether two passes got the same bytes.
     let digest: UInt64
+    /// Why the load failed, or what the cache made of its answer.
+    let notes: [String]
 
-    init(_ url: URL, _ load: WatchedLoad) {
+    init(_ url: URL, _ load: WatchedLoad, in cache: DiskURLCache) {
         self.url = url
         source = load.source
         isFromCache = load.isFromCache
         seconds = load.seconds
         bytes = load.data.count
         digest = load.data.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+        notes = Self.notes(url, load, in: cache)
+    }
+
+    private static func notes(_ url: URL, _ load: WatchedLoad, in cache: DiskURLCache) -> [String] {
+        if let error = load.error { return ["The load failed: \(words(for: error))"] }
+        guard let response = load.response else { return [] }
+        // Of a redirect that was followed, the last response is at hand.
+        let explanation = cache.explanation(for: URLRequest(url: response.url ?? url), response: response)
+        return explanation.clauses.filter { [.storing, .advice].contains($0.topic) }.map { clause in
+            clause.text + (clause.source.map { " [\($0)]" } ?? "")
+        }
     }
 }
 
@@ -26,7 +43,7 @@ struct Row: Codable {
 func pass(over urls: [URL], watching cache: DiskURLCache) async -> [Row] {
     var rows: [Row] = []
     for url in urls {
-        rows.append(Row(url, await load(url, watching: cache)))
+        rows.append(Row(url, await load(url, watching: cache), in: cache))
     }
     return rows
 }

@@ -70,6 +70,11 @@ enum QuickStart {
         cache.flush()
         passes.append(try NewProcess.load(urls, directory: directory))
         print(table(passes, names: urls.map(\.absoluteString), notes: []))
+        for (row, again) in zip(passes[0], passes[1]) where !again.isFromCache {
+            print("\n\(row.url.absoluteString) was not answered from the cache:")
+            for note in row.notes { print("  \(note)") }
+        }
+        print("")
         return summarize(passes, cache)
     }
 

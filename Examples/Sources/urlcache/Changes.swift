@@ -16,8 +16,20 @@ struct Trim: ParsableCommand {
     var to: Size
 
     func run() throws {
-        let result = try cache.open().trim(toBytes: to.bytes, progress: Progress("Removing:").show)
-        print("Removed \(result.removed) entries; the directory takes \(byteCount(result.bytes)).")
+        let inspector = try cache.open()
+        let result = try inspector.trim(toBytes: to.bytes, progress: Progress("Removing:").show)
+        let left = try inspector.records()
+        print(
+            "Removed \(result.removed) entries; \(left.count) are left. The directory takes \(byteCount(result.bytes))."
+        )
+        guard result.bytes > to.bytes else { return }
+        if left.isEmpty {
+            print("Nothing is stored any more; what is left are folders and index files, which make it a cache.")
+        } else {
+            throw Problem(
+                "That is more than \(byteCount(to.bytes)): what is left could not be removed, was stored meanwhile, or is damaged (see urlcache verify)."
+            )
+        }
     }
 }
 
@@ -40,7 +52,14 @@ struct Remove: ParsableCommand {
     var dryRun = false
 
     func validate() throws {
-        if filter.isEmpty == !(all || damaged) {
+        if all && damaged { throw ValidationError("--all means every entry, --damaged only some: give one of them.") }
+        if all && !filter.isEmpty {
+            throw ValidationError("--all means every entry, a filter such as --host only some: give one of them.")
+        }
+        if damaged && !filter.isEmpty {
+            throw ValidationError("What a damaged record held is not known: --damaged takes no filter.")
+        }
+        if !all && !damaged && filter.isEmpty {
             throw ValidationError("Give a filter such as --host, or --all, or --damaged.")
         }
     }
@@ -59,6 +78,7 @@ struct Remove: ParsableCommand {
         let removed = inspector.remove(records, progress: Progress("Removing:").show)
         print("Removed \(removed) entries.")
         if removed < records.count {
+            try checkWritable(cache.url)
             throw Problem("\(records.count - removed) could not be removed, or were replaced meanwhile.")
         }
     }
@@ -92,27 +112,109 @@ struct Fill: AsyncParsableCommand {
     func run() async throws {
         var lines = urls
         if lines.isEmpty { while let line = readLine() { lines.append(line) } }
-        let requests = try lines.filter { !$0.isEmpty }.map { line in
-            guard let url = URL(string: line), ["http", "https"].contains(url.scheme?.lowercased()) else {
-                throw Problem("\"\(printable(line))\" is not an http or https URL.")
-            }
-            return URLRequest(url: url)
-        }
+        let requests = try lines.filter { !$0.isEmpty }.map { URLRequest(url: try webURL($0)) }
         guard !requests.isEmpty else { throw Problem("There is nothing to load.") }
+        try checkPlace()
         let target = DiskURLCache(memoryCapacity: 0, diskCapacity: .max, directory: cache.url)
-        let failed = await target.prefetch(requests, maximumConcurrency: concurrency)
-        target.flush()
         if let error = target.openingError { throw Problem(error.description) }
-        for (request, error) in failed {
-            print("failed  \(printable(request.url?.absoluteString ?? "")): \(error.localizedDescription)")
+        var problems: [String] = []
+        var hasFailed = false
+        let outcomes = await load(requests, through: target)
+        target.flush()
+        for (request, outcome) in zip(requests, outcomes) {
+            let url = printable(request.url?.absoluteString ?? "")
+            switch outcome {
+            case .failed(let why):
+                problems.append("failed      \(url): \(why)")
+                hasFailed = true
+            case .refused(let why): problems.append("not stored  \(url): \(why)")
+            case .stored where !target.contains(request):
+                problems.append("not stored  \(url): it could not be written.")
+                hasFailed = true
+            case .stored: break
+            }
         }
-        let refused = requests.filter { request in
-            !target.contains(request) && !failed.contains { $0.request == request }
+        for problem in problems { print(problem) }
+        print("\(requests.count - problems.count) of \(requests.count) are in \(cache.directory).")
+        try checkWritable(cache.url)
+        if hasFailed { throw ExitCode(1) }
+    }
+
+    private enum Outcome: Sendable {
+        case stored
+        case refused(String)
+        case failed(String)
+    }
+
+    /// A new folder, an empty one, or a cache: anything else is somebody else's.
+    private func checkPlace() throws {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: cache.url.path, isDirectory: &isFolder) else {
+            let parent = cache.url.deletingLastPathComponent().path
+            if FileManager.default.fileExists(atPath: parent), access(parent, W_OK | X_OK) != 0 {
+                throw Problem("\(cache.directory) cannot be made", errno: errno)
+            }
+            return
         }
-        for request in refused {
-            print("not stored, as its response asks  \(printable(request.url?.absoluteString ?? ""))")
+        if isFolder.boolValue, (try? FileManager.default.contentsOfDirectory(atPath: cache.url.path))?.isEmpty == true {
+            return try checkWritable(cache.url)
         }
-        print("\(requests.count - failed.count - refused.count) of \(requests.count) are in \(cache.directory).")
-        if !failed.isEmpty { throw ExitCode(1) }
+        do {
+            _ = try cache.open()
+        } catch let error as InspectionError where error.code == .notACache {
+            throw Problem("\(error.description) Nothing was written: name a new or an empty folder, or a cache.")
+        }
+        try checkWritable(cache.url)
+    }
+
+    private func load(_ requests: [URLRequest], through target: DiskURLCache) async -> [Outcome] {
+        await withTaskGroup(of: (Int, Outcome).self) { group in
+            var outcomes = [Outcome](repeating: .failed("it was not loaded"), count: requests.count)
+            var waiting = requests.indices[...]
+            func startNext() {
+                guard let index = waiting.popFirst() else { return }
+                group.addTask { (index, await Self.load(requests[index], through: target)) }
+            }
+            for _ in 0..<max(1, concurrency) { startNext() }
+            for await (index, outcome) in group {
+                outcomes[index] = outcome
+                startNext()
+            }
+            return outcomes
+        }
+    }
+
+    private static func load(_ request: URLRequest, through target: DiskURLCache) async -> Outcome {
+        do {
+            let answer = try await target.data(for: request)
+            guard answer.report.isStored == false else { return .stored }
+            let clauses = target.explanation(for: request, response: answer.response).clauses
+            let clause = clauses.first { $0.topic == .storing } ?? clauses.first
+            return .refused(clause?.text ?? "")
+        } catch {
+            return .failed(words(for: error))
+        }
+    }
+}
+
+/// An absolute http or https URL.
+func webURL(_ text: String) throws -> URL {
+    guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased()), url.host?.isEmpty == false
+    else { throw Problem("\"\(printable(text))\" is not an http or https URL.") }
+    return url
+}
+
+/// What went wrong with a load. Foundation's text for most codes says only that it failed.
+func words(for error: any Error) -> String {
+    let error = error as NSError
+    let text = error.localizedDescription
+    return error.domain == NSURLErrorDomain ? "\(text) (URL error \(error.code))" : text
+}
+
+/// Throws where a cache's folders may not be written.
+func checkWritable(_ directory: URL) throws {
+    for path in [directory.path, directory.appendingPathComponent("records").path]
+    where access(path, F_OK) == 0 && access(path, W_OK | X_OK) != 0 {
+        throw Problem("\(path) cannot be written", errno: errno)
     }
 }

@@ -6,7 +6,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Makes a cache of made-up entries, to look at the report with; the same ones each time.
+/// Makes a cache of made-up entries and an event log of made-up loads, to look at the report with; the same ones each time.
 struct Demo: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Makes a cache of made-up entries.", shouldDisplay: false)
@@ -15,10 +15,22 @@ struct Demo: ParsableCommand {
 
     @Option var entries = 1_000
 
+    @Flag(help: "Without made-up loads.")
+    var withoutLoads = false
+
     private static let types = [
-        "image/jpeg", "image/png", "application/json", "text/html", "text/css", "font/woff2", "application/javascript",
-        "video/mp4", "<b>not a type</b>",
+        ("image/jpeg", "jpg", 90_000), ("application/json; charset=utf-8", "json", 9_000),
+        ("image/webp", "webp", 40_000),
+        ("text/html; charset=utf-8", "html", 24_000), ("text/css", "css", 30_000), ("font/woff2", "woff2", 45_000),
+        ("application/javascript", "js", 70_000), ("video/mp4", "mp4", 500_000), ("<b>not a type</b>", "x", 2_000),
     ]
+    private static let hosts =
+        [
+            "images.example.com", "cdn.example.com", "api.example.com", "www.example.com", "fonts.example.net",
+            "video.example.org",
+        ]
+        + (1...24).map { "partner-\($0).example" }
+    private static let folders = ["articles", "img/2026/11", "thumbs", "api/v2/items", "assets/app", "%3C/script%3E"]
 
     func run() throws {
         if FileManager.default.fileExists(atPath: cache.url.path) {
@@ -27,23 +39,79 @@ struct Demo: ParsableCommand {
         let target = DiskURLCache(memoryCapacity: 0, diskCapacity: .max, directory: cache.url)
         let log = DiskURLCache.EventLog(target)
         var random = Numbers()
+        var urls: [String] = []
+        var kind = Self.types[0]
         for number in 0..<entries {
-            let type = Self.types[min(random.next(9), random.next(9))]
-            let path = number % 50 == 0 ? "%3C/script%3E%3Cscript%3Ealert(1)%3C/script%3E" : "item"
-            guard let url = URL(string: "https://host\(random.next(6)).example/\(path)/\(number)"),
+            // Each eighth is another variant of the one before.
+            let isVariant = number % 8 == 7
+            if !isVariant { kind = Self.types[min(random.next(9), random.next(9), random.next(9))] }
+            let (type, suffix, size) = kind
+            let folder = Self.folders[min(random.next(6), random.next(6))]
+            let host = Self.hosts[min(random.next(Self.hosts.count), random.next(Self.hosts.count), random.next(60))]
+            let text =
+                isVariant ? urls[number - 1] : "https://\(host)/\(folder)/item-\(number).\(suffix)?v=\(random.next(90))"
+            urls.append(text)
+            guard let url = URL(string: text) else { continue }
+            let age = random.next(4) == 0 ? random.next(4_000_000) : random.next(90_000)
+            let lifetime = [0, 60, 3_600, 86_400, 604_800, 2_592_000, 31_536_000][random.next(7)]
+            var fields = ["Content-Type": type, "Date": Self.date(Date().addingTimeInterval(-Double(age)))]
+            if lifetime > 0 { fields["Cache-Control"] = "max-age=\(lifetime)" }
+            if number % 8 >= 6 { fields["Vary"] = "Accept-Language" }
+            var request = URLRequest(url: url)
+            request.setValue(isVariant ? "de" : "en", forHTTPHeaderField: "Accept-Language")
+            let status = lifetime > 0 ? [200, 200, 200, 200, 200, 200, 200, 301, 404, 410][random.next(10)] : 200
+            let share = Double(random.next(1_000) + 1) / 1_000
+            let body = Data(repeating: UInt8(number & 255), count: Int(Double(size) * share * share * share))
+            guard
                 let response = HTTPURLResponse(
-                    url: url, statusCode: random.next(40) == 0 ? 404 : 200, httpVersion: "HTTP/1.1",
-                    headerFields: [
-                        "Content-Type": type,
-                        "Cache-Control": "max-age=\([0, 60, 3_600, 86_400, 31_536_000][random.next(5)])",
-                    ])
+                    url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields)
             else { continue }
-            let data = Data(repeating: UInt8(number & 255), count: random.next(40) * random.next(40) * random.next(40))
-            target.storeCachedResponse(CachedURLResponse(response: response, data: data), for: URLRequest(url: url))
+            request.cacheTreatment = .init(tags: number % 11 == 0 ? ["account"] : [], isPinned: number % 97 == 0)
+            target.storeCachedResponse(CachedURLResponse(response: response, data: body), for: request)
         }
         target.flush()
         log.flush()
+        if !withoutLoads { try addLoads(of: urls, &random) }
         print("\(entries) entries in \(cache.directory).")
+    }
+
+    /// Lines as an event log has them.
+    private func addLoads(of urls: [String], _ random: inout Numbers) throws {
+        guard !urls.isEmpty else { return }
+        let file = cache.eventLog
+        var lines = FileManager.default.contents(atPath: file.path) ?? Data()
+        let count = min(6_000, urls.count * 12)
+        let outcomes = ["hit", "hit", "hit", "hit", "hit", "hit", "hit", "stale", "revalidated", "miss"]
+        for number in 0..<count {
+            let progress = Double(number) / Double(count)
+            // Two days, of which people sleep a part; and a cache that fills: misses become fewer.
+            let at = Date().timeIntervalSince1970 - 172_800 * (1 - progress + 0.06 * sin(progress * 4 * .pi))
+            let isCold = Double(random.next(100)) / 100 > 0.45 + progress
+            let outcome = isCold ? "miss" : outcomes[random.next(outcomes.count)]
+            let reason =
+                outcome == "miss" ? ["not-stored", "stale", "variant-not-stored", "no-cache"][random.next(4)] : nil
+            let isRefused = outcome == "miss" && random.next(5) == 0
+            let refusal =
+                isRefused ? ["no-store", "not-reusable", "vary-asterisk"][min(random.next(3), random.next(3))] : nil
+            let line: [String: Any?] = [
+                "event": "load", "at": at, "url": urls[min(random.next(urls.count), random.next(urls.count))],
+                "method": "GET",
+                "outcome": outcome, "layer": outcome == "miss" ? nil : "disk", "reason": reason, "notStored": refusal,
+                "status": 200, "bytes": random.next(60_000),
+                "milliseconds": outcome == "hit" ? 0.4 : 40 + random.next(200),
+            ]
+            lines.append(try JSONSerialization.data(withJSONObject: line.compactMapValues { $0 }, options: .sortedKeys))
+            lines.append(UInt8(ascii: "\n"))
+        }
+        try write(lines, toFile: file.path)
+    }
+
+    private static func date(_ date: Date) -> String {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(identifier: "GMT")
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return formatter.string(from: date)
     }
 
     /// A linear congruential generator with the constants of Numerical Recipes.

@@ -29,7 +29,7 @@ struct Export: ParsableCommand {
         progress.show(records.count, records.count)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try encoder.encode(Archive(entries)).write(to: URL(fileURLWithPath: har))
+        try write(try encoder.encode(Archive(entries)), toFile: har)
         print("\(entries.count) entries in \(har).")
     }
 }
@@ -97,7 +97,8 @@ extension Archive.Entry {
     init(_ record: CacheInspector.Record, body: Data?) {
         let url = record.url ?? "unknown:\(record.fileName)"
         let items = URLComponents(string: url)?.queryItems ?? []
-        let text = body.flatMap { String(data: $0, encoding: .utf8) }
+        let type = record.fields.first { $0.name.lowercased() == "content-type" }?.value
+        let text = body.flatMap { Self.text($0, type: type) }
         startedDateTime = ISO8601DateFormatter().string(from: record.storedAt ?? Date(timeIntervalSince1970: 0))
         request = Archive.Request(
             method: record.method ?? "GET", url: url,
@@ -106,9 +107,23 @@ extension Archive.Entry {
             status: record.status ?? 0,
             headers: record.fields.map { Archive.NameValue(name: $0.name, value: $0.value) },
             content: Archive.Content(
-                size: record.bodyLength, mimeType: record.contentType ?? "application/octet-stream",
+                size: record.bodyLength, mimeType: type ?? "application/octet-stream",
                 text: text ?? body?.base64EncodedString(), encoding: text == nil && body != nil ? "base64" : nil),
             redirectURL: record.fields.first { $0.name.lowercased() == "location" }?.value ?? "",
             bodySize: record.bodyLength)
+    }
+
+    /// The body as text, by the charset that its type names; nil where it is no text of that kind.
+    private static func text(_ body: Data, type: String?) -> String? {
+        let charset = type?.split(separator: ";").dropFirst().map {
+            $0.trimmingCharacters(in: .whitespaces).lowercased()
+        }
+        .first { $0.hasPrefix("charset=") }?.dropFirst(8).trimmingCharacters(in: ["\""])
+        let encodings: [String: String.Encoding] = [
+            "utf-8": .utf8, "us-ascii": .ascii, "iso-8859-1": .isoLatin1, "windows-1252": .windowsCP1252,
+            "utf-16": .utf16,
+        ]
+        guard let charset else { return String(data: body, encoding: .utf8) }
+        return encodings[charset].flatMap { String(data: body, encoding: $0) }
     }
 }

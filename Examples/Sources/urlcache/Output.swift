@@ -69,5 +69,49 @@ func printJSON(_ value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     encoder.dateEncodingStrategy = .iso8601
-    FileHandle.standardOutput.write(try encoder.encode(value) + Data("\n".utf8))
+    print(String(decoding: try encoder.encode(value), as: UTF8.self))
+}
+
+/// Something that cannot be done, in words for a person.
+struct Problem: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+
+    /// With the system's words for the error number.
+    init(_ what: String, errno: Int32) {
+        description = "\(what): \(String(cString: strerror(errno)))."
+    }
+}
+
+/// Writes a file anew, or to a device such as `/dev/stdout`.
+func write(_ data: Data, toFile path: String) throws {
+    let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    guard file >= 0 else { throw Problem("\(path) cannot be written", errno: errno) }
+    defer { close(file) }
+    try write(data, to: file, named: path)
+}
+
+/// Bytes to standard output.
+func writeToOutput(_ data: Data) throws {
+    try write(data, to: STDOUT_FILENO, named: "Standard output")
+}
+
+private func write(_ data: Data, to file: Int32, named name: String) throws {
+    try data.withUnsafeBytes { bytes in
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw Problem("\(name) cannot be written", errno: errno) }
+            rest = rest.dropFirst(count)
+        }
+    }
+}
+
+/// Brings out what `print` still holds. What cannot be written, into a full disk or a pipe that nobody reads, is an error.
+func flushOutput() throws {
+    if fflush(nil) != 0 { throw Problem("Standard output cannot be written", errno: errno) }
 }

@@ -17,79 +17,27 @@ struct Report: ParsableCommand {
     func run() throws {
         let inspector = try cache.open()
         let records = try inspector.records(progress: Progress("Reading records:").show)
-        let file =
-            log.map { URL(fileURLWithPath: $0) } ?? cache.url.appendingPathComponent(DiskURLCache.EventLog.fileName)
+        let file = log.map { URL(fileURLWithPath: $0) } ?? cache.eventLog
+        if log != nil, !FileManager.default.fileExists(atPath: file.path) {
+            throw Problem("There is no event log at \(file.path).")
+        }
+        let logged = LogSummary(DiskURLCache.EventLog.entries(in: file))
+        let summary = Stats.summary(of: records, in: inspector)
+        let intact = records.filter { $0.state == .intact }
         let now = Date()
-        let data = ReportData(
-            directory: cache.url.path, writtenAt: now.timeIntervalSince1970,
-            summary: Stats.summary(of: records, in: inspector),
-            entries: records.filter { $0.state == .intact }.map { ReportData.Entry($0) },
-            loads: ReportData.loads(in: DiskURLCache.EventLog.entries(in: file)))
-        try Data(try ReportPage.html(data).utf8).write(to: URL(fileURLWithPath: html))
-        print("\(data.entries.count) entries in \(html).")
-    }
-}
-
-/// What the page is made of; short names, since there may be many entries.
-struct ReportData: Encodable {
-    struct Entry: Encodable {
-        /// URL, or the beginning of the file name where the URL is not kept.
-        let u: String
-        let isNamed: Bool
-        let s: Int?
-        let t: String
-        let b: Int
-        let d: Int
-        /// Seconds since 1970.
-        let stored: Int?
-        let used: Int?
-        let fresh: Int?
-        let pin: Bool
-
-        init(_ record: CacheInspector.Record) {
-            u = record.url ?? "\(record.fileName.prefix(16))…"
-            isNamed = record.url != nil
-            s = record.status
-            t = record.contentType ?? "unknown"
-            (b, d) = (record.bodyLength, record.allocated)
-            stored = record.storedAt.map { Self.seconds($0) }
-            used = record.lastUsed.map { Self.seconds($0) }
-            fresh = record.freshUntil.map { Self.seconds($0) }
-            pin = record.isPinned
-        }
-
-        /// Lifetimes without end are cut: a page shows no more than some years.
-        private static func seconds(_ date: Date) -> Int {
-            Int(min(max(date.timeIntervalSince1970, 0), 1e11))
-        }
+        // Long URLs are cut where they would make the page too large to be passed on.
+        var longestPath = 600
+        var page = ""
+        repeat {
+            let data = ReportData(
+                intact, summary: summary, log: logged, directory: cache.url.path, now: now, longestPath: longestPath)
+            page = try ReportPage.html(data)
+            longestPath = longestPath * 2 / 3
+        } while page.utf8.count > Self.wantedLength && longestPath >= 70
+        try write(Data(page.utf8), toFile: html)
+        print("\(intact.count) entries in \(html), \(byteCount(page.utf8.count)).")
     }
 
-    /// Loads in a span of time.
-    struct Loads: Encodable {
-        let at: Int
-        var hits: Int
-        var all: Int
-    }
-
-    let directory: String
-    let writtenAt: TimeInterval
-    let summary: Stats.Summary
-    let entries: [Entry]
-    let loads: [Loads]
-
-    /// The loads of a log in 60 equal spans.
-    static func loads(in entries: [DiskURLCache.EventLog.Entry]) -> [Loads] {
-        let loads = entries.filter { $0.event == "load" }
-        guard let first = loads.map(\.at).min(), let last = loads.map(\.at).max() else { return [] }
-        let width = max(1, (last - first) / 60)
-        var spans: [Int: Loads] = [:]
-        for load in loads {
-            let index = Int(min(max(0, (load.at - first) / width), 60))
-            var span = spans[index] ?? Loads(at: Int(first + Double(index) * width), hits: 0, all: 0)
-            span.all += 1
-            if ["hit", "stale", "revalidated"].contains(load.outcome) { span.hits += 1 }
-            spans[index] = span
-        }
-        return spans.values.sorted { $0.at < $1.at }
-    }
+    /// Bytes; what 10,000 entries are to keep to. More entries take more.
+    private static let wantedLength = 1_900_000
 }

@@ -20,15 +20,23 @@ struct Show: ParsableCommand {
 
     func run() throws {
         let inspector = try cache.open()
-        let record = try find(in: inspector)
+        let found = try find(in: inspector)
+        guard let record = found.first, found.count == 1 else {
+            guard !body, output == nil else {
+                throw Problem("\(found.count) variants are stored; name one by its file:\n\(Self.table(of: found))")
+            }
+            print(
+                "\(found.count) variants of \(printable(found.first?.url ?? "")); name one by its file to see more.\n")
+            return print(Self.table(of: found))
+        }
         if body || output != nil {
             guard let data = inspector.body(of: record) else {
                 throw Problem("The body is damaged, or was replaced just now.")
             }
             if let output {
-                try data.write(to: URL(fileURLWithPath: output))
+                try write(data, toFile: output)
             } else {
-                FileHandle.standardOutput.write(data)
+                try writeToOutput(data)
             }
             return
         }
@@ -60,24 +68,33 @@ struct Show: ParsableCommand {
         for field in record.fields { print(printable("\(field.name): \(field.value)")) }
     }
 
-    private func find(in inspector: CacheInspector) throws -> CacheInspector.Record {
+    /// One record, or all variants of one URL, the most recently stored first.
+    private func find(in inspector: CacheInspector) throws -> [CacheInspector.Record] {
         let records = try inspector.records(progress: Progress("Reading records:").show)
-        if let exact = records.first(where: { $0.url == entry || $0.fileName == entry }) { return exact }
-        let found = records.filter { $0.url?.contains(entry) == true || $0.fileName.hasPrefix(entry) }
-        guard let first = found.first else { throw Problem("No entry matches \"\(entry)\".") }
-        guard found.count == 1 else {
-            let names = found.prefix(10).map { "  " + printable($0.url ?? $0.fileName) }.joined(separator: "\n")
-            throw Problem("\(found.count) entries match \"\(entry)\":\n\(names)")
+        if let exact = records.first(where: { $0.fileName == entry }) { return [exact] }
+        var found = records.filter { $0.url == entry }
+        if found.isEmpty {
+            found = records.filter { $0.url?.contains(entry) == true || $0.fileName.hasPrefix(entry) }
         }
-        return first
+        guard let first = found.first else { throw Problem("No entry matches \"\(entry)\".") }
+        guard found.count > 1, first.url == nil || found.contains(where: { $0.url != first.url }) else {
+            return found.sorted { ($0.storedAt ?? .distantPast) > ($1.storedAt ?? .distantPast) }
+        }
+        let names = found.prefix(10).map { "  " + printable($0.url ?? $0.fileName) }.joined(separator: "\n")
+        throw Problem("\(found.count) entries match \"\(entry)\":\n\(names)\(found.count > 10 ? "\n  …" : "")")
     }
-}
 
-/// Something that cannot be done, in words for a person.
-struct Problem: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) {
-        self.description = description
+    private static func table(of variants: [CacheInspector.Record]) -> String {
+        let now = Date()
+        let rows = variants.map { record in
+            [
+                record.status.map(String.init) ?? "-", record.contentType ?? "-", byteCount(record.bodyLength),
+                record.storedAt.map { span(now.timeIntervalSince($0)) + " ago" } ?? "-",
+                record.isFresh(at: now) ? "yes" : "no",
+                record.varyFields.isEmpty ? "-" : printable(record.varyFields.joined(separator: ", ")), record.fileName,
+            ]
+        }
+        return columns(
+            ["status", "type", "size", "stored", "fresh", "selected by", "file"], rightAligned: [2, 3], rows)
     }
 }

@@ -10,12 +10,29 @@ struct URLCacheTool: AsyncParsableCommand {
         discussion: """
             Looking changes nothing and takes no lock. Only trim, remove, rebuild-index and fill change a cache, and only \
             what they say. Exit status: 0, or 1 when verify finds damage or something cannot be done, or 64 for wrong \
-            arguments.
+            arguments. Begin with: urlcache stats DIRECTORY, urlcache why URL.
             """,
         subcommands: [
             List.self, Show.self, Stats.self, Verify.self, Report.self, Export.self, Watch.self, Trim.self,
-            Remove.self, RebuildIndex.self, Fill.self, Demo.self,
+            Remove.self, RebuildIndex.self, Fill.self, Why.self, Diff.self, Demo.self,
         ])
+
+    static func main() async {
+        // A pipe that nobody reads any more is told in words, as any output that cannot be written.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            var command = try parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            try flushOutput()
+        } catch {
+            _ = fflush(nil)
+            exit(withError: error)
+        }
+    }
 }
 
 /// The directory that every command takes.
@@ -24,6 +41,9 @@ struct CacheDirectory: ParsableArguments {
     var directory: String
 
     var url: URL { URL(fileURLWithPath: directory, isDirectory: true) }
+
+    /// Where a program keeps its events unless told otherwise.
+    var eventLog: URL { url.appendingPathComponent(DiskURLCache.EventLog.fileName) }
 
     func open() throws -> CacheInspector { try CacheInspector(directory: url) }
 }

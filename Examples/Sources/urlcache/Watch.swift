@@ -17,7 +17,7 @@ struct Watch: AsyncParsableCommand {
 
     func run() async throws {
         let file =
-            log.map { URL(fileURLWithPath: $0) } ?? cache.url.appendingPathComponent(DiskURLCache.EventLog.fileName)
+            log.map { URL(fileURLWithPath: $0) } ?? cache.eventLog
         if once {
             let entries = DiskURLCache.EventLog.entries(in: file)
             if entries.isEmpty { throw Problem(Self.missing(file)) }
@@ -30,6 +30,8 @@ struct Watch: AsyncParsableCommand {
         var tail = Tail(file)
         while true {
             for entry in tail.newEntries() { Self.show(entry) }
+            // Lines are to be seen as they come, in a pipe too; nobody reads them any more when that fails.
+            try flushOutput()
             try await Task.sleep(for: .milliseconds(200))
         }
     }
@@ -56,8 +58,6 @@ struct Watch: AsyncParsableCommand {
         print(
             "\(time)  \(padded(source, 20))  \(padded(duration, -11))  \(padded(size, -8)) ",
             printable(entry.url ?? "") + reason)
-        // Lines are to be seen as they come, in a pipe too.
-        fflush(nil)
     }
 }
 

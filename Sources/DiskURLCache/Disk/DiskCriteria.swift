@@ -50,7 +50,7 @@ extension DiskCriteria {
         return true
     }
 
-    /// Whether an entry that is not in the index matches: one that is staged still, or that an app's own storage holds. Its
+    /// Whether an entry that is not in the index matches: one that waits to be written, or that an app's own storage holds. Its
     /// storing counts as its last use.
     func matches(_ key: DiskKey, _ metadata: EntryMetadata) -> Bool {
         if let uriHash, key.uriHash != uriHash { return false }

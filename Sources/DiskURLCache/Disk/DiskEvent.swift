@@ -1,6 +1,6 @@
-/// What happened in the disk layer, told as it happens: nothing that is swallowed goes unsaid.
+/// What happened in the disk layer. Each failure that is not thrown is such an event.
 ///
-/// Told on the thread that did the work, no lock held.
+/// Sent on the thread that did the work, with no lock held.
 enum DiskEvent: Sendable, Hashable {
     /// Why an entry is not on the disk.
     enum DropReason: Sendable, Hashable {
@@ -8,7 +8,7 @@ enum DiskEvent: Sendable, Hashable {
         case tooLarge
         /// A header field holds CR, LF or NUL, or the metadata exceed the limits of the format.
         case notRepresentable
-        /// More was stored than the disk took within the time a caller waits.
+        /// The disk did not write fast enough for the stores that waited.
         case backlog
         /// The system refused: disk full, no permission, too many files, a failing device.
         case failed(errno: Int32)
@@ -22,10 +22,10 @@ enum DiskEvent: Sendable, Hashable {
         case rejected
     }
 
-    case stored(key: KeyDigest, bytes: Int)
-    case evicted(key: KeyDigest, bytes: Int)
-    case dropped(key: KeyDigest, DropReason)
-    case removedCorruptRecord(key: KeyDigest)
+    case stored(key: KeyName, bytes: Int)
+    case evicted(key: KeyName, bytes: Int)
+    case dropped(key: KeyName, DropReason)
+    case removedCorruptRecord(key: KeyName)
     case rebuiltIndex(RebuildReason)
     case remadeDirectory
     case becameMaintainer

@@ -12,10 +12,6 @@ extension DiskStore {
         var maximumEntryShare = 0.5
         /// Pinned entries are evicted last as long as they take no more than this fraction of `capacity`.
         var pinnedShare = 0.25
-        /// Bytes that may wait to be written. A caller who stores more waits, at most `backlogTimeout`.
-        var pendingByteLimit = 32 << 20
-        /// Seconds after which a waiting store is given up.
-        var backlogTimeout = 2.0
         /// Whether records hold the response's URL in clear.
         var keepsURLs = true
         /// Entries stored longer ago (in seconds) are misses and go.
@@ -24,7 +20,14 @@ extension DiskStore {
         var maximumAccessAge: TimeInterval?
         /// Only reads: a pre-filled or bundled directory. Nothing in it is ever changed.
         var isReadOnly = false
-        /// Seconds between a store and its writing: long enough to write a burst as one batch.
+        /// False for tests: what other processes removed is seen a second later.
+        var sharesMemory = true
+        /// Asks for the time that a pass takes, where locks are held during passes only; nil where the lock is held while the
+        /// store is open.
+        var passActivity: PassLock.Activity?
+        /// Called when the directory was opened, or is another one, with the folders that hold files. On the maintenance queue.
+        var prepareFolders: (@Sendable ([String]) -> Void)?
+        /// Seconds between a change and the pass that follows: long enough to do a burst's work at once.
         var maintenanceDelay = 0.02
         /// Seconds after which access times are saved.
         var accessTimeDelay = 5.0
@@ -33,5 +36,31 @@ extension DiskStore {
             self.directory = directory
             self.capacity = capacity
         }
+
+        /// Numbers that make sense, whatever came in.
+        var sanitized: Self {
+            func fraction(_ value: Double, _ fallback: Double) -> Double {
+                value.isNaN ? fallback : min(max(value, 0), 1)
+            }
+            func seconds(_ value: Double, _ fallback: Double) -> Double {
+                value.isNaN ? fallback : min(max(value, 0), 3600)
+            }
+            var result = self
+            result.capacity = max(0, capacity)
+            result.lowWaterFraction = fraction(lowWaterFraction, 0.9)
+            result.maximumEntryShare = fraction(maximumEntryShare, 0.5)
+            result.pinnedShare = fraction(pinnedShare, 0.25)
+            result.maintenanceDelay = seconds(maintenanceDelay, 0.02)
+            result.accessTimeDelay = seconds(accessTimeDelay, 5)
+            return result
+        }
+    }
+}
+
+extension Int {
+    /// A part of a number of bytes, without overflow.
+    func share(_ fraction: Double) -> Int {
+        let product = Double(self) * fraction
+        return product >= Double(Int.max) ? self : Swift.min(self, Int(product))
     }
 }

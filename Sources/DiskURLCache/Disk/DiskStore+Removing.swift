@@ -1,102 +1,111 @@
 import Foundation
 
-/// Removals are done on the caller's thread: when they return the files are gone, whatever happens to the process next.
+/// Removals are done on the caller's thread. When a removal returns, the files are gone, even if the process dies next.
 extension DiskStore {
     /// Removes all variants of a key.
-    func remove(_ key: DiskKey) {
-        if configuration.isReadOnly { return }
-        withIO { io in
-            // Staged entries last: they hide the records that they are to replace.
-            removeRecords(key, &io) { _ in true }
-            state.withLock { $0.staged.remove(key) { _ in true } }
+    func remove(_ key: RequestKey) {
+        if !mayRemove { return }
+        let key = key.diskKey
+        telling(.key(key.name)) {
+            withIO { io in
+                // Another process may have written one that has no row here yet.
+                if io.directory.folder != nil { examine(key.name, &io) }
+                removeRecords(key, &io) { _ in true }
+            }
         }
-        afterRemoval()
+        maintenance.schedule(after: configuration.accessTimeDelay)
+    }
+
+    private var mayRemove: Bool { !configuration.isReadOnly && isOwnProcess }
+
+    /// Tells the other caches before and after: what they read or write meanwhile is removed there, too.
+    private func telling(_ removal: SharedRemoval, _ remove: () -> Void) {
+        removals.tell(removal, capacity: catalog.capacity)
+        remove()
+        removals.tell(removal, capacity: catalog.capacity)
+    }
+
+    /// Tells them that a variant of a key is gone.
+    func tellVariant(of name: KeyName) {
+        removals.tell(.variant(name), capacity: catalog.capacity)
     }
 
     /// Removes one variant.
-    func remove(_ key: DiskKey, sequence: UInt64) {
-        if configuration.isReadOnly { return }
-        withIO { io in
-            removeStaged(&io) { $0.key == key && $0.entry.metadata.sequence == sequence }
-            removeRecords(key, &io) { row in
-                guard case .record(let record) = reader.read(row.digest, slot: row.slot, .head, limit: .max >> 1)
-                else { return false }
-                return record.header.sequence == sequence
-            }
-        }
-        afterRemoval()
+    func remove(_ key: RequestKey, variant: VaryKey) {
+        let hash = UInt32(truncatingIfNeeded: variant.recordHash)
+        remove(key.diskKey) { $0.varyHash == hash }
     }
 
-    func removeVariant(_ key: DiskKey, _ varyHash: UInt64) {
-        withIO { io in
-            removeRecords(key, &io) { $0.varyHash == UInt32(truncatingIfNeeded: varyHash) }
-            state.withLock { $0.staged.remove(key, varyHash: varyHash) }
+    /// Removes the entry with that sequence number.
+    func remove(_ key: RequestKey, sequence: UInt64) {
+        let key = key.diskKey
+        remove(key) { row in
+            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
+            return record.header.sequence == sequence && record.header.digest == key.digest
         }
-        afterRemoval()
     }
 
-    /// Removes those records of a key that `isRemoved` names.
-    func removeRecords(_ key: DiskKey, _ io: inout IOState, where isRemoved: (IndexRow) -> Bool) {
-        let digest = key.digest
+    private func remove(_ key: DiskKey, where isRemoved: (IndexRow) -> Bool) {
+        if !mayRemove { return }
+        if withIO({ removeRecords(key, &$0, where: isRemoved) }) { tellVariant(of: key.name) }
+        maintenance.schedule(after: configuration.accessTimeDelay)
+    }
+
+    /// Removes those records of a key that `isRemoved` names; false where there was none.
+    @discardableResult
+    func removeRecords(_ key: DiskKey, _ io: inout Section, where isRemoved: (IndexRow) -> Bool) -> Bool {
         io.removalCount += 1
-        guard isFolderOurs() else { return }
-        let (isAuthoritative, known) = state.withLock { ($0.isAuthoritative, $0.index.rows(of: digest)) }
-        if !isAuthoritative || known.contains(where: \.isPartial) { examine(digest, &io) }
-        for row in state.withLock({ $0.index.rows(of: digest) }) where isRemoved(row) {
+        guard let folder = io.directory.folder else { return false }
+        // What another process stored a moment ago goes, too: lookups learn of that later, a removal must not.
+        let isCertain =
+            catalog.isCertain(key.name) && folder == catalog.folder && SecondaryFile(files: files, paths: paths).isEmpty
+        if !isCertain { examine(key.name, &io) }
+        let check = IndexRow.check(of: key.digest)
+        var isAny = false
+        // A row that still is partial belongs to a file that could not be read: it may be this key's.
+        for row in catalog.read({ $0.rows(of: key.name) })
+        where (row.keyCheck == check || row.isPartial) && isRemoved(row) {
             removeForGood(row, &io)
+            isAny = true
         }
+        return isAny
     }
 
-    /// Removes staged entries, each with the record that it was to replace: that one is never served again.
-    private func removeStaged(_ io: inout IOState, where isRemoved: (StagedWrites.Write) -> Bool) {
-        for write in state.withLock({ $0.staged.all(where: isRemoved) }) {
-            removeRecords(write.key, &io) { $0.varyHash == UInt32(truncatingIfNeeded: write.varyHash) }
-            state.withLock { $0.staged.finish(write) }
-        }
-    }
-
-    /// Removes a record, or at least what it says.
-    private func removeForGood(_ row: IndexRow, _ io: inout IOState) {
-        let isGone = remove(RecordName(digest: row.digest, slot: row.slot), &io)
-        // A file that cannot be unlinked can often be emptied: then it is a miss, too.
-        if !isGone { empty(RecordName(digest: row.digest, slot: row.slot)) }
-        state.withLock { _ = $0.index.remove(row.digest, row.slot) }
-        io.pending.append(JournalRow(kind: .remove, row: row))
-    }
-
-    /// A link in the folder's place leads to files that are not ours to remove.
-    private func isFolderOurs() -> Bool {
-        (try? files.status(at: paths.records))?.kind == .directory
+    /// Removes a record. Where its file cannot be unlinked, it is emptied.
+    func removeForGood(_ row: IndexRow, _ io: inout Section) {
+        // An empty file is a miss, too.
+        if !remove(row.name, &io) { empty(row.name) }
+        forget(row, &io)
     }
 
     private func empty(_ name: RecordName) {
         guard recordStatus(name) != nil else { return }
-        paths.withRecord(name.digest, name.slot) { path in
+        paths.withRecord(name) { path in
             guard let file = try? files.openFile(path, O_WRONLY) else { return }
             try? files.truncate(file, 0)
             files.closeQuietly(file)
         }
     }
 
-    private func afterRemoval() {
-        if state.withLock({ $0.waiters }) > 0 { signalRoom() }
-        maintenance.schedule(after: configuration.accessTimeDelay)
-    }
-
     // MARK: By criteria
 
     /// Removes every entry for which all conditions hold.
     func remove(matching criteria: DiskCriteria) {
-        if configuration.isReadOnly { return }
+        if !mayRemove { return }
+        telling(.matching(SharedCriteria(criteria))) { removeNow(matching: criteria) }
+        maintenance.schedule(after: configuration.accessTimeDelay)
+    }
+
+    private func removeNow(matching criteria: DiskCriteria) {
         refreshIfNeeded()
-        let rows = withIO { io in
+        // Another process may have written records that have no row here yet.
+        if isMaintainer, !removals.isAlone { maintenance.perform { reconcile() } }
+        let rows = withIO { io -> [(row: IndexRow, isCertain: Bool)] in
             io.removalCount += 1
-            let isOurs = isFolderOurs()
-            removeStaged(&io) { criteria.matches($0.key, $0.entry.metadata) }
-            return state.withLock { state in
+            guard io.directory.folder != nil else { return [] }
+            return catalog.read { index in
                 var rows: [(row: IndexRow, isCertain: Bool)] = []
-                guard isOurs else { return rows }
-                state.index.forEachLeastRecentFirst { row in
+                index.forEachLeastRecentFirst { row in
                     switch criteria.judge(row) {
                     case .matches: rows.append((row, true))
                     case .mayMatch: rows.append((row, false))
@@ -110,74 +119,49 @@ extension DiskStore {
         for (row, isCertain) in rows {
             withIO { io in
                 // A row that changed meanwhile is that of an entry stored after this call began.
-                guard let now = state.withLock({ $0.index.row(row.digest, row.slot) }), now.isSameRecord(as: row),
+                guard let now = catalog.read({ $0.row(row.name) }), now.isSameRecord(as: row),
                     isCertain || matches(criteria, row)
                 else { return }
                 removeForGood(row, &io)
             }
         }
-        afterRemoval()
     }
 
     private func matches(_ criteria: DiskCriteria, _ row: IndexRow) -> Bool {
-        guard case .record(let record) = reader.read(row.digest, slot: row.slot, .head, limit: .max >> 1)
-        else { return false }
-        let full = IndexRow(record.header, allocated: record.allocated, accessedAt: row.accessedAt)
+        guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
+        let full = IndexRow(record.header, allocated: record.status.allocated, accessedAt: row.accessedAt)
         return criteria.judge(full) != .doesNotMatch && criteria.matches(record.metadata)
     }
 
     // MARK: Everything
 
-    /// Removes everything. The records' folder is moved away, which takes the same time at any number of entries, and is
-    /// deleted later; once moved, no lookup of any process finds it.
+    /// Removes everything, in the same time at any number of entries. The files are deleted later.
     func removeAll() {
-        if configuration.isReadOnly { return }
-        withIO { io in
-            io.removalCount += 1
-            // First, since staged entries hide the records that they are to replace.
-            clear(&io)
-            state.withLock { state in
-                state.staged.removeAll()
-                io.discarded.append(state.index)
-                state.index = DiskIndex()
-                state.touchedCount = 0
-                state.suspects = [:]
+        if !mayRemove { return }
+        telling(.everything) {
+            withIO { io in
+                io.removalCount += 1
+                clear(&io)
+                io.discarded.append(catalog.exchange(DiskIndex()))
+                catalog.forgetExaminations()
+                io.log.noteCleared()
             }
-            io.pending = [.clear]
-            io.freed = [:]
-            io.storage.invalidate()
         }
-        signalRoom()
         maintenance.schedule(after: configuration.maintenanceDelay)
     }
 
     /// Moves the records' folder away. While that cannot be done, nothing is read from it.
-    func clear(_ io: inout IOState) {
-        do throws(Errno) {
-            let status = try files.status(at: paths.records)
-            guard status.kind == .directory else { throw Errno(ELOOP) }
-            try files.rename(paths.records, to: paths.newTrash())
-            io.hasTrash = true
-        } catch {
-            // Nothing there, or nothing of ours: nothing to clear.
-            if !error.isMissing, error.code != ELOOP, error.code != ENOTDIR {
-                if !io.mustClear { io.events.append(.cannotDelete(errno: error.code)) }
-                io.mustClear = true
-                state.withLock { $0.isBlocked = true }
-                return
-            }
-        }
-        io.mustClear = false
-        // Its rows name slots that new records will take: after a crash they would pass for those of the new records.
-        try? files.unlink(paths.index)
-        io.storage.invalidate()
-        guard (try? files.status(at: paths.directory + "/.")) != nil else { return }
-        try? files.makeDirectory(paths.records)
-        let status = try? files.status(at: paths.records)
-        state.withLock { state in
-            guard let status, status.kind == .directory else { return }
-            state.isBlocked = false
-            if state.directoryIdentity != nil { state.recordsIdentity = status.identity }
+    func clear(_ io: inout Section) {
+        switch io.directory.clear() {
+        case .done(let folder):
+            io.log.invalidate()
+            removals.noteFolder(folder)
+            guard let folder else { return }
+            catalog.isBlocked = false
+            if io.directory.identity != nil { catalog.folder = folder }
+        case .failed(let error):
+            if let error { io.events.append(.cannotDelete(errno: error.code)) }
+            catalog.isBlocked = true
         }
     }
 }

@@ -3,7 +3,7 @@ enum RangeRequest: Sendable, Hashable {
     case single(ByteRange)
     /// Several ranges, or a unit that is not bytes: for the origin to answer.
     case other
-    /// Not of the grammar: a recipient goes on as if there was no `Range`.
+    /// The value breaks the grammar: the request is answered as if it had no `Range`.
     case malformed
 
     init(_ value: String) {
@@ -65,7 +65,7 @@ enum ByteRange: Sendable, Hashable {
         }
     }
 
-    /// Digits; what overflows is as good as the greatest number, for no body is that long.
+    /// A number in digits. One that is too large for `Int` becomes `Int.max`: no body is that long.
     static func position(_ digits: Substring) -> Int? {
         guard !digits.isEmpty else { return nil }
         var value = 0
@@ -85,12 +85,13 @@ struct ContentRange: Sendable, Hashable {
     /// Length of the whole representation.
     var total: Int
 
-    /// Nil also where the whole length is unknown (`*`): a part of unknown whole cannot be completed or judged.
+    /// Nil also where the length of the whole is unknown (`*`) or too large for `Int`: such a part can be neither completed
+    /// nor served.
     init?(_ value: String) {
         let parts = FieldSyntax.trimming(Substring(value)).split(separator: " ")
         guard parts.count == 2, String(parts[0]).equalsIgnoringASCIICase("bytes") else { return nil }
         let numbers = parts[1].split(separator: "/", omittingEmptySubsequences: false)
-        guard numbers.count == 2, let total = ByteRange.position(numbers[1]),
+        guard numbers.count == 2, let total = ByteRange.position(numbers[1]), total < .max,
             case .from(let first, let last?) = ByteRange(numbers[0]), last < total
         else { return nil }
         range = first..<last + 1

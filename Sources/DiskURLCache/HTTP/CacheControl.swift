@@ -18,7 +18,7 @@ struct CacheControl: Sendable, Hashable {
     enum Seconds: Sendable, Hashable {
         case absent
         case invalid
-        case value(Int)
+        case value(Int64)
     }
 
     private(set) var directives: [Directive] = []
@@ -75,7 +75,7 @@ struct CacheControl: Sendable, Hashable {
     }
 
     /// The value where it is valid: for directives that allow something.
-    func allowance(_ name: String) -> Int? {
+    func allowance(_ name: String) -> Int64? {
         if case .value(let seconds) = seconds(name) { seconds } else { nil }
     }
 
@@ -106,8 +106,8 @@ struct ResponseDirectives: Sendable, Hashable {
     var isPublic: Bool
     var isImmutable: Bool
     var maxAge: CacheControl.Seconds
-    var staleWhileRevalidate: Int?
-    var staleIfError: Int?
+    var staleWhileRevalidate: Int64?
+    var staleIfError: Int64?
 
     init(_ fields: HeaderFields) {
         let control = CacheControl(fields["Cache-Control"])
@@ -134,18 +134,18 @@ struct ResponseDirectives: Sendable, Hashable {
 struct RequestDirectives: Sendable, Hashable {
     enum MaxStale: Sendable, Hashable {
         case any
-        case seconds(Int)
+        case seconds(Int64)
     }
 
     var noStore = false
     var noCache = false
     var onlyIfCached = false
     /// An invalid `max-age` counts as 0.
-    var maxAge: Int?
-    var minFresh: Int?
+    var maxAge: Int64?
+    var minFresh: Int64?
     var maxStale: MaxStale?
     /// RFC 5861 §4 lets a request carry it too.
-    var staleIfError: Int?
+    var staleIfError: Int64?
 
     init(_ fields: HeaderFields) {
         guard !fields.isEmpty else { return }

@@ -5,9 +5,9 @@ struct Candidate: Sendable {
     let response: StoredResponse
     /// Bytes of the stored body, decoded: never taken from `Content-Length`.
     let bodyLength: Int
-    /// Of this very response, where they were worked out before.
+    /// The facts of `response`, where the caller has them.
     private let knownFacts: ReuseFacts?
-    /// The stored body, where it need not be read first.
+    /// The stored body, where it is in memory.
     let body: Data?
 
     init(response: StoredResponse, bodyLength: Int, facts: ReuseFacts? = nil, body: Data? = nil) {
@@ -26,7 +26,7 @@ enum CacheDecision: Sendable, Hashable {
     case useStored(Reuse)
     /// Send the request with the fields of the revalidation set, and hand its answer to `ResponseDecision`.
     case revalidate(Revalidation)
-    /// Send the request with these fields set; what is stored has no part in it.
+    /// Send the request with these fields set. The answer is not compared with what is stored.
     case fetch(FetchReason, fields: HeaderFields)
     /// There is nothing to serve and the network may not be asked: `only-if-cached` gets a 504, a request with
     /// `returnCacheDataDontLoad` or an offline cache an error.
@@ -40,20 +40,20 @@ struct Reuse: Sendable, Hashable {
         case stale(StaleAllowance)
     }
 
-    /// Which candidate.
+    /// The index of the candidate that answers.
     var index: Int
     var basis: Basis
     /// `current_age` in seconds (RFC 9111 §4.2.3): the `Age` to deliver.
-    var age: Int
+    var age: Int64
     /// `freshness_lifetime` in seconds (RFC 9111 §4.2.1).
-    var lifetime: Int
+    var lifetime: Int64
     var presentation: Presentation
     /// Set where `stale-while-revalidate` allowed the reuse: what to ask the origin in the background, once. To be sent
     /// with `RequestFacts.unconditional`; without fields where there is no validator.
     var backgroundRevalidation: Revalidation?
 
-    /// RFC 9211 §2.5: seconds of freshness left, negative when stale.
-    var timeToLive: Int { lifetime.subtractingSaturated(age) }
+    /// RFC 9211 §2.4: seconds of freshness left, negative when stale.
+    var timeToLive: Int64 { lifetime.subtractingSaturated(age) }
 }
 
 /// Why a stale response was used (RFC 9111 §4.2.4).
@@ -89,8 +89,8 @@ enum FetchReason: String, Sendable, Hashable {
 }
 
 extension CacheDecision {
-    /// - Parameter candidates: all that is stored for the key of the request, the most recent first. For HEAD: what is
-    ///   stored for GET.
+    /// - Parameter candidates: all that is stored for the key of the request, the most recent first, whatever method it
+    ///   answered.
     static func decide(
         for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
     ) -> CacheDecision {

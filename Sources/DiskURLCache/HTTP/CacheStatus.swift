@@ -10,10 +10,11 @@ struct CacheStatus: Sendable, Hashable {
     var forward: ForwardReason?
     /// The status that the origin sent, where it differs from the one delivered.
     var forwardStatus: Int?
+    /// True only once the answer is in the store: not for one that is still arriving (RFC 9211 §2.5).
     var stored = false
     var collapsed = false
     /// Seconds of freshness left; negative when stale.
-    var timeToLive: Int?
+    var timeToLive: Int64?
     var detail: String?
 
     init(cacheName: String) {
@@ -53,7 +54,7 @@ struct CacheStatus: Sendable, Hashable {
     }
 
     /// RFC 8941 §3.3.1: fifteen digits.
-    private static let integerBound = 999_999_999_999_999
+    private static let integerBound: Int64 = 999_999_999_999_999
 
     /// A structured-field token where the text is one, else a string; what a string cannot hold is left out.
     private static func tokenOrString(_ text: String) -> String {
@@ -80,6 +81,16 @@ extension FetchReason {
         case .methodNotCached: .method
         case .unsupportedRange: .bypass
         case .rangeNotHeld: .partial
+        }
+    }
+
+    /// The reason in words of this cache, where `forward` does not say it already.
+    var detail: String? {
+        switch self {
+        case .notStored, .variantNotStored, .stale, .methodNotCached: nil
+        case .mustRevalidate, .mismatchedAnswer, .requestDirective, .requestNoStore, .reloadPolicy, .revalidatePolicy,
+            .precondition, .unsupportedRange, .rangeNotHeld:
+            rawValue
         }
     }
 }

@@ -7,25 +7,28 @@ struct CachingOptions: Sendable, Hashable {
         /// What the response says, and the heuristic where it says nothing.
         case asServed
         /// The given seconds where the response says nothing; in place of the heuristic.
-        case whenMissing(seconds: Int)
+        case whenMissing(seconds: Int64)
         /// The given seconds, whatever the response says. `no-store` is still obeyed.
-        case always(seconds: Int)
+        case always(seconds: Int64)
     }
 
     var lifetime = Lifetime.asServed
 
     /// Responses with `Last-Modified` and no lifetime of their own are fresh for a part of their age (RFC 9111 §4.2.2).
     var usesHeuristicFreshness = true
+    var heuristicFraction = standardHeuristicFraction
+    /// Seconds.
+    var heuristicLimit = standardHeuristicLimit
+
     /// "A typical setting of this fraction might be 10%" (RFC 9111 §4.2.2).
-    var heuristicFraction = 0.1
-    /// A day: what has not changed for years would otherwise be reused for months without a question, and one question a
-    /// day costs little. RFC 2616 wanted a warning from there on.
-    var heuristicLimit = 86_400
+    static let standardHeuristicFraction = 0.1
+    /// A week: what has not changed for years would otherwise be reused for months without a question.
+    static let standardHeuristicLimit: Int64 = 7 * 86_400
 
     /// Seconds for responses that do not send `stale-while-revalidate` (RFC 5861 §3); nil: not without it.
-    var defaultStaleWhileRevalidate: Int?
+    var defaultStaleWhileRevalidate: Int64?
     /// Seconds for responses that do not send `stale-if-error` (RFC 5861 §4); nil: not without it.
-    var defaultStaleIfError: Int?
+    var defaultStaleIfError: Int64?
 
     /// No network is to be used: what is stored is served, however stale (RFC 9111 §4.2.4 "disconnected").
     /// `must-revalidate` and `no-cache` hold even so (RFC 9111 §5.2.2.2); `ReusePolicy.elseLoad` goes further.

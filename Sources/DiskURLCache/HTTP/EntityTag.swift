@@ -8,7 +8,7 @@ struct EntityTag: Sendable, Hashable {
 
     /// What both comparisons compare: the tag without its weakness.
     ///
-    /// Bytes, since two texts may be equal for Unicode that are not for the origin.
+    /// Bytes: two texts that are equal in Unicode may be different tags for the origin.
     private var opaque: Substring.UTF8View {
         Substring(text).utf8.dropFirst(text.hasPrefix("W/\"") ? 2 : 0)
     }
@@ -38,8 +38,8 @@ struct EntityTag: Sendable, Hashable {
 
     /// Takes one tag from the front of `text`.
     ///
-    /// A tag without quotes counts as weak: it is sent back as it came, since sloppy servers compare texts, but is never
-    /// trusted for bytes.
+    /// A tag without quotes counts as weak. It is sent back as it came, since servers that send such tags compare texts.
+    /// Byte ranges are never combined by it.
     fileprivate static func next(in text: inout Substring) -> EntityTag? {
         let bytes = text.utf8
         let isWeak = text.hasPrefix("W/\"")
@@ -103,7 +103,7 @@ enum EntityTagCondition: Sendable, Hashable {
 extension StoredResponse {
     var entityTag: EntityTag? { fields["ETag"].flatMap(EntityTag.init) }
 
-    /// `Last-Modified` where it is a date: what is not cannot be compared by the origin either.
+    /// `Last-Modified` where it is a valid date.
     var lastModified: Date? {
         fields["Last-Modified"].flatMap { HTTPDate.parse($0, reference: responseTime) }
     }

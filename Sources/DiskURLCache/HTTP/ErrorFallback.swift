@@ -7,16 +7,16 @@ enum ErrorFallback {
     static func reuse(
         for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
     ) -> Reuse? {
-        // Who asked for an answer of the origin gets the origin's error.
-        let asked = RequestDirectives(request.fields)
+        // A request that asks for the origin's own answer gets the origin's error.
+        let asked = request.directives
         guard policy == .useProtocol, !asked.noCache, !asked.noStore,
             !Preconditions.areForOrigin(in: request),
             let index = candidates.indices.first(where: {
-                candidates[$0].response.status != 206 && candidates[$0].response.vary.matches(request.fields)
+                candidates[$0].response.status != 206 && candidates[$0].response.answers(request)
             })
         else { return nil }
         let candidate = candidates[index]
-        // An error that is stored is no better than the one that came.
+        // A stored error is no better than the error that arrived.
         guard !StatusCode.isServerTrouble(candidate.response.status) else { return nil }
         let facts = candidate.reuseFacts
         let said = facts.directives
@@ -32,9 +32,9 @@ enum ErrorFallback {
             lifetime: freshness.lifetime, presentation: presentation)
     }
 
-    /// The response's word counts before the option; the request may give one too, and the longer of both holds, as either
-    /// permits the reuse.
-    private static func bound(said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions) -> Int? {
+    /// The greatest staleness at which the response may stand in, in seconds. The response's own `stale-if-error` counts
+    /// before the option's. The request may carry one too: either permits the reuse, so the longer one holds.
+    private static func bound(said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions) -> Int64? {
         let origin = said.staleIfError ?? options.defaultStaleIfError
         switch (origin, asked.staleIfError) {
         case (let origin?, let client?): return max(origin, client)

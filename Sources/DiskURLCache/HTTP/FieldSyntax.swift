@@ -95,15 +95,16 @@ enum FieldSyntax {
     }
 
     /// RFC 9111 §1.2.2: what is greater counts as 2^31.
-    static let greatestDeltaSeconds = 1 << 31
+    static let greatestDeltaSeconds: Int64 = 1 << 31
 
-    /// `delta-seconds`: digits only; nil for anything else.
-    static func deltaSeconds(_ value: some StringProtocol) -> Int? {
+    /// `delta-seconds`: digits only; nil for anything else. 64 bits wherever seconds are counted: `Int` has 32 on some
+    /// watches, and sums must not trap there.
+    static func deltaSeconds(_ value: some StringProtocol) -> Int64? {
         guard !value.isEmpty else { return nil }
-        var seconds = 0
+        var seconds: Int64 = 0
         for byte in value.utf8 {
             guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
-            seconds = min(seconds * 10 + Int(byte - UInt8(ascii: "0")), greatestDeltaSeconds)
+            seconds = min(seconds * 10 + Int64(byte - UInt8(ascii: "0")), greatestDeltaSeconds)
         }
         return seconds
     }

@@ -2,7 +2,7 @@ import Foundation
 
 /// What a 304 to our own condition does to what is stored (RFC 9111 §4.3.4).
 enum Freshening {
-    /// Nil where the 304 speaks of nothing that is stored.
+    /// Nil where the 304 confirms nothing that is stored.
     static func decision(for exchange: Exchange, revalidation: Revalidation) -> ResponseDecision? {
         let named = indicesNamed(by: exchange, revalidation: revalidation)
         guard let index = named.first else { return nil }
@@ -30,7 +30,7 @@ enum Freshening {
     private static func indicesNamed(by exchange: Exchange, revalidation: Revalidation) -> [Int] {
         let candidates = exchange.candidates
         let order = (revalidation.index.map { [$0] } ?? []) + candidates.indices.filter { $0 != revalidation.index }
-        let validatable = order.filter { Revalidation.isValidatable(candidates[$0].response) }
+        let validatable = order.filter { Revalidation.isValidatable(candidates[$0].response, for: exchange.request) }
         if let value = exchange.fields["ETag"] {
             guard let tag = EntityTag(value) else { return [] }
             let strong = validatable.filter { candidates[$0].response.entityTag?.stronglyMatches(tag) == true }
@@ -49,8 +49,8 @@ enum Freshening {
         return offered.count == 1 && exchange.request.fields["If-None-Match"] == nil ? offered : []
     }
 
-    /// Freshens another variant of the same strong validator. Its request is gone: should the 304 vary by other fields
-    /// than before, the variant stays as it is.
+    /// Freshens another variant that has the same strong validator. The request of that variant is not known any more, so
+    /// the variant stays as it is where the 304 has a different `Vary`.
     private static func change(of index: Int, by exchange: Exchange) -> StoreChange? {
         let result = StorableFields.updated(exchange.candidates[index].response, by: exchange)
         let names = VaryKey(response: result.fields, request: HeaderFields()).fields.map(\.name)
@@ -58,11 +58,10 @@ enum Freshening {
         return .update(index: index, result)
     }
 
-    /// A 304 can forbid to keep what it freshens.
+    /// Whether the freshened response may stay: the 304 may bring `no-store` or `Vary: *`.
     private static func mayStay(_ response: StoredResponse, _ exchange: Exchange) -> Bool {
-        let directives = ResponseDirectives(response.fields)
-        return (!directives.noStore || directives.mustUnderstand) && !response.vary.matchesNothing
-            && !RequestDirectives(exchange.request.fields).noStore
-            && StorableFields.areWellFormed(response.fields)
+        let prohibition = Storability.prohibition(
+            of: response, said: ResponseDirectives(response.fields), asked: exchange.request.directives)
+        return prohibition == nil && StorableFields.areWellFormed(response.fields)
     }
 }

@@ -14,16 +14,16 @@ struct Freshness: Sendable, Hashable {
     }
 
     /// `current_age` in seconds.
-    var age: Int
+    var age: Int64
     /// `freshness_lifetime` in seconds.
-    var lifetime: Int
+    var lifetime: Int64
     var source: Source
 
     /// `response_is_fresh`
     var isFresh: Bool { lifetime > age }
 
     /// Seconds since the response became stale; 0 at the moment it does.
-    var staleness: Int { age.subtractingSaturated(lifetime) }
+    var staleness: Int64 { age.subtractingSaturated(lifetime) }
 
     init(of facts: ReuseFacts, options: CachingOptions, now: Date) {
         age = Age.current(of: facts, now: now)
@@ -31,7 +31,7 @@ struct Freshness: Sendable, Hashable {
     }
 
     /// `freshness_lifetime` (RFC 9111 §4.2.1).
-    static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int, Source) {
+    static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
         // Options never lengthen the life of an error that happens to carry no lifetime.
         let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status)
         if isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
@@ -42,7 +42,7 @@ struct Freshness: Sendable, Hashable {
     }
 
     /// `max-age`, else `Expires` minus `Date`. What is invalid counts as stale (RFC 9111 §4.2.1, §5.3).
-    static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Int? {
+    static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Int64? {
         switch directives.maxAge {
         case .value(let seconds): return seconds
         case .invalid: return 0
@@ -54,7 +54,7 @@ struct Freshness: Sendable, Hashable {
     }
 
     /// RFC 9111 §4.2.2: a part of the time since the last modification; nil where no heuristic may be used.
-    private static func heuristicLifetime(of facts: ReuseFacts, options: CachingOptions) -> Int? {
+    private static func heuristicLifetime(of facts: ReuseFacts, options: CachingOptions) -> Int64? {
         guard options.usesHeuristicFreshness,
             StatusCode.isHeuristicallyCacheable(facts.status) || facts.directives.isPublic,
             let unchangedFor = facts.unchangedFor

@@ -16,8 +16,8 @@ enum HTTPDate {
     static func format(_ date: Date) -> String {
         // The four digits of the form end here.
         let seconds = min(max(date.timeIntervalSince1970.wholeSeconds, -62_167_219_200), 253_402_300_799)
-        let time = ((seconds % 86_400) + 86_400) % 86_400
-        let days = (seconds - time) / 86_400
+        let time = Int(((seconds % 86_400) + 86_400) % 86_400)
+        let days = Int((seconds - Int64(time)) / 86_400)
         let (year, month, day) = civil(days: days)
         // 1970-01-01 was a Thursday.
         let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][((days % 7) + 7) % 7]
@@ -77,20 +77,20 @@ private struct DateScanner {
         bytes = Array(text.utf8.prefix(64))
     }
 
-    mutating func scan(reference: Date) -> Int? {
+    mutating func scan(reference: Date) -> Int64? {
         let name = word()
         guard let seconds = scanForm(dayName: name, reference: reference), position == bytes.count else { return nil }
         return seconds
     }
 
-    private mutating func scanForm(dayName: String, reference: Date) -> Int? {
+    private mutating func scanForm(dayName: String, reference: Date) -> Int64? {
         if Self.longDays.contains(dayName) { return rfc850(reference: reference) }
         guard Self.shortDays.contains(dayName) else { return nil }
         return take(",") ? imfFixdate() : asctime()
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT`
-    private mutating func imfFixdate() -> Int? {
+    private mutating func imfFixdate() -> Int64? {
         guard take(" "), let day = digits(2), take(" "), let month = month(), take(" "), let year = digits(4),
             take(" "), let time = timeOfDay(), zone()
         else { return nil }
@@ -98,13 +98,13 @@ private struct DateScanner {
     }
 
     /// `Sunday, 06-Nov-94 08:49:37 GMT`
-    private mutating func rfc850(reference: Date) -> Int? {
+    private mutating func rfc850(reference: Date) -> Int64? {
         guard take(","), take(" "), let day = digits(2), take("-"), let month = month(), take("-"),
             let shortYear = digits(2), take(" "), let time = timeOfDay(), zone()
         else { return nil }
         let today = reference.timeIntervalSince1970.wholeSeconds
         // RFC 9110 §5.6.7: what seems more than 50 years ahead is the latest year in the past with these two digits.
-        let thisYear = 1970 + today / 31_556_952
+        let thisYear = Int(1970 + today / 31_556_952)
         var year = thisYear - thisYear % 100 + shortYear
         if year > thisYear + 50 { year -= 100 }
         if year < thisYear - 49 { year += 100 }
@@ -112,15 +112,15 @@ private struct DateScanner {
     }
 
     /// `Sun Nov  6 08:49:37 1994`
-    private mutating func asctime() -> Int? {
+    private mutating func asctime() -> Int64? {
         guard take(" "), let month = month(), take(" "), let day = take(" ") ? digits(1) : digits(2), take(" "),
             let time = timeOfDay(), take(" "), let year = digits(4)
         else { return nil }
         return seconds(year, month, day, time)
     }
 
-    private func seconds(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Int? {
-        HTTPDate.days(year: year, month: month, day: day).map { $0 * 86_400 + time }
+    private func seconds(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Int64? {
+        HTTPDate.days(year: year, month: month, day: day).map { Int64($0) * 86_400 + Int64(time) }
     }
 
     /// `08:49:37`, as seconds. A leap second (60) is allowed by the grammar.
@@ -166,8 +166,8 @@ private struct DateScanner {
 
 extension TimeInterval {
     /// Rounded down; bounded far beyond any date of four digits, since times from a disk may be anything.
-    var wholeSeconds: Int {
+    var wholeSeconds: Int64 {
         let bound = 1e12
-        return isNaN ? 0 : Int(Swift.min(Swift.max(rounded(.down), -bound), bound))
+        return isNaN ? 0 : Int64(Swift.min(Swift.max(rounded(.down), -bound), bound))
     }
 }

@@ -1,27 +1,55 @@
 import Foundation
 
-/// What the answer to a HEAD tells about a stored GET (RFC 9111 §4.3.5).
+/// How the answer to a HEAD updates or invalidates a stored GET (RFC 9111 §4.3.5).
 enum HeadUpdate {
+    /// The response that would have been chosen for a GET is updated, where the answer describes that one. Every response
+    /// that it does not describe is out of date and goes: there is no body to put in its place.
     static func changes(by exchange: Exchange) -> [StoreChange] {
         guard exchange.request.method == "HEAD", exchange.status == 200,
-            !RequestDirectives(exchange.request.fields).noStore, !ResponseDirectives(exchange.fields).noStore,
-            let index = exchange.candidates.indices.first(where: {
-                let response = exchange.candidates[$0].response
-                return response.status == 200 && response.method == "GET"
-                    && response.vary.matches(exchange.request.fields)
-            })
+            !exchange.request.directives.noStore, !ResponseDirectives(exchange.fields).noStore
         else { return [] }
-        let stored = exchange.candidates[index].response
-        // Another length or validator: the stored one is out of date. There is no body to put in its place.
-        let describing = ["Content-Length", "ETag", "Last-Modified"]
-        let differs = describing.contains { name in
-            guard let new = exchange.fields[name], let old = stored.fields[name] else { return false }
-            return new != old
+        var changes: [StoreChange] = []
+        var isChosen = true
+        for index in exchange.candidates.indices {
+            let candidate = exchange.candidates[index]
+            guard candidate.response.status == 200, candidate.response.answers(exchange.request) else { continue }
+            guard describes(exchange, candidate) else {
+                changes.append(.remove(index: index))
+                continue
+            }
+            guard isChosen else { continue }
+            isChosen = false
+            var updated = StorableFields.updated(candidate.response, by: exchange)
+            updated.vary = VaryKey(response: updated.fields, request: exchange.request.fields)
+            if StorableFields.areWellFormed(updated.fields) { changes.append(.update(index: index, updated)) }
         }
-        if differs { return [.remove(index: index)] }
-        var updated = StorableFields.updated(stored, by: exchange)
-        updated.vary = VaryKey(response: updated.fields, request: exchange.request.fields)
-        guard !updated.vary.matchesNothing, StorableFields.areWellFormed(updated.fields) else { return [] }
-        return [.update(index: index, updated)]
+        return changes
+    }
+
+    /// Whether a GET would have got the stored response: each validator and the length that the answer brings must be those
+    /// of the stored one. What the stored one lacks is not equal.
+    private static func describes(_ exchange: Exchange, _ candidate: Candidate) -> Bool {
+        let stored = candidate.response
+        for name in ["ETag", "Last-Modified"] {
+            if let new = exchange.fields[name], new != stored.fields[name] { return false }
+        }
+        if let new = exchange.fields["Content-Length"], new != length(of: candidate) { return false }
+        guard let names = exchange.fields["Vary"].map({ VaryKey($0, request: HeaderFields()) }) else { return true }
+        if names.matchesNothing { return false }
+        let known = Set(stored.vary.fields.map(\.name))
+        if known.isSuperset(of: names.fields.map(\.name)) { return true }
+        // What the stored response's request had in the other fields is not known. The same strong tag shows all the
+        // same that this request selects the same bytes.
+        guard let new = exchange.fields["ETag"].flatMap(EntityTag.init) else { return false }
+        return stored.entityTag?.stronglyMatches(new) == true
+    }
+
+    /// `Content-Length` of a stored response. Where it came without one, its body tells, unless the platform decoded that.
+    private static func length(of candidate: Candidate) -> String? {
+        if let length = candidate.response.fields["Content-Length"] { return length }
+        guard candidate.response.method == "GET", candidate.response.fields["Content-Encoding"] == nil else {
+            return nil
+        }
+        return String(candidate.bodyLength)
     }
 }

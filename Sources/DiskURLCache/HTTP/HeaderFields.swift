@@ -36,8 +36,7 @@ struct HeaderFields: Sendable, Hashable {
         storage = .dictionary(dictionary)
     }
 
-    /// Fields that are worth taking out of their source only once somebody looks at them. Two threads that do so at once may
-    /// both call `make`.
+    /// Fields that are made when they are first read. Two threads that read them at once may both call `make`.
     /// - Parameter estimatedSize: what they will take in memory, in bytes.
     init(estimatedSize: Int, later make: @escaping @Sendable () -> [Field]) {
         storage = .later(LaterFields(estimatedSize: estimatedSize, make))
@@ -56,18 +55,24 @@ struct HeaderFields: Sendable, Hashable {
     /// Two string headers, and a little.
     static let fieldOverhead = 40
 
-    /// The order counts: fields that Foundation gave twice may differ in nothing else.
+    /// Equal are messages with the same fields, whatever their order and the case of their names: Foundation gives them in
+    /// an order that means nothing.
     static func == (left: HeaderFields, right: HeaderFields) -> Bool {
-        left.fields == right.fields
+        left.count == right.count && left.comparable == right.comparable
     }
 
     func hash(into hasher: inout Hasher) {
-        hasher.combine(fields)
+        hasher.combine(comparable)
+    }
+
+    private var comparable: [Field] {
+        fields.map { Field(name: $0.name.lowercased(), value: $0.value) }
+            .sorted { ($0.name, $0.value) < ($1.name, $1.value) }
     }
 
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
     subscript(name: String) -> String? {
-        // As nearly all requests have it, of which a hit asks for ten names.
+        // Most requests have no fields, and a hit asks for ten names.
         if isEmpty { return nil }
         var result: String?
         forEachField { field, value in
@@ -148,7 +153,7 @@ private final class LaterFields: @unchecked Sendable {
         case .made(let fields): return fields
         case .source(let make):
             let fields = make()
-            // The source goes.
+            // The source is no longer needed.
             SharedLock.withLock(of: self) { state = .made(fields) }
             return fields
         }
@@ -165,7 +170,7 @@ extension String {
     /// Field names, directives and codings compare without regard to ASCII case (RFC 9110 §5.1).
     func equalsIgnoringASCIICase(_ other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
-        // Bytes in a row: every lookup of a field comes here for each field of the message.
+        // Compares bytes in place: this runs for each field of a message at every lookup by name.
         var (left, right) = (self, other)
         return left.withUTF8 { left in
             right.withUTF8 { right in

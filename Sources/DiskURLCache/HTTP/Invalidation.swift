@@ -9,7 +9,8 @@ enum Invalidation {
         var urls = [target]
         for name in ["Location", "Content-Location"] {
             for value in fields.values(of: name) {
-                guard let url = URL(string: value, relativeTo: target)?.absoluteURL, hasSameOrigin(url, target),
+                // Without this check one site could empty the cache of another.
+                guard let url = URL(string: value, relativeTo: target)?.absoluteURL, url.hasSameOrigin(as: target),
                     !urls.contains(url)
                 else { continue }
                 urls.append(url)
@@ -24,17 +25,5 @@ enum Invalidation {
         case "GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY": true
         default: false
         }
-    }
-
-    /// RFC 9110 §4.3.1. Without this check one site could empty the cache of another.
-    static func hasSameOrigin(_ left: URL, _ right: URL) -> Bool {
-        guard let scheme = left.scheme?.lowercased(), scheme == right.scheme?.lowercased(),
-            let host = left.host?.lowercased(), host == right.host?.lowercased()
-        else { return false }
-        return port(of: left, scheme) == port(of: right, scheme)
-    }
-
-    private static func port(of url: URL, _ scheme: String) -> Int? {
-        url.port ?? (scheme == "https" ? 443 : scheme == "http" ? 80 : nil)
     }
 }

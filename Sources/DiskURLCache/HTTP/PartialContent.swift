@@ -1,7 +1,9 @@
 import Foundation
 
-/// Partial responses: stored as what they are, completed where that is certain, never served as a whole
+/// Partial responses: stored as parts, completed only where the parts certainly belong together, never served as a whole
 /// (RFC 9111 §3.3, §3.4).
+///
+/// Bytes are counted against `Content-Range`, never against `Content-Length`, which counts them as they were encoded.
 enum PartialContent {
     /// The bytes that a stored 206 holds, as positions in the whole representation.
     struct Held: Sendable, Hashable {
@@ -9,19 +11,40 @@ enum PartialContent {
         var total: Int
     }
 
-    /// Nil for a response that is no part.
+    /// A stored beginning and the rest that is on its way: how many bytes each must have for both to be the whole.
+    struct Parts: Sendable, Hashable {
+        var first: Int
+        var rest: Int
+
+        /// The whole; nil where a part is shorter or longer than that.
+        func joined(_ first: Data, _ rest: Data) -> Data? {
+            first.count == self.first && rest.count == self.rest ? first + rest : nil
+        }
+    }
+
+    /// Nil for a response that is no part, and for one with more bytes than it says: nobody knows which of them count.
     static func held(by candidate: Candidate) -> Held? {
-        guard candidate.response.status == 206,
-            let range = candidate.response.fields["Content-Range"].flatMap(ContentRange.init)
+        guard let range = range(of: candidate.response), isConsistent(candidate.response, length: candidate.bodyLength)
         else { return nil }
-        // What the body holds counts, not what the field claims.
-        let end = min(range.range.upperBound, range.range.lowerBound.addingSaturated(max(0, candidate.bodyLength)))
-        return Held(range: range.range.lowerBound..<end, total: range.total)
+        // A part that was cut short holds what arrived of it.
+        return Held(range: range.range.prefix(candidate.bodyLength), total: range.total)
+    }
+
+    /// Whether a body of `length` bytes can be that of the response. Any can, but for a 206, which says where its bytes
+    /// belong.
+    static func isConsistent(_ response: StoredResponse, length: Int) -> Bool {
+        guard response.status == 206 else { return true }
+        guard let range = range(of: response) else { return false }
+        return (0...range.range.count).contains(length)
+    }
+
+    private static func range(of response: StoredResponse) -> ContentRange? {
+        response.status == 206 ? response.fields["Content-Range"].flatMap(ContentRange.init) : nil
     }
 
     /// A 206 is kept where it answers a range that was asked for, is fresh for a time, is no multipart and not encoded,
     /// and takes no whole response's place.
-    static func isStorable(_ exchange: Exchange, lifetime: Int, replacing matching: [Int]) -> Bool {
+    static func isStorable(_ exchange: Exchange, lifetime: Int64, replacing matching: [Int]) -> Bool {
         exchange.request.fields["Range"] != nil
             && exchange.fields["Content-Range"].flatMap(ContentRange.init) != nil
             && exchange.fields["Content-Encoding"] == nil
@@ -47,9 +70,12 @@ enum PartialContent {
             index: index, fields: fields, reason: .rangeNotHeld, purpose: .complete(from: held.range.upperBound))
     }
 
-    /// The whole response made of the stored beginning and the 206 that arrives; nil where they may not be combined:
-    /// only the same strong validator says that both are parts of one representation (RFC 9111 §3.4).
-    static func combined(_ exchange: Exchange, with candidate: Candidate, from start: Int) -> StoredResponse? {
+    /// The whole response made of the stored beginning and the 206 that arrives, and how long each must be; nil where they
+    /// may not be combined: only the same strong validator says that both are parts of one representation
+    /// (RFC 9111 §3.4).
+    static func combined(
+        _ exchange: Exchange, with candidate: Candidate, from start: Int
+    ) -> (StoredResponse, Parts)? {
         guard exchange.status == 206, let held = held(by: candidate), held.range.upperBound == start,
             let range = exchange.fields["Content-Range"].flatMap(ContentRange.init),
             range.range == start..<held.total, range.total == held.total,
@@ -62,6 +88,6 @@ enum PartialContent {
         whole.fields.remove("Content-Range")
         whole.fields.set("Content-Length", String(held.total))
         whole.vary = VaryKey(response: whole.fields, request: exchange.request.fields)
-        return whole
+        return (whole, Parts(first: start, rest: range.range.count))
     }
 }

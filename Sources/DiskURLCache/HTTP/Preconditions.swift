@@ -19,7 +19,7 @@ enum Preconditions {
         guard let value = request.fields["If-Modified-Since"],
             let since = HTTPDate.parse(value, reference: stored.responseTime)
         else { return false }
-        // Without `Last-Modified`: not newer than when it was made, or arrived.
+        // Without `Last-Modified`, the response cannot have changed after it was made.
         return (stored.lastModified ?? Freshness.date(of: stored)) <= since
     }
 

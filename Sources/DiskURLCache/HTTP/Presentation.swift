@@ -30,11 +30,11 @@ extension Presentation {
         }
     }
 
-    /// What is delivered in front of the body.
+    /// The head that is delivered.
     ///
-    /// - Parameter age: `current_age`, for what is reused without asking (RFC 9111 §4); nil after a validation, whose
-    ///   own `Age` stands.
-    func head(of stored: StoredResponse, age: Int?) -> ResponseHead {
+    /// - Parameter age: `current_age`, for what is reused without asking (RFC 9111 §4); nil after a validation:
+    ///   the validating answer's own `Age` stays.
+    func head(of stored: StoredResponse, age: Int64?) -> ResponseHead {
         var fields = stored.fields
         if let age { fields.set("Age", String(max(0, age))) }
         switch self {
@@ -53,13 +53,13 @@ extension Presentation {
         return ResponseHead(status: status(of: stored), fields: fields)
     }
 
-    /// What is delivered of the stored body.
+    /// The part of the stored body that is delivered.
     func body(of stored: Data) -> Data {
         switch self {
         case .whole: return stored
         case .headersOnly, .notModified, .rangeNotSatisfiable: return Data()
         case .range(let bytes, _, _):
-            // The body may have been replaced since the range was decided on.
+            // Never beyond the body, whatever the caller hands in.
             let bytes = bytes.clamped(to: 0..<stored.count)
             return stored.dropFirst(bytes.lowerBound).prefix(bytes.count)
         }
@@ -78,6 +78,13 @@ extension Presentation {
     private static let namesOfEveryHead: Set<String> = [
         "age", "cache-control", "content-location", "date", "etag", "expires", "vary",
     ]
+}
+
+extension Candidate {
+    /// The range was computed for a body of this length; in a body of another length it would be other bytes.
+    func canServe(_ presentation: Presentation, of body: Data) -> Bool {
+        if case .range = presentation { body.count == bodyLength } else { true }
+    }
 }
 
 extension Presentation {

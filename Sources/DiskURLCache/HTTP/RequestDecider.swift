@@ -7,16 +7,8 @@ struct RequestDecider {
     let policy: ReusePolicy
     let options: CachingOptions
     let now: Date
-    private let directives: RequestDirectives
 
-    init(request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date) {
-        self.request = request
-        self.candidates = candidates
-        self.policy = policy
-        self.options = options
-        self.now = now
-        directives = RequestDirectives(request.fields)
-    }
+    private var directives: RequestDirectives { request.directives }
 
     func decision() -> CacheDecision {
         guard options.isCacheable(request.method) else { return network(.methodNotCached) }
@@ -26,15 +18,16 @@ struct RequestDecider {
         if let index = firstMatch(where: { $0.status != 206 }) { return whole(index) }
         let index = firstMatch { _ in true }
         if request.method == "GET", let index { return part(index) }
-        if candidates.isEmpty || index != nil { return network(.notStored) }
+        let hasOthers = candidates.contains { $0.response.answers(method: request.method) }
+        if !hasOthers || index != nil { return network(.notStored) }
         return validation(of: nil, because: .variantNotStored)
     }
 
     private func firstMatch(where condition: (StoredResponse) -> Bool) -> Int? {
-        candidates.firstIndex { condition($0.response) && $0.response.vary.matches(request.fields) }
+        candidates.firstIndex { condition($0.response) && $0.response.answers(request) }
     }
 
-    /// The policies of "whatever its age".
+    /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take what is stored, however stale.
     private var takesAnyAge: Bool { policy == .elseLoad || policy == .dontLoad }
 
     private func whole(_ index: Int) -> CacheDecision {
@@ -118,7 +111,8 @@ struct RequestDecider {
         !options.isOffline && policy != .dontLoad && !directives.onlyIfCached
     }
 
-    /// What tells the caches on the way of a reload, as browsers do it; the client's own `Cache-Control` is left alone.
+    /// Fields that make the caches between here and the origin reload too, as browsers send them. The client's own
+    /// `Cache-Control` counts before them.
     private var endToEndFields: HeaderFields {
         guard request.fields["Cache-Control"] == nil else { return HeaderFields() }
         switch policy {

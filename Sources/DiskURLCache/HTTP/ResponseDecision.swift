@@ -24,20 +24,22 @@ enum ResponseDecision: Sendable, Hashable {
     /// `candidates[index]`.
     case freshen(index: Int, StoredResponse, Presentation, changes: [StoreChange])
     /// A 206 with the rest of what is stored in part: the whole body is that of `candidates[index]` followed by what
-    /// arrives. Store it whole where the verdict says so, and answer with the response.
-    case combine(index: Int, StoredResponse, Presentation, StorageVerdict)
-    /// An error that what is stored stands in for (RFC 5861 §4); the answer that came is dropped.
+    /// arrives. Where the parts have the bytes that they must have, store the whole if the verdict says so, and answer
+    /// with it. Else send the client's request again, as for `repeatRequest`.
+    case combine(index: Int, StoredResponse, PartialContent.Parts, StorageVerdict)
+    /// The origin answered with an error, and a stored response stands in for it (RFC 5861 §4).
     case useStaleOnError(Reuse)
     /// The answer fits neither the client's request nor what is stored: send the client's request again, with none of
     /// our fields.
-    case repeatRequest(FetchReason)
+    case repeatRequest
     /// Deliver the answer as it came.
     case deliver(StorageVerdict, changes: [StoreChange])
 }
 
 /// Whether the answer is to be stored.
 enum StorageVerdict: Sendable, Hashable {
-    /// Store it in place of the candidates named. A method other than that of the request means: under that method's key.
+    /// Store the response in place of the candidates with these indices. Its method may differ from the request's: the
+    /// answer to a POST may be stored for GET.
     case store(StoredResponse, replacing: [Int])
     case refuse(StorageRefusal)
 }
@@ -62,6 +64,8 @@ enum StorageRefusal: String, Sendable, Hashable {
     case notReusable = "not-reusable"
     case varyAsterisk = "vary-asterisk"
     case partialContent = "partial-content"
+    /// The key policy or a rule keeps the request out of the cache.
+    case noKey = "no-key"
     case notModified = "not-modified"
     /// A field that could not be written down and read again as it is.
     case malformed
@@ -81,7 +85,7 @@ extension ResponseDecision {
             case .validate where exchange.status == 304:
                 if let decision = Freshening.decision(for: exchange, revalidation: revalidation) { return decision }
                 // A 304 that is about nothing stored answers the client, if it asked a condition of its own.
-                if !isAnswerToClient(exchange) { return .repeatRequest(.mismatchedAnswer) }
+                if !isAnswerToClient(exchange) { return .repeatRequest }
             case .complete(let start):
                 if let decision = completion(of: exchange, revalidation: revalidation, from: start) { return decision }
             case .validate:
@@ -102,22 +106,15 @@ extension ResponseDecision {
     private static func completion(
         of exchange: Exchange, revalidation: Revalidation, from start: Int
     ) -> ResponseDecision? {
-        guard exchange.status == 206 || exchange.status == 416 else { return nil }
+        // The client asked for no part and without a condition: 206, 304 and 416 answer what the cache added.
+        guard [206, 304, 416].contains(exchange.status) else { return nil }
         guard let index = revalidation.index, exchange.candidates.indices.contains(index),
-            let whole = PartialContent.combined(exchange, with: exchange.candidates[index], from: start)
-        else { return .repeatRequest(.mismatchedAnswer) }
-        let directives = ResponseDirectives(whole.fields)
-        let verdict: StorageVerdict =
-            if directives.noStore && !directives.mustUnderstand {
-                .refuse(.responseNoStore)
-            } else if RequestDirectives(exchange.request.fields).noStore {
-                .refuse(.requestNoStore)
-            } else if whole.vary.matchesNothing {
-                .refuse(.varyAsterisk)
-            } else {
-                .store(whole, replacing: [index])
-            }
-        return .combine(index: index, whole, .whole, verdict)
+            let (whole, parts) = PartialContent.combined(exchange, with: exchange.candidates[index], from: start)
+        else { return .repeatRequest }
+        let prohibition = Storability.prohibition(
+            of: whole, said: ResponseDirectives(whole.fields), asked: exchange.request.directives)
+        let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [index])
+        return .combine(index: index, whole, parts, verdict)
     }
 
     private static func isAnswerToClient(_ exchange: Exchange) -> Bool {
@@ -137,7 +134,7 @@ extension ResponseDecision {
     /// What is stored and was not said to be valid goes when the origin has sent something else in its place, although
     /// that cannot be stored. An error says nothing about the resource, and a part nothing about the rest.
     private static func removals(by exchange: Exchange) -> [StoreChange] {
-        guard exchange.request.method == "GET", !RequestDirectives(exchange.request.fields).noStore,
+        guard exchange.request.method == "GET", !exchange.request.directives.noStore,
             StatusCode.isReplacement(exchange.status)
         else { return [] }
         return exchange.candidates.indices

@@ -1,22 +1,22 @@
 import Foundation
 
-/// What a stored response says about its age and reuse, worked out of its fields once: all that `Freshness` and
-/// `ReuseVerdict` need of it besides the options and the time.
+/// What a stored response says about its age and reuse, parsed from its fields once. `Freshness` and `ReuseVerdict` need
+/// nothing else of the response.
 ///
-/// A class, for an entry in memory keeps it from hit to hit: that is one reference to hold and to hand on.
+/// A class: an entry in memory keeps the facts from hit to hit, and one reference is cheap to copy.
 final class ReuseFacts: Sendable {
     let status: Int
     let responseTime: Date
     let directives: ResponseDirectives
     /// `corrected_initial_age` (RFC 9111 §4.2.3).
-    let initialAge: Int
+    let initialAge: Int64
     /// In seconds; nil where the response says nothing.
-    let explicitLifetime: Int?
-    /// How long what was sent had been the same by then, for the heuristic (RFC 9111 §4.2.2); nil where that is unknown,
-    /// and where the lifetime is explicit.
+    let explicitLifetime: Int64?
+    /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and where
+    /// the lifetime is explicit.
     let unchangedFor: TimeInterval?
 
-    /// - Parameter directives: of this very response, where they were parsed before.
+    /// - Parameter directives: those of the response, where the caller has parsed them.
     init(_ response: StoredResponse, directives known: ResponseDirectives? = nil) {
         status = response.status
         responseTime = response.responseTime

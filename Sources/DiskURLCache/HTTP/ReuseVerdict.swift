@@ -39,7 +39,7 @@ struct ReuseVerdict {
         return .ask(.stale)
     }
 
-    /// Why the client does not want it as it is, fresh or not.
+    /// Why the client refuses the response, fresh or not.
     private static func clientsObjection(
         _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, policy: ReusePolicy
     ) -> FetchReason? {
@@ -54,7 +54,7 @@ struct ReuseVerdict {
         return nil
     }
 
-    /// Who allows it although it is stale (RFC 9111 §4.2.4, RFC 5861 §3).
+    /// What allows the reuse of a stale response (RFC 9111 §4.2.4, RFC 5861 §3).
     private static func allowance(
         _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions
     ) -> StaleAllowance? {

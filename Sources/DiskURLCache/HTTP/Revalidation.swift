@@ -1,6 +1,6 @@
 import Foundation
 
-/// A request to the origin that may save what is stored (RFC 9111 §4.3.1), or complete it (RFC 9111 §3.4).
+/// A request to the origin that validates what is stored (RFC 9111 §4.3.1), or completes it (RFC 9111 §3.4).
 struct Revalidation: Sendable, Hashable {
     enum Purpose: Sendable, Hashable {
         case validate
@@ -29,7 +29,7 @@ extension Revalidation {
         for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: FetchReason
     ) -> Revalidation? {
         guard request.method == "GET" || request.method == "HEAD" else { return nil }
-        var tags = offeredTags(of: candidates, selected: selected)
+        var tags = offeredTags(of: candidates, for: request, selected: selected)
         let lastModified = selected.flatMap { index -> String? in
             let response = candidates[index].response
             return response.lastModified == nil ? nil : response.fields["Last-Modified"]
@@ -45,11 +45,13 @@ extension Revalidation {
         return Revalidation(index: selected, fields: fields, reason: reason)
     }
 
-    /// Those of whole successes, the selected one first.
-    private static func offeredTags(of candidates: [Candidate], selected: Int?) -> [EntityTag] {
+    /// The tags of stored successes, that of the selected response first.
+    private static func offeredTags(
+        of candidates: [Candidate], for request: RequestFacts, selected: Int?
+    ) -> [EntityTag] {
         let order = (selected.map { [$0] } ?? []) + candidates.indices.filter { $0 != selected }
         var tags: [EntityTag] = []
-        for index in order where isValidatable(candidates[index].response) {
+        for index in order where isValidatable(candidates[index].response, for: request) {
             guard let tag = candidates[index].response.entityTag, !tags.contains(tag) else { continue }
             tags.append(tag)
             if tags.count == greatestTagCount { break }
@@ -58,7 +60,7 @@ extension Revalidation {
     }
 
     /// RFC 9110 §13.2.1: an origin judges conditions only where it would answer with a success.
-    static func isValidatable(_ response: StoredResponse) -> Bool {
-        (200...299).contains(response.status) && response.status != 206
+    static func isValidatable(_ response: StoredResponse, for request: RequestFacts) -> Bool {
+        (200...299).contains(response.status) && response.status != 206 && response.answers(method: request.method)
     }
 }

@@ -34,7 +34,7 @@ enum StatusCode {
         }
     }
 
-    /// Answers that say what is at the URL now, so that what is stored for it is out of date.
+    /// Answers that give the current state of the resource: what is stored for its URL is out of date.
     static func isReplacement(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 301, 308, 404, 410: true

@@ -4,34 +4,30 @@ import Foundation
 enum Storability {
     static func verdict(for exchange: Exchange, options: CachingOptions) -> StorageVerdict {
         let request = exchange.request
-        let requestDirectives = RequestDirectives(request.fields)
         let directives = ResponseDirectives(exchange.fields)
         guard var response = response(of: exchange, options: options) else { return .refuse(.method) }
-        if requestDirectives.noStore { return .refuse(.requestNoStore) }
-        if directives.mustUnderstand {
-            // RFC 9111 §5.2.2.3: who understands the status code does as if `no-store` was not there.
-            guard StatusCode.isUnderstood(exchange.status) else { return .refuse(.statusNotUnderstood) }
-        } else if directives.noStore {
-            return .refuse(.responseNoStore)
+        if let reason = prohibition(of: response, said: directives, asked: request.directives) {
+            return .refuse(reason)
         }
         guard (200...599).contains(exchange.status) else { return .refuse(.statusNotCacheable) }
         if exchange.status == 304 { return .refuse(.notModified) }
         if StatusCode.isAboutRequestOnly(exchange.status) { return .refuse(.statusNotCacheable) }
         guard StorableFields.areWellFormed(exchange.fields) else { return .refuse(.malformed) }
-        if response.vary.matchesNothing { return .refuse(.varyAsterisk) }
-        let (lifetime, _) = Freshness.lifetime(of: ReuseFacts(response, directives: directives), options: options)
+        let facts = ReuseFacts(response, directives: directives)
+        let (lifetime, _) = Freshness.lifetime(of: facts, options: options)
         response.fields = StorableFields.stored(exchange.fields, receivedAt: exchange.responseTime)
 
         let matching = exchange.candidates.indices.filter {
-            exchange.candidates[$0].response.vary.matches(request.fields)
+            exchange.candidates[$0].response.answers(request)
         }
         if exchange.status == 206 {
             guard PartialContent.isStorable(exchange, lifetime: lifetime, replacing: matching) else {
                 return .refuse(.partialContent)
             }
         } else if request.method != "GET", response.method == "GET" {
-            // RFC 9110 §9.3.3: only with explicit freshness does the answer to a POST stand for a later GET.
-            guard lifetime > 0 else { return .refuse(.notReusable) }
+            // RFC 9110 §9.3.3: only with explicit freshness does the answer to a POST stand for a later GET. The heuristic
+            // and what the cache's owner sets are none.
+            guard let explicit = facts.explicitLifetime, explicit > 0 else { return .refuse(.notReusable) }
             return .store(response, replacing: [])
         } else if ![200, 203, 204].contains(exchange.status), lifetime == 0 {
             // An error or a redirection that may not be reused as fresh is better not kept at all: it would take the
@@ -44,6 +40,25 @@ enum Storability {
             replacing: exchange.candidates.indices.filter {
                 replaces(response, exchange.candidates[$0].response, matches: matching.contains($0))
             })
+    }
+
+    /// What forbids to keep a response, whatever else it says: `no-store` of the request or the response (RFC 9111 §3,
+    /// §5.2.2.5), and a `Vary` that no request matches (RFC 9111 §4.1). Asked before anything is stored or updated.
+    ///
+    /// - Parameters:
+    ///   - said: the directives of the response.
+    ///   - asked: those of the request that brought it.
+    static func prohibition(
+        of response: StoredResponse, said: ResponseDirectives, asked: RequestDirectives
+    ) -> StorageRefusal? {
+        if asked.noStore { return .requestNoStore }
+        if said.mustUnderstand {
+            // RFC 9111 §5.2.2.3: who understands the status code does as if `no-store` was not there.
+            guard StatusCode.isUnderstood(response.status) else { return .statusNotUnderstood }
+        } else if said.noStore {
+            return .responseNoStore
+        }
+        return response.vary.matchesNothing ? .varyAsterisk : nil
     }
 
     /// The response as it would be stored; nil where the method cannot be.
@@ -69,8 +84,8 @@ enum Storability {
         return URL(string: location, relativeTo: target)?.absoluteURL == target.absoluteURL
     }
 
-    /// A variant of other `Vary` fields stays beside the new one: it may be the only match of other requests. What the
-    /// new one would always be preferred to goes.
+    /// A stored response that would never be chosen again, because the new one matches whenever it does, goes. A variant
+    /// with other `Vary` fields stays: it may be the only match of other requests.
     private static func replaces(_ new: StoredResponse, _ old: StoredResponse, matches: Bool) -> Bool {
         if new.status == 206 { return matches }
         return new.vary.fields.isEmpty || new.vary == old.vary || (matches && old.vary.fields.isEmpty)

@@ -18,7 +18,7 @@ enum StorableFields {
             dropped.formUnion(FieldSyntax.members(of: connection).map { $0.lowercased() })
         }
         dropped.formUnion(CacheControl(fields["Cache-Control"]).fieldNames("no-cache") ?? [])
-        // What decides about reuse stays, whoever names it.
+        // The fields that decide about reuse stay, even if `Connection` or `no-cache` names them.
         dropped.subtract(["cache-control", "vary", "date", "age", "expires"])
         return HeaderFields(fields.fields.filter { !dropped.contains($0.name.lowercased()) })
     }
@@ -41,7 +41,7 @@ enum StorableFields {
     static func updated(_ stored: StoredResponse, by exchange: Exchange) -> StoredResponse {
         var result = stored
         result.fields = updated(stored.fields, with: exchange.fields)
-        // What is fresh from now on is not of the old date.
+        // The stored `Date` would make the validated response look old.
         if exchange.fields["Date"] == nil { result.fields.set("Date", HTTPDate.format(exchange.responseTime)) }
         result.requestTime = exchange.requestTime
         result.responseTime = exchange.responseTime
@@ -51,14 +51,14 @@ enum StorableFields {
     /// The stored fields after a 304, or after the rest of a partial response (RFC 9111 §3.2): each field that comes
     /// replaces all stored fields of its name.
     ///
-    /// Left as they are: fields that describe the stored bytes, which the new response did not bring.
+    /// Fields that describe the stored bytes stay as they are: the new response did not bring those bytes.
     static func updated(_ stored: HeaderFields, with new: HeaderFields) -> HeaderFields {
         let update = filtered(new).fields.filter { !describesBody.contains($0.name.lowercased()) }
         let replaced = Set(update.map { $0.name.lowercased() })
         var result = HeaderFields(
             stored.fields.filter {
                 let name = $0.name.lowercased()
-                // The old `Age` has nothing to do with the time of the new response.
+                // The stored `Age` counts from the time of the old response.
                 return !replaced.contains(name) && name != "age"
             })
         for field in update { result.append(field.name, field.value) }

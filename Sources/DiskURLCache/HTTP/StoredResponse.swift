@@ -6,26 +6,50 @@ struct StoredResponse: Sendable, Hashable {
     var method: String
     var status: Int
     var fields: HeaderFields
-    /// When the request was sent that this response answered or last validated (RFC 9111 §4.2.3 `request_time`).
+    /// When the request was sent that brought this response, or that last validated it (RFC 9111 §4.2.3 `request_time`).
     var requestTime: Date
-    /// When the response arrived (RFC 9111 §4.2.3 `response_time`).
+    /// When the response arrived, or the 304 that last validated it (RFC 9111 §4.2.3 `response_time`).
     var responseTime: Date
-    /// What the request looked like in the fields that `Vary` names.
+    /// The values that the request had in the fields that `Vary` names.
     var vary: VaryKey
+}
+
+extension StoredResponse {
+    /// Whether the response was selected by the same request fields, and its method lets it answer this request.
+    func answers(_ request: RequestFacts) -> Bool {
+        answers(method: request.method) && vary.matches(request.fields)
+    }
+
+    /// RFC 9111 §4: the answer to a GET may stand for one to HEAD. One to HEAD has no body, so it answers no GET.
+    func answers(method asked: String) -> Bool {
+        method == asked || (method == "GET" && asked == "HEAD")
+    }
 }
 
 /// The facts of a request that caching looks at.
 struct RequestFacts: Sendable, Hashable {
     /// In upper case.
-    var method: String
-    var fields: HeaderFields
+    let method: String
+    let fields: HeaderFields
+    /// What the fields say about reuse, parsed once.
+    let directives: RequestDirectives
 
-    /// The request without the fields that ask for less than the whole response: how a refresh in the background, or a
-    /// repetition after an answer that fitted nothing, is to be sent.
+    init(method: String, fields: HeaderFields) {
+        self.init(method: method, fields: fields, directives: RequestDirectives(fields))
+    }
+
+    private init(method: String, fields: HeaderFields, directives: RequestDirectives) {
+        self.method = method
+        self.fields = fields
+        self.directives = directives
+    }
+
+    /// The request without the fields that ask for less than the whole response: how a refresh in the background is to be
+    /// sent.
     var unconditional: RequestFacts {
-        var result = self
-        for name in Self.partialFieldNames { result.fields.remove(name) }
-        return result
+        var fields = fields
+        for name in Self.partialFieldNames { fields.remove(name) }
+        return RequestFacts(method: method, fields: fields, directives: directives)
     }
 
     static let partialFieldNames = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"]

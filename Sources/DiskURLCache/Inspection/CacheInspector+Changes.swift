@@ -9,14 +9,50 @@ extension CacheInspector {
         guard !records.isEmpty else { return 0 }
         let store = open()
         defer { store.close() }
-        return store.removeRecords(records.map { ($0.name, $0.sequence) }, progress: progress)
+        store.flush()
+        return remove(records, from: store, progress: progress)
     }
 
-    /// Removes the least recently used records until the directory takes no more than so many bytes; pinned ones last.
+    private func remove(
+        _ records: [Record], from store: DiskStore, progress: (_ done: Int, _ total: Int) -> Void
+    ) -> Int {
+        var removed = 0
+        for (done, record) in records.enumerated() {
+            progress(done, records.count)
+            if store.removeRecord(record.name, sequence: record.sequence) { removed += 1 }
+        }
+        progress(records.count, records.count)
+        store.flush()
+        return removed
+    }
+
+    /// Removes the least recently used records until the directory takes no more than so many bytes, and no more than are
+    /// needed for that; pinned ones last. With 0 all are removed: folders and index files stay, and take some bytes.
     /// - Returns: what was removed, and the bytes that the directory takes now.
+    /// - Throws: where the directory cannot be read or written.
     public func trim(
         toBytes bytes: Int, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws(InspectionError) -> (removed: Int, bytes: Int) {
+        let store = open()
+        defer { store.close() }
+        // Nothing goes for a journal that need not be there.
+        store.foldJournal()
+        var removed = 0
+        // Twice where the files that tell other processes of the removals grew.
+        for _ in 0..<3 {
+            let gone = try removeLeastRecentlyUsed(downTo: bytes, from: store, progress: progress)
+            removed += gone
+            if gone == 0 { break }
+        }
+        let left = try records()
+        if left.isEmpty, overhead > bytes { replaceEmptyFolder() }
+        return (removed, left.reduce(overhead) { $0 + $1.allocated })
+    }
+
+    /// How many records are gone.
+    private func removeLeastRecentlyUsed(
+        downTo bytes: Int, from store: DiskStore, progress: (_ done: Int, _ total: Int) -> Void
+    ) throws(InspectionError) -> Int {
         let records = try records()
         var total = records.reduce(overhead) { $0 + $1.allocated }
         var victims: [Record] = []
@@ -24,79 +60,42 @@ extension CacheInspector {
         for record in leastRecentFirst.filter({ !$0.isPinned }) + leastRecentFirst.filter(\.isPinned)
         where total > bytes {
             victims.append(record)
-            total -= record.allocated
+            // The record's row goes as well.
+            total -= record.allocated + IndexFileLayout.rowLength
         }
-        let removed = remove(victims, progress: progress)
-        return (removed, try self.records().reduce(overhead) { $0 + $1.allocated })
+        if victims.isEmpty { return 0 }
+        try checkWritable()
+        let removed = remove(victims, from: store, progress: progress)
+        store.foldJournal()
+        return removed
+    }
+
+    /// A folder does not shrink when its files go. The system removes it only if it is empty at that moment.
+    private func replaceEmptyFolder() {
+        if (try? files.removeDirectory(paths.records)) != nil { try? files.makeDirectory(paths.records) }
+    }
+
+    /// Permission, and a file system that may be written.
+    private func checkWritable() throws(InspectionError) {
+        // Looking up "." in a folder needs the permission to search it.
+        for path in [paths.directory, paths.records] where access(path + "/.", W_OK) != 0 {
+            throw InspectionError(.notWritable, path: path, errno: errno)
+        }
     }
 
     /// Makes the index anew from the records. When each entry was last used is lost with the old index.
     /// - Returns: how many records the new index holds.
+    /// - Throws: where another process keeps the index, or the directory cannot be written.
     public func rebuildIndex() throws(InspectionError) -> Int {
+        try checkWritable()
         let store = open()
         defer { store.close() }
         guard store.rebuildIndex() else { throw InspectionError(.inUse, path: directory.path) }
         return store.entryCount
     }
 
-    /// One more process on the directory, which keeps its hands off what nobody named.
+    /// As one more process on the directory, with no limit of its own: nothing is evicted by it.
     private func open() -> DiskStore {
         DiskStore(configuration: DiskStore.Configuration(directory: directory.path, capacity: .max))
-    }
-}
-
-extension DiskStore {
-    fileprivate func removeRecords(
-        _ records: [(name: RecordName, sequence: UInt64?)], progress: (Int, Int) -> Void
-    ) -> Int {
-        flush()
-        var removed = 0
-        for (done, record) in records.enumerated() {
-            progress(done, records.count)
-            let isGone = withIO { io -> Bool in
-                let name = record.name
-                // Damage may lie in the body: that a record is damaged still is seen with it only.
-                let extent: RecordReader.Extent = record.sequence == nil ? .whole : .head
-                let reading = reader.read(name.digest, slot: name.slot, extent, limit: .max >> 1)
-                if let sequence = record.sequence {
-                    guard case .record(let found) = reading, found.header.sequence == sequence else { return false }
-                } else {
-                    guard case .damaged = reading else { return false }
-                }
-                guard remove(name, &io) else { return false }
-                if let row = state.withLock({ $0.index.row(name.digest, name.slot) }) {
-                    state.withLock { _ = $0.index.remove(name.digest, name.slot) }
-                    io.pending.append(JournalRow(kind: .remove, row: row))
-                }
-                return true
-            }
-            if isGone { removed += 1 }
-        }
-        progress(records.count, records.count)
-        flush()
-        return removed
-    }
-
-    /// False when another process maintains the index.
-    fileprivate func rebuildIndex() -> Bool {
-        flush()
-        guard withIO({ $0.isMaintainer }) else { return false }
-        maintenance.perform {
-            withIO { io in
-                state.withLock { state in
-                    state.index = DiskIndex()
-                    state.touchedCount = 0
-                    state.isAuthoritative = false
-                }
-                io.pending = []
-                io.storage.invalidate()
-            }
-            reconcile()
-            withIO { io in
-                save(&io)
-                state.withLock { $0.isAuthoritative = true }
-            }
-        }
-        return true
     }
 }

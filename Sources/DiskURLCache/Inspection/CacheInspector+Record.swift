@@ -50,7 +50,7 @@ extension CacheInspector {
 
         init(_ name: RecordName, _ reading: RecordReading, status file: FileStatus?, lastUsed: Date?, now: Date) {
             self.name = name
-            fileName = name.digest.hex + String(name.slot)
+            fileName = name.text
             allocated = file?.allocated ?? 0
             self.lastUsed = lastUsed ?? file.map { Date(recordSeconds: $0.modifiedSeconds) }
             guard case .record(let record) = reading else {

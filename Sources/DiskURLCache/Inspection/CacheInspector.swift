@@ -9,7 +9,7 @@ public struct CacheInspector: Sendable {
     let paths: DiskPaths
     let files: any FileSystem = SystemFiles()
 
-    /// - Throws: when there is no cache: nothing is made where nothing is.
+    /// - Throws: an ``InspectionError`` when there is no cache at that place. Nothing is made there.
     public init(directory: URL) throws(InspectionError) {
         self.directory = directory
         paths = DiskPaths(directory: directory.path)
@@ -26,12 +26,15 @@ public struct CacheInspector: Sendable {
                 }
             throw InspectionError(code, path: directory.path, errno: error.code)
         }
-        guard let records = try? files.status(at: paths.records), records.kind == .directory else {
-            throw InspectionError(.notACache, path: directory.path)
+        do throws(Errno) {
+            guard try files.status(at: paths.records).kind == .directory else { throw Errno(ENOTDIR) }
+        } catch {
+            let isForbidden = error.code == EACCES || error.code == EPERM
+            throw InspectionError(isForbidden ? .notReadable : .notACache, path: directory.path, errno: error.code)
         }
     }
 
-    /// How the index on disk looks. Whatever it is, the records count: a cache makes its index anew from them.
+    /// The state of the index on disk. A cache makes a missing or rejected index anew from the records.
     public enum IndexState: String, Sendable {
         case valid
         case missing
@@ -41,21 +44,16 @@ public struct CacheInspector: Sendable {
 
     public var indexState: IndexState { loadIndex().state }
 
-    /// Bytes that the directory takes beside its records: folders and index files.
+    /// Bytes that the directory takes besides its records: folders and index files.
     public var overhead: Int {
-        let names = [
-            paths.directory + "/.", paths.records, paths.index, paths.journal, paths.lock, paths.guests,
-        ]
-        return names.reduce(0) { sum, name in
-            sum + ((try? files.status(at: name))?.allocated ?? 0)
-        }
+        paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }
     }
 
     /// How much of each record is read.
     public enum Depth: Sendable {
-        /// Header fields and facts.
+        /// Everything but the body.
         case heads
-        /// The body too, against its checksum.
+        /// The body too; its checksum is verified.
         case verified
     }
 
@@ -76,28 +74,29 @@ public struct CacheInspector: Sendable {
         } catch {
             throw InspectionError(.notReadable, path: paths.records, errno: error.code)
         }
-        let index = loadIndex().index
+        let (index, places) = loadOrder()
         let reader = RecordReader(files: files, paths: paths)
         let now = Date()
         var records: [Record] = []
         records.reserveCapacity(names.count)
         for (done, name) in names.enumerated() {
             progress(done, names.count)
-            let reading = reader.read(
-                name.digest, slot: name.slot, depth == .heads ? .head : .whole, limit: .max >> 1)
+            let reading = reader.read(name, depth == .heads ? .head : .whole, limit: .max >> 1)
             // Gone since it was listed: a cache in use changes while one looks.
             if case .missing = reading { continue }
-            let used = index?.row(name.digest, name.slot).map { Date(recordSeconds: $0.accessedAt) }
+            let used = index?.row(name).map { Date(recordSeconds: $0.accessedAt) }
             records.append(Record(name, reading, status: status(of: name), lastUsed: used, now: now))
         }
         progress(names.count, names.count)
-        return records.sorted { ($0.lastUsed ?? .distantPast) > ($1.lastUsed ?? .distantPast) }
+        // Within a second the order of the index tells.
+        func rank(_ record: Record) -> (Date, Int) { (record.lastUsed ?? .distantPast, places[record.name] ?? .max) }
+        return records.sorted { rank($0) > rank($1) }
     }
 
     /// A record's body, verified; nil when it is gone, was replaced since, or is damaged.
     public func body(of record: Record) -> Data? {
         let reader = RecordReader(files: files, paths: paths)
-        let reading = reader.read(record.name.digest, slot: record.name.slot, .whole, limit: .max >> 1)
+        let reading = reader.read(record.name, .whole, limit: .max >> 1)
         guard case .record(let found) = reading, found.header.sequence == record.sequence else { return nil }
         return found.body
     }
@@ -107,12 +106,24 @@ public struct CacheInspector: Sendable {
         return switch storage.load() {
         case .loaded(let index): (.valid, index)
         case .missing: (.missing, nil)
-        case .rejected: (.rejected, nil)
+        case .rejected, .unreadable: (.rejected, nil)
         }
     }
 
+    /// The index, and each record's place in the order of use.
+    private func loadOrder() -> (index: DiskIndex?, places: [RecordName: Int]) {
+        guard let index = loadIndex().index else { return (nil, [:]) }
+        var places: [RecordName: Int] = [:]
+        places.reserveCapacity(index.count)
+        index.forEachLeastRecentFirst { row in
+            places[row.name] = places.count
+            return true
+        }
+        return (index, places)
+    }
+
     private func status(of name: RecordName) -> FileStatus? {
-        paths.withRecord(name.digest, name.slot) { try? files.status(at: $0) }
+        paths.withRecord(name) { try? files.status(at: $0) }
     }
 }
 
@@ -124,6 +135,8 @@ public struct InspectionError: Swift.Error, Sendable, Hashable, CustomStringConv
         /// A directory, but not one that a `DiskURLCache` made.
         case notACache
         case notReadable
+        /// No permission, or a file system that is read-only.
+        case notWritable
         /// Another process maintains the index.
         case inUse
     }
@@ -144,6 +157,7 @@ public struct InspectionError: Swift.Error, Sendable, Hashable, CustomStringConv
         case .notADirectory: "\(path) is not a directory."
         case .notACache: "\(path) is not a cache: it has no folder \"records\"."
         case .notReadable: "\(path) cannot be read: \(String(cString: strerror(errno)))."
+        case .notWritable: "\(path) cannot be written: \(String(cString: strerror(errno)))."
         case .inUse: "\(path) is in use: the process that has it open keeps its index."
         }
     }

@@ -1,11 +1,11 @@
 import Foundation
 
 extension DiskURLCache {
-    /// Keeps a cache's events in a file, one JSON object on each line, for `urlcache watch` and `urlcache report`: the opt-in
-    /// of a program that lets itself be watched. Stops when it is released.
+    /// Writes a cache's events to a file, one JSON object on each line, for `urlcache watch` and `urlcache report`. Ends when it
+    /// is released.
     ///
-    /// The file holds plain URLs (without user names and passwords) and has mode 0600. It never grows beyond the limit: then it
-    /// is renamed to `….1`, in place of the one before, and begun anew.
+    /// The file holds plain URLs (without user names and passwords) and has mode 0600. Before it would grow beyond the limit, it is
+    /// renamed to `….1`, in place of an older one, and a new file is begun.
     public final class EventLog: Sendable {
         /// One line of the file.
         public struct Entry: Codable, Sendable, Hashable {
@@ -19,11 +19,13 @@ extension DiskURLCache {
             public var outcome: String?
             /// Of a load answered from the store: `memory`, `disk`, `fallback`.
             public var layer: String?
-            /// Why it went so.
+            /// Why: for a miss, a bypass, a failure, or an answer that was not stored.
             public var reason: String?
             public var status: Int?
             public var bytes: Int?
             public var milliseconds: Double?
+            /// Of a load whose answer came from the network and was not stored: why.
+            public var notStored: String?
         }
 
         /// The name of the log in a cache's own directory, where the inspector looks for it.
@@ -52,7 +54,6 @@ extension DiskURLCache {
             let directory = cache.configuration.directory ?? DiskURLCache.defaultDirectory
             path = (file ?? directory.appendingPathComponent(Self.fileName)).path
             self.limit = max(4_096, limit)
-            cache.store.settleAll()
             let id = cache.hub.addListener { [weak self] event in self?.take(event) }
             listener.withLock { $0 = id }
         }
@@ -68,7 +69,7 @@ extension DiskURLCache {
             queue.sync {}
         }
 
-        private func take(_ event: DiskURLCache.Event) {
+        private func take(_ event: CacheEvent) {
             let now = Date().timeIntervalSince1970
             queue.async { self.write(Entry(event, at: now)) }
         }
@@ -113,7 +114,7 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache.EventLog.Entry {
-    init(_ event: DiskURLCache.Event, at time: TimeInterval) {
+    init(_ event: CacheEvent, at time: TimeInterval) {
         self.init(event: "", at: time)
         switch event {
         case .load(let load): take(load)
@@ -143,9 +144,10 @@ extension DiskURLCache.EventLog.Entry {
         }
     }
 
-    private mutating func take(_ load: DiskURLCache.LoadReport) {
+    private mutating func take(_ load: CacheLoadReport) {
         event = "load"
         (url, method, status, bytes) = (load.url, load.method, load.status, load.bytes)
+        notStored = load.notStoredReason?.text
         milliseconds = (load.duration * 1_000_000).rounded() / 1_000
         switch load.outcome {
         case .hit(let layer): (outcome, self.layer) = ("hit", layer.rawValue)
@@ -158,11 +160,12 @@ extension DiskURLCache.EventLog.Entry {
     }
 }
 
-extension DiskURLCache.NotStoredReason {
+extension CacheNotStoredReason {
     var text: String {
         switch self {
         case .noKey: "the request has no key"
         case .refused: "refused by the app"
+        case .removedMeanwhile: "removed or replaced while it was loaded"
         case .tooLarge(let bytes, let limit): "\(bytes) bytes, the limit is \(limit)"
         case .http(let rule), .disk(let rule): rule
         }

@@ -4,20 +4,20 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Which requests are the same request: turns a `URLRequest` into the key under which its response is stored.
+/// Which requests share a stored response: makes the key of a `URLRequest`.
 ///
 /// The standard policy keys `GET` (and `HEAD`, which may be answered from `GET`) by the canonical URL
-/// (RFC 3986 §6.2.2–6.2.3), the query kept exactly. Recipes refine it:
+/// (RFC 3986 §6.2.2–6.2.3), the query kept exactly. The methods below change that:
 ///
 /// ```swift
-/// // The seeds' signed API: URL + `sign` header + body, POST included.
+/// // A signed API: URL + `sign` header + body, POST included.
 /// let signed = KeyPolicy.standard.includingHeaders("sign").includingBody(ofMethods: "POST")
 /// // Links that differ only in tracking.
 /// let links = KeyPolicy.standard.droppingQueryItems("utm_source", "utm_medium").sortingQueryItems()
 /// ```
 ///
-/// Whatever the recipe, two different `Authorization` values never share a key, and a request whose body is a stream
-/// has no key: it is not cached. A policy is a value; it can be used from any thread.
+/// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream has no key:
+/// it is not cached. A policy is a value; it can be used from any thread.
 public struct KeyPolicy: Sendable {
     /// How a request's body takes part in its key.
     public enum BodyForm: Sendable {
@@ -37,8 +37,8 @@ public struct KeyPolicy: Sendable {
     var sortsQueryItems = false
     var custom: (@Sendable (URLRequest) -> String?)?
 
-    /// Adds the values of request header fields to the key, such as a `sign` header (seed: HBLURLCache). Absent and
-    /// empty fields are told apart. Names are case-insensitive and their order does not matter.
+    /// Adds the values of request header fields to the key, such as a `sign` header. An absent field and an empty one make
+    /// different keys. Names are case-insensitive, and their order makes no difference.
     public func includingHeaders(_ names: String...) -> KeyPolicy {
         var policy = self
         policy.headerNames = Set(headerNames + names.map { $0.lowercased() }).sorted()
@@ -48,8 +48,7 @@ public struct KeyPolicy: Sendable {
     /// Makes requests with these methods cacheable, keyed by URL and body. This is the only way to cache `POST`, so
     /// that no policy can hand one body the answer to another.
     ///
-    /// The origin must mean it: use it for queries sent as `POST` (GraphQL, signed APIs), not for requests that
-    /// change something.
+    /// Use it for queries that are sent as `POST` (GraphQL, signed APIs), never for requests that change something.
     public func includingBody(ofMethods methods: String..., as form: BodyForm = .bytes) -> KeyPolicy {
         var policy = self
         for method in methods {
@@ -73,17 +72,17 @@ public struct KeyPolicy: Sendable {
         return policy
     }
 
-    /// Makes the order of query items irrelevant. Items of the same name keep their order among themselves.
+    /// Makes requests equal whose query items differ in order only. Items of the same name keep their order.
     public func sortingQueryItems() -> KeyPolicy {
         var policy = self
         policy.sortsQueryItems = true
         return policy
     }
 
-    /// A key of the app's own making; nil for a request that must not be cached. The closure is called on any thread,
-    /// and its text stays in memory: only digests of it reach the disk. `Authorization` is added to it.
+    /// A key that the app makes itself; nil for a request that must not be cached. The closure is called on any thread. Its text
+    /// stays in memory: only digests of it are written to disk. `Authorization` is added to it.
     ///
-    /// The closure decides about methods too: a key for a `POST` makes it cacheable, so let the body take part.
+    /// The closure decides about methods too: a key for a `POST` makes it cacheable, so include the body.
     public static func custom(_ key: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {
         var policy = KeyPolicy()
         policy.custom = key

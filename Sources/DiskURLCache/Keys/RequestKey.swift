@@ -8,7 +8,7 @@ import Foundation
 struct RequestKey: Sendable, Hashable {
     /// All that tells requests apart. It may hold credentials, so it stays in memory.
     let text: String
-    /// The canonical URL without what a recipe adds or drops: names the resource for invalidation (RFC 9111 §4.4).
+    /// The canonical URL, whatever the key policy adds or drops: names the resource for invalidation (RFC 9111 §4.4).
     var uri: String { otherURI ?? text }
     /// Nil where the text is that URL, as it is for a plain `GET`.
     private let otherURI: String?
@@ -16,7 +16,7 @@ struct RequestKey: Sendable, Hashable {
     var isURL: Bool { otherURI == nil }
     /// The request is a `HEAD`, which has the key of a `GET`. No part of the key's identity.
     let isForHead: Bool
-    /// Of `text`, computed once: a lookup needs it several times.
+    /// The hash of `text`, computed once: a lookup needs it several times.
     let hashValue: Int
 
     /// - Parameter uri: nil where it is the text.
@@ -25,12 +25,6 @@ struct RequestKey: Sendable, Hashable {
         otherURI = uri
         self.isForHead = isForHead
         hashValue = TextHash.hash(text)
-    }
-
-    /// The key of a plain request whose URL is in normal form, which is its own key: no string is built. Nil for others.
-    init?(normalURL url: String) {
-        guard URLCanonicalizer.isNormal(url) else { return nil }
-        self.init(text: url, uri: nil, isForHead: false)
     }
 
     static func == (left: RequestKey, right: RequestKey) -> Bool {
@@ -46,12 +40,17 @@ struct RequestKey: Sendable, Hashable {
         Int(UInt(bitPattern: hashValue) % UInt(count))
     }
 
-    /// The key as the disk knows it. Costs a SHA-256, so memory hits go without.
-    var diskKey: DiskKey {
-        DiskKey(
-            digest: SHA256Digest.digest(of: text), check: Self.hash64(text, seed: 0x6b65_7920_6368_6563),
-            uriHash: uriHash, hostHash: hostHash)
-    }
+    /// Where the records of the key are on disk. Cheap.
+    var name: KeyName { KeyName(text) }
+
+    /// Proves that a record belongs to the key. Costs a SHA-256, so it is computed only when a record is read or written.
+    var digest: KeyDigest { SHA256Digest.digest(of: text) }
+
+    /// The key as records hold it.
+    var diskKey: DiskKey { DiskKey(name: name, digest: digest, uriHash: uriHash, hostHash: hostHash) }
+
+    /// The key under which a response is kept that was stored for `HEAD` itself: it answers no `GET`.
+    var storedForHead: RequestKey { RequestKey(text: "HEAD \(text)", uri: uri, isForHead: false) }
 
     var uriHash: UInt32 { Self.uriHash(uri) }
 
@@ -72,30 +71,52 @@ struct RequestKey: Sendable, Hashable {
         return text.withUTF8 { hash64($0, seed: seed) }
     }
 
-    /// Not for hostile input; SHA-256 carries the names.
+    /// Two texts may have one hash, so what is found by it may be too much.
     private static func hash64(_ bytes: UnsafeBufferPointer<UInt8>, seed: UInt64) -> UInt64 {
         TextHash.hash(UnsafeRawBufferPointer(bytes), seed: seed)
     }
 }
 
 extension KeyPolicy {
-    /// The key of a request; nil when it cannot be cached: no HTTP URL, a method without a recipe, a streamed body.
+    /// The key of a request; nil when it cannot be cached: no HTTP URL, a method that the policy does not cache, a streamed body.
     func key(for request: URLRequest) -> RequestKey? {
-        if isPlain, let key = request.plainURL.flatMap(RequestKey.init(normalURL:)) { return key }
-        guard let url = request.url, let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return nil }
-        // With a stream set, `httpBody` is nil: what will be sent cannot be known, so nothing may be shared.
+        guard let url = request.url else { return nil }
+        let (credentials, host) = Self.fieldsInEveryKey(of: request, url: url)
+        let address = url.absoluteString
+        // As most requests are: no string is built.
+        if isPlain, credentials == nil, host == nil, request.httpMethod == "GET", request.httpBody == nil,
+            request.httpBodyStream == nil, URLCanonicalizer.isNormal(address)
+        {
+            return RequestKey(text: address, uri: nil, isForHead: false)
+        }
+        guard let parts = URLCanonicalizer.parts(of: address) else { return nil }
+        // With a stream set, `httpBody` is nil: the body that will be sent is not known, so no answer may be shared.
         guard request.httpBodyStream == nil else { return nil }
         let method = request.httpMethod ?? "GET"
         let uri = parts.url
         guard var text = custom.map({ $0(request) }) ?? recipeText(request, method: method, parts: parts, uri: uri)
         else { return nil }
-        if let credentials = request.value(forHTTPHeaderField: "Authorization") {
-            text += "\nauthorization:\(credentials)"
-        }
+        if let credentials { text += "\nauthorization:\(credentials)" }
+        if let host { text += "\nhost:\(host)" }
         return RequestKey(text: text, uri: uri, isForHead: method == "HEAD")
     }
 
-    /// No recipe: the key of a request is its method and its URL.
+    /// The `Authorization` field, and the `Host` field where the request asks another host than its URL names (RFC 9110 §7.1).
+    private static func fieldsInEveryKey(of request: URLRequest, url: URL) -> (credentials: String?, host: String?) {
+        var (credentials, host): (String?, String?)
+        for (name, value) in request.allHTTPHeaderFields ?? [:] {
+            switch name.utf8.count {
+            case 13 where name.equalsIgnoringASCIICase("Authorization"): credentials = value
+            case 4 where name.equalsIgnoringASCIICase("Host"): host = value.lowercased()
+            default: break
+            }
+        }
+        guard let named = host else { return (credentials, nil) }
+        let authority = (url.host ?? "").lowercased() + (url.port.map { ":\($0)" } ?? "")
+        return (credentials, named == authority ? nil : named)
+    }
+
+    /// The standard policy: the key of a request is its method and its URL.
     var isPlain: Bool {
         custom == nil && headerNames.isEmpty && bodyForms.isEmpty && droppedQueryItems == nil && !sortsQueryItems
     }
@@ -105,7 +126,7 @@ extension KeyPolicy {
     ) -> String? {
         let body = request.httpBody
         let bodyForm = bodyForms[method]
-        // HEAD is answered from GET, so it has GET's key. A body that no recipe keys would be shared wrongly.
+        // HEAD is answered from GET, so it has GET's key. Requests whose bodies are not in the key would share answers.
         guard bodyForm != nil || ((method == "GET" || method == "HEAD") && (body ?? Data()).isEmpty) else { return nil }
 
         var parts = parts
@@ -151,18 +172,5 @@ extension KeyPolicy {
             // A marker keeps the canonical form of one body apart from the plain bytes of another.
             return (Data("json:".utf8) + canonical).withUnsafeBytes { SHA256Digest.digest(of: $0) }
         }
-    }
-}
-
-extension URLRequest {
-    /// The URL of a plain `GET`, as most requests are: no body, no credentials, no treatment of its own. Nil for others.
-    var plainURL: String? {
-        #if canImport(FoundationNetworking)
-            if let url = PlainRequest.places?.url(of: self) { return url }
-        #endif
-        guard httpMethod == "GET", httpBody == nil, httpBodyStream == nil, !mayCarryTreatment,
-            allHTTPHeaderFields?.isEmpty != false || value(forHTTPHeaderField: "Authorization") == nil
-        else { return nil }
-        return url?.absoluteString
     }
 }

@@ -7,79 +7,78 @@ import Foundation
 /// A load that an app asks the cache for, with no task behind it: collects the answer.
 final class DirectLoad: LoadClient {
     private enum State {
-        case collecting(
-            response: URLResponse?, data: Data, continuation: CheckedContinuation<DiskURLCache.Answer, any Error>?)
-        case ended
+        case running
+        case waiting(CheckedContinuation<CacheAnswer, any Error>)
+        case ended(Result<CacheAnswer, any Error>)
     }
 
-    private let state = Mutex(State.collecting(response: nil, data: Data(), continuation: nil))
+    private let state = Mutex(State.running)
+    private let arrived = Mutex((response: URLResponse?.none, data: Data()))
 
     /// Loads by the loader's own engine. Cancelling the Swift task cancels the load.
-    static func answer(to request: URLRequest, from cache: DiskURLCache) async throws -> DiskURLCache.Answer {
+    static func answer(
+        to request: URLRequest, from cache: any LoadHost, over transport: any Transport
+    ) async throws -> CacheAnswer {
         try Task.checkCancellation()
         let load = DirectLoad()
-        let link = SessionLink(session: cache.directSession)
-        let driver = LoadDriver(
-            cache: cache, request: link.effectiveRequest(request), task: nil, link: link, client: load)
+        // A task has its session's cookies since it was made; here is no task.
+        let hasOwnCookies = !request.httpShouldHandleCookies || request.value(forHTTPHeaderField: "Cookie") != nil
+        let request = hasOwnCookies ? request : transport.prepare(request)
+        let driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
+        driver.start()
+        // What memory holds is there by now.
+        if let result = load.result { return try result.get() }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let isWaiting = load.wait(continuation)
-                if isWaiting { driver.start(with: nil) }
-            }
+            try await withCheckedThrowingContinuation { load.wait($0) }
         } onCancel: {
             driver.cancel()
             load.end(.failure(CancellationError()))
         }
     }
 
-    /// False when the load was cancelled before it began.
-    private func wait(_ continuation: CheckedContinuation<DiskURLCache.Answer, any Error>) -> Bool {
-        let isWaiting = state.withLock { state in
-            guard case .collecting = state else { return false }
-            state = .collecting(response: nil, data: Data(), continuation: continuation)
-            return true
-        }
-        if !isWaiting { continuation.resume(throwing: CancellationError()) }
-        return isWaiting
+    private var result: Result<CacheAnswer, any Error>? {
+        state.withLock { if case .ended(let result) = $0 { result } else { nil } }
     }
 
-    private func end(_ result: Result<DiskURLCache.Answer, any Error>) {
-        let continuation = state.withLock { state in
-            defer { state = .ended }
-            if case .collecting(_, _, let continuation) = state { return continuation } else { return nil }
+    private func wait(_ continuation: CheckedContinuation<CacheAnswer, any Error>) {
+        let result: Result<CacheAnswer, any Error>? = state.withLock { state in
+            if case .ended(let result) = state { return result }
+            state = .waiting(continuation)
+            return nil
+        }
+        if let result { continuation.resume(with: result) }
+    }
+
+    /// What comes after the first end is not heard.
+    private func end(_ result: Result<CacheAnswer, any Error>) {
+        let continuation: CheckedContinuation<CacheAnswer, any Error>? = state.withLock { state in
+            if case .ended = state { return nil }
+            defer { state = .ended(result) }
+            if case .waiting(let continuation) = state { return continuation } else { return nil }
         }
         continuation?.resume(with: result)
     }
 
     // MARK: LoadClient
 
-    var wantsReport: Bool { true }
+    var wantsSummary: Bool { true }
 
     func send(_ calls: [LoadCall]) { perform(calls) }
 
     func perform(_ calls: [LoadCall]) {
         for call in calls {
             switch call {
-            case .receive(let response):
-                state.withLock { state in
-                    guard case .collecting(_, let data, let continuation) = state else { return }
-                    state = .collecting(response: response, data: data, continuation: continuation)
-                }
+            case .receive(let response): arrived.withLock { $0.response = response }
             case .load(let part):
-                state.withLock { state in
-                    guard case .collecting(let response, var data, let continuation) = state else { return }
-                    // The one chunk of a whole body is taken as it is.
-                    if data.isEmpty { data = part } else { data.append(part) }
-                    state = .collecting(response: response, data: data, continuation: continuation)
+                // The one piece of a whole body is taken as it is.
+                arrived.withLock { if $0.data.isEmpty { $0.data = part } else { $0.data.append(part) } }
+            case .finish(let summary):
+                let (response, data) = arrived.withLock { $0 }
+                if let response = response as? HTTPURLResponse, let summary {
+                    end(.success(CacheAnswer(data: data, response: response, summary: summary)))
+                } else {
+                    end(.failure(URLError(.badServerResponse)))
                 }
-            case .finish(let report):
-                let answer: DiskURLCache.Answer? = state.withLock { state in
-                    guard case .collecting(let response as HTTPURLResponse, let data, _) = state, let report else {
-                        return nil
-                    }
-                    return DiskURLCache.Answer(data: data, response: response, report: report)
-                }
-                end(answer.map { .success($0) } ?? .failure(URLError(.badServerResponse)))
             case .fail(let error, _):
                 end(.failure(error))
             }

@@ -8,12 +8,10 @@ import Foundation
 /// Carries out what a `LoadMachine` decides for one task, one direct question, or one refresh in the background, and
 /// reports back to it.
 ///
-/// Events come from Foundation's protocol queue, from the inner session's delegate queue and from the lookup queue, one
-/// at a time but for cancellation; the machine is behind a lock, and actions are performed outside it. An action that
+/// Events come from Foundation's protocol queue, from the transport, from the lookup queue and from a load that this one
+/// follows, one at a time but for cancellation; the machine is behind a lock, and actions are performed outside it. An action that
 /// asks something (look up, read, fetch, confirm) is the last of its list, so its answer cannot overtake the rest.
-///
-/// `@unchecked Sendable`: the task is used for its delegate and identity only, which may be read anywhere.
-final class LoadDriver: FetchReceiver, @unchecked Sendable {
+final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     /// Guarded by the lock around it.
     private struct State {
         var machine: LoadMachine
@@ -21,10 +19,24 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         var variants: [StoredVariant] = []
         var networkResponse: URLResponse?
         var fetch: FetchToken?
+        /// Of the key, from when the network was asked: what was removed since is not stored.
+        var ticket: StoreTicket?
         /// Identity under which this load leads others.
         var leading: String?
+        /// What arrives is shared with those that follow.
+        var isSharing = false
+        var receivedBytes = 0
+        /// Identity under which this load follows another.
+        var following: String?
+        var lastNews = DispatchTime.now()
+        /// Whoever asked has heard of the end.
+        var isTold = false
         var report: LoadMachine.Report?
-        var notStored: DiskURLCache.NotStoredReason?
+        var notStored: CacheNotStoredReason?
+        /// The network's answer is given to credentials that the request does not show.
+        var usedCredentials = false
+        /// The answer of this hop went into the store.
+        var isStored = false
         var deliveredBytes = 0
         var requestedAt: Date?
         var respondedAt: Date?
@@ -34,13 +46,10 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     static let lookupQueue = DispatchQueue(
         label: "DiskURLCache.lookup", qos: .userInitiated, attributes: .concurrent)
 
-    private let cache: DiskURLCache
-    private let task: URLSessionTask?
-    private let link: SessionLink
+    private let cache: any LoadHost
+    private let transport: any Transport
     /// Nil for a refresh in the background.
     private let client: (any LoadClient)?
-    private let delegate: (any URLSessionTaskDelegate)?
-    private let isDelegateTask: Bool
     private let state: Mutex<State>
     private let startTime: Date
     private let initialURL: URL?
@@ -48,49 +57,54 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     private let refreshKey: String?
 
     init(
-        cache: DiskURLCache, request: URLRequest, task: URLSessionTask?, link: SessionLink,
-        client: (any LoadClient)?, facts: RequestFacts? = nil, key: RequestKey? = nil, refreshKey: String? = nil
+        cache: any LoadHost, request: URLRequest, transport: any Transport, client: (any LoadClient)?,
+        facts: RequestFacts? = nil, key: RequestKey? = nil, refreshKey: String? = nil
     ) {
         self.cache = cache
-        self.task = task
-        self.link = link
+        self.transport = transport
         self.client = client
         self.refreshKey = refreshKey
-        startTime = cache.configuration.clock.now()
+        startTime = cache.now
         initialURL = request.url
-        #if canImport(FoundationNetworking)
-            delegate = task?.delegate
-        #else
-            if #available(iOS 15, macOS 12, tvOS 15, watchOS 8, *) { delegate = task?.delegate } else { delegate = nil }
-        #endif
-        isDelegateTask = delegate != nil && task.map { link.deliversChunks(of: $0) } == true
         let settings = LoadMachine.Settings(
             key: { [cache] in cache.key(for: $0) }, options: { [cache] in cache.cachingOptions(for: $0, response: $1) },
-            streams: isDelegateTask,
-            confirmsStorage: cache.configuration.admission != nil || isDelegateTask,
-            confirmsRedirects: delegate != nil, largestStorableBody: { [cache] in cache.store.largestStorableBody },
-            prepare: { [link] in link.withCookies($0) })
+            streams: client?.takesPieces == true,
+            confirmsStorage: cache.hasAdmission || client?.confirmsStorage == true,
+            confirmsRedirects: client?.confirmsRedirects == true,
+            largestStorableBody: { [cache] in cache.largestStorableBody },
+            prepare: { [transport] in transport.prepare($0) })
         state = Mutex(State(machine: LoadMachine(request: request, facts: facts, key: key, settings: settings)))
     }
 
     // MARK: From the client: for a task on Foundation's queue
 
-    /// - Parameter findings: of the lookup that Foundation did before it made the protocol.
-    func start(with findings: LookupResult.Findings?) {
-        if let findings { return found(findings.variants, onClientQueue: true) }
+    /// - Parameter variants: what is stored, where that was looked up before.
+    func start(with variants: [StoredVariant]? = nil) {
+        if let variants { return found(variants, onClientQueue: true) }
         perform(state.withLock { $0.machine.handle(.started(now: now)) }, onClientQueue: true)
     }
 
     func cancel() {
         client?.close()
+        if let identity = state.withLock({ $0.leading }),
+            cache.loads.goesOn(identity, abandon: { [weak self] in self?.abandon() })
+        {
+            state.withLock { $0.report = LoadMachine.Report(outcome: .failed("cancelled")) }
+            _ = tellEnd()
+        } else {
+            abandon()
+        }
+    }
+
+    private func abandon() {
         let actions: [LoadMachine.Action]? = state.withLock { state in
             guard !state.machine.hasEnded else { return nil }
-            state.report = LoadMachine.Report(outcome: .failed("cancelled"))
+            if !state.isTold { state.report = LoadMachine.Report(outcome: .failed("cancelled")) }
             return state.machine.handle(.cancelled)
         }
         guard let actions else { return }
         perform(actions, onClientQueue: true)
-        _ = end(.abandoned)
+        _ = end(.failed(CancellationError()))
     }
 
     /// Starts a refresh of what is stored: the store is brought up to date, and nobody is told.
@@ -104,6 +118,10 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     // MARK: From the network
 
+    func fetchUsedCredentials() {
+        state.withLock { $0.usedCredentials = true }
+    }
+
     func fetchReceived(_ response: URLResponse) {
         state.withLock { state in
             state.networkResponse = response
@@ -115,7 +133,13 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     }
 
     func fetchReceived(_ data: Data) {
-        handle(.data(data))
+        let (actions, shared) = state.withLock { state in
+            let offset = state.receivedBytes
+            state.receivedBytes += data.count
+            return (state.machine.handle(.data(data)), state.isSharing ? state.leading.map { ($0, offset) } : nil)
+        }
+        perform(actions, onClientQueue: false)
+        if let (identity, offset) = shared { cache.loads.share(identity, data, offset: offset) }
     }
 
     func fetchEnded(_ error: Swift.Error?) {
@@ -124,7 +148,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     // MARK: Actions
 
-    private var now: Date { cache.configuration.clock.now() }
+    private var now: Date { cache.now }
 
     private func handle(_ event: LoadMachine.Event) {
         perform(state.withLock { $0.machine.handle(event) }, onClientQueue: false)
@@ -145,7 +169,8 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
                     defer { state.fetch = nil }
                     return state.fetch
                 }?.cancel()
-            case .releaseFollowers: finishLeading(.ended)
+            case .releaseFollowers: releaseFollowers()
+            case .share(let response): share(response)
             case .deliverNetworkHead:
                 if let response = state.withLock({ $0.networkResponse }) {
                     calls.append(.receive(withCacheStatus(response)))
@@ -159,14 +184,14 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
                 state.withLock { $0.deliveredBytes += data.count }
                 calls.append(.load(data))
             case .finish: calls.append(.finish(end(.ended)))
-            case .fail(let error): calls.append(.fail(error, end(.failed(error))))
+            case .fail(let error): calls.append(.fail(error, end(.failed(error), error)))
             case .confirmStorage(let response, let data, let byDelegate):
                 confirmStorage(response, data, byDelegate: byDelegate)
-            case .store(let response, let data, let edited, let replaced, let target):
-                store(response, data, edited: edited, replacing: replaced, target)
+            case .store(let response, let data, let edited, let replaced, let basis, let target):
+                store(response, data, edited: edited, replacing: replaced, basis: basis, target)
             case .giveUpStoring(let bytes, let target):
-                cache.store.remove(target.key)
-                setNotStored(.tooLarge(bytes: bytes, limit: cache.store.largestStorableBody))
+                cache.remove(target.key)
+                setNotStored(.tooLarge(bytes: bytes, limit: cache.largestStorableBody))
             case .change(let change, let target): apply(change, target)
             case .invalidate(let urls):
                 for url in urls { cache.invalidate(url) }
@@ -176,15 +201,13 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             }
         }
         if onClientQueue { client?.perform(calls) } else { client?.send(calls) }
+        holdUpIfBehind()
     }
 
     private func lookUp(_ key: RequestKey, onClientQueue: Bool) {
-        if let variants = cache.store.variantsInMemory(for: key) {
-            return found(variants, onClientQueue: onClientQueue)
-        }
-        Self.lookupQueue.async { [self] in
-            found(cache.store.variants(for: key), onClientQueue: false)
-        }
+        let lookup = cache.lookUp(key)
+        if let variants = lookup.known { return found(variants, onClientQueue: onClientQueue) }
+        Self.lookupQueue.async { [self] in found(lookup.variants(), onClientQueue: false) }
     }
 
     private func found(_ variants: [StoredVariant], onClientQueue: Bool) {
@@ -195,6 +218,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             state.variants =
                 candidates.count == variants.count ? variants : variants.filter { $0.metadata.http != nil }
             state.notStored = nil
+            state.isStored = false
             return state.machine.handle(.found(candidates, now: now))
         }
         perform(actions, onClientQueue: onClientQueue)
@@ -219,38 +243,109 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     private func fetch(_ request: URLRequest, collapsible: Bool) {
         if collapsible {
-            let (identity, leading) = state.withLock { ($0.machine.identity(session: link.session), $0.leading) }
+            let (identity, leading) = state.withLock { ($0.machine.identity(owner: transport.owner), $0.leading) }
             // A load that asks again, after a 304 about nothing stored say, leads already: it must not wait for itself.
-            guard leading == identity || lead(identity) else { return }
+            guard leading == identity || mayFetch(identity) else { return }
         }
+        let ticket = state.withLock { $0.machine.key }.map { cache.beginFetch(of: $0) }
         let token = FetchToken()
         let isLate = state.withLock { state in
             state.fetch = token
+            state.ticket = ticket
             state.requestedAt = now
+            state.isSharing = false
+            state.usedCredentials = false
+            state.receivedBytes = 0
             return state.machine.hasEnded
         }
         guard !isLate else { return }
-        NetworkSessions.shared.start(request, outer: link.session, token: token, receiver: self)
+        transport.send(request, inPieces: client?.takesPieces == true, token: token, receiver: self)
     }
 
-    /// False where another load fetches the same: this one goes on when that one has ended.
-    private func lead(_ identity: String) -> Bool {
-        // The table keeps a waiting load alive: a refresh in the background has no other owner.
-        let isLeader = cache.loads.join(identity) { [self] outcome in
-            switch outcome {
-            case .failed(let error): fetchEnded(error)
-            case .ended: handle(.leaderFinished(mayWaitAgain: false, now: now))
-            case .abandoned: handle(.leaderFinished(mayWaitAgain: true, now: now))
-            }
+    // MARK: With other loads
+
+    var takesPieces: Bool { client?.takesPieces == true }
+
+    /// False where another load fetches the same: this one then follows that one.
+    private func mayFetch(_ identity: String) -> Bool {
+        state.withLock { state in
+            state.following = identity
+            state.lastNews = .now()
         }
-        guard isLeader else { return false }
+        // The table keeps a load that follows alive: a refresh in the background has no other owner.
+        let place = cache.loads.join(identity, self)
         let isLate = state.withLock { state in
-            state.leading = identity
+            if place != .follows { state.following = nil }
+            if place == .leads { state.leading = identity }
             return state.machine.hasEnded
         }
-        // Cancelled meanwhile: that found nothing to hand over yet.
-        if isLate { finishLeading(.abandoned) }
-        return true
+        switch place {
+        case .leads:
+            // Cancelled meanwhile: that found nothing to hand over yet.
+            if isLate { finishLeading(.failed(CancellationError())) }
+        case .follows:
+            if isLate { stopFollowing() } else { awaitNews() }
+        case .alone: break
+        }
+        return place != .follows
+    }
+
+    func follow(_ news: LoadTable.News) {
+        state.withLock { state in
+            state.lastNews = .now()
+            switch news {
+            case .head, .piece: break
+            case .end, .finished, .abandoned: state.following = nil
+            }
+        }
+        switch news {
+        case .head(let response): handle(.leaderShares(response, now: now))
+        case .piece(let data, let offset): handle(.leaderSent(data, offset: offset))
+        case .end(let error): handle(.leaderEnded(error, now: now))
+        case .finished: handle(.leaderFinished(mayWaitAgain: false, now: now))
+        case .abandoned: handle(.leaderFinished(mayWaitAgain: true, now: now))
+        }
+    }
+
+    /// A load that follows keeps its own timeout: the leader may have more patience.
+    private func awaitNews() {
+        guard let deadline = deadline() else { return }
+        Self.lookupQueue.asyncAfter(deadline: deadline) { [weak self] in
+            guard let self, let deadline = self.deadline() else { return }
+            guard deadline <= .now() else { return awaitNews() }
+            stopFollowing()
+            fetchEnded(state.withLock { $0.machine.loadError(.timedOut) })
+        }
+    }
+
+    /// Nil where this load follows none.
+    private func deadline() -> DispatchTime? {
+        let (request, lastNews) = state.withLock { state in
+            (state.following == nil ? nil : state.machine.request, state.lastNews)
+        }
+        return request.map { lastNews + transport.timeout(of: $0) }
+    }
+
+    private func stopFollowing() {
+        let identity = state.withLock { state in
+            defer { state.following = nil }
+            return state.following
+        }
+        if let identity { cache.loads.leave(identity, self) }
+    }
+
+    private func share(_ response: StoredResponse) {
+        let identity = state.withLock { state in
+            state.isSharing = state.leading != nil
+            return state.leading
+        }
+        guard let identity else { return }
+        cache.loads.share(identity, response) { [weak self] in self?.state.withLock { $0.machine.bodySoFar } }
+    }
+
+    private func releaseFollowers() {
+        guard let identity = state.withLock({ $0.leading }), cache.loads.release(identity) else { return }
+        state.withLock { $0.leading = nil }
     }
 
     private func finishLeading(_ outcome: LoadTable.Outcome) {
@@ -261,63 +356,105 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         if let identity { cache.loads.finish(identity, outcome) }
     }
 
-    private func end(_ outcome: LoadTable.Outcome) -> DiskURLCache.LoadReport? {
+    // MARK: The reader's pace
+
+    /// Bytes that may wait for a client that does not keep up; above, the transfer is held up where the transport can.
+    static let undeliveredLimit = 1 << 20
+
+    private func holdUpIfBehind() {
+        guard let client, client.undeliveredBytes > Self.undeliveredLimit, let fetch = state.withLock({ $0.fetch })
+        else {
+            return
+        }
+        fetch.pause()
+        // The client may have caught up in between.
+        if client.undeliveredBytes <= Self.undeliveredLimit { fetch.resume() }
+    }
+
+    /// From a client whose `undeliveredBytes` are within the limit again.
+    func clientCaughtUp() {
+        state.withLock { $0.fetch }?.resume()
+    }
+
+    // MARK: The end
+
+    /// - Parameter error: what the client is told.
+    private func end(_ outcome: LoadTable.Outcome, _ error: (any Swift.Error)? = nil) -> LoadSummary? {
+        stopFollowing()
         finishLeading(outcome)
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
+        return tellEnd(error)
+    }
+
+    private func tellEnd(_ error: (any Swift.Error)? = nil) -> LoadSummary? {
         guard let client else { return nil }
         let duration = now.timeIntervalSince(startTime)
         let hasReport = state.withLock { state in
-            guard let outcome = state.report?.outcome else { return false }
+            guard !state.isTold, let outcome = state.report?.outcome else { return false }
+            state.isTold = true
             cache.hub.count(outcome, bytes: state.deliveredBytes, duration: duration) { state.variants[$0].layer }
             return true
         }
-        guard hasReport, client.wantsReport || cache.hub.hasListeners else { return nil }
-        return report(duration: duration)
+        guard hasReport, client.wantsSummary || cache.hub.hasListeners, let summary = summary(duration: duration, error)
+        else { return nil }
+        cache.hub.emit(.load(summary.loadReport))
+        return summary
     }
 
-    private func report(duration: TimeInterval) -> DiskURLCache.LoadReport? {
-        let (report, variants, notStored) = state.withLock { ($0.report, $0.variants, $0.notStored) }
-        guard let report else { return nil }
-        let load = state.withLock { state in
-            LoadFacts(
+    private func summary(duration: TimeInterval, _ error: (any Swift.Error)?) -> LoadSummary? {
+        state.withLock { state in
+            guard let report = state.report else { return nil }
+            let load = LoadFacts(
                 url: initialURL, method: state.machine.method, bytes: state.deliveredBytes, duration: duration,
-                startedAt: startTime, requestedAt: state.requestedAt, respondedAt: state.respondedAt)
+                startedAt: startTime, requestedAt: state.requestedAt, respondedAt: state.respondedAt, error: error)
+            return LoadSummary(
+                report: report, load: load, layer: report.outcome.index.map { state.variants[$0].layer } ?? .memory,
+                notStored: state.notStored, cacheName: cache.cacheStatusName)
         }
-        return cache.hub.tell(
-            report, of: load, variants: variants, notStored: notStored,
-            cacheName: cache.configuration.cacheStatusName)
     }
 
     // MARK: Storing
 
-    private func setNotStored(_ reason: DiskURLCache.NotStoredReason?) {
+    private func setNotStored(_ reason: CacheNotStoredReason?) {
         state.withLock { $0.notStored = reason }
     }
 
     private func store(
         _ response: StoredResponse, _ data: Data, edited: LoadMachine.EditedResponse?, replacing replaced: [Int],
-        _ target: LoadMachine.Target
+        basis: Int?, _ target: LoadMachine.Target
     ) {
-        let reason = cache.insert(response, body: data, edited: edited, for: target.request, key: target.key)
-        setNotStored(reason)
-        let variants = state.withLock { $0.variants }
+        if state.withLock({ $0.usedCredentials }) { return setNotStored(.refused) }
+        let (variants, ticket) = state.withLock { ($0.variants, $0.ticket) }
+        if let basis, !isStored(variants[basis], of: target.key) { return setNotStored(.removedMeanwhile) }
+        let reason = cache.insert(
+            response, body: data, edited: edited, for: target.request, key: target.key, ticket: ticket)
+        state.withLock { state in
+            state.notStored = reason
+            state.isStored = reason == nil
+        }
         for index in replaced where variants[index].metadata.varyKey != response.vary {
-            cache.store.remove(target.key, sequence: variants[index].metadata.sequence)
+            cache.remove(variants[index].metadata.sequence, of: target.key)
         }
     }
 
+    /// Also where another process removed it.
+    private func isStored(_ variant: StoredVariant, of key: RequestKey) -> Bool {
+        cache.lookUp(key).variants().contains { $0.metadata.sequence == variant.metadata.sequence }
+    }
+
     private func apply(_ change: StoreChange, _ target: LoadMachine.Target) {
-        let variants = state.withLock { $0.variants }
+        // What it says of what is stored, it says to somebody else.
+        if state.withLock({ $0.usedCredentials }) { return }
+        let (variants, ticket) = state.withLock { ($0.variants, $0.ticket) }
         switch change {
-        case .update(let index, let response), .addVariant(let index, let response):
-            guard let entry = variants[index].load() else { return }
-            var metadata = entry.metadata
-            metadata.response = .http(response)
-            metadata.storedAt = now
-            metadata.sequence = cache.sequence.next(at: now)
-            _ = cache.insert(StoredEntry(metadata: metadata, body: entry.body), for: target.key)
+        case .update(let index, let response):
+            _ = cache.freshen(variants[index].metadata.sequence, of: target.key, with: response, ticket: ticket)
+        case .addVariant(let index, let response):
+            guard isStored(variants[index], of: target.key), let entry = variants[index].load() else { return }
+            _ = cache.insert(
+                response, body: entry.body, edited: nil, for: target.request, key: target.key, ticket: ticket)
         case .remove(let index):
-            cache.store.remove(target.key, sequence: variants[index].metadata.sequence)
+            cache.remove(variants[index].metadata.sequence, of: target.key)
         }
     }
 
@@ -334,41 +471,16 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
             if edited == nil { setNotStored(.refused) }
             handle(.storageConfirmed(edited, now: now))
         }
-        guard byDelegate, isDelegateTask, let session = link.session, let dataTask = task as? URLSessionDataTask,
-            let delegate = delegate as? any URLSessionDataDelegate
-        else { return finish(cached) }
-        session.delegateQueue.addOperation {
-            #if canImport(Darwin)
-                guard
-                    delegate.urlSession?(
-                        session, dataTask: dataTask, willCacheResponse: cached, completionHandler: finish) != nil
-                else { return finish(cached) }
-            #else
-                delegate.urlSession(
-                    session, dataTask: dataTask, willCacheResponse: cached, completionHandler: finish)
-            #endif
-        }
+        guard byDelegate, let client else { return finish(cached) }
+        client.confirmStorage(of: cached, completion: finish)
     }
 
     private func confirmRedirect(_ head: ResponseHead, _ next: URLRequest) {
-        guard let session = link.session, let task, let delegate, let url = state.withLock({ $0.machine.request.url }),
+        guard let client, let url = state.withLock({ $0.machine.request.url }),
             let response = URLResponse.http(url: url, status: head.status, fields: head.fields) as? HTTPURLResponse
         else { return handle(.redirectConfirmed(next, now: now)) }
-        let finish: @Sendable (URLRequest?) -> Void = { [self] request in
+        client.confirmRedirect(response, to: next) { [self] request in
             handle(.redirectConfirmed(request, now: now))
-        }
-        session.delegateQueue.addOperation {
-            #if canImport(Darwin)
-                guard
-                    delegate.urlSession?(
-                        session, task: task, willPerformHTTPRedirection: response, newRequest: next,
-                        completionHandler: finish) != nil
-                else { return finish(next) }
-            #else
-                delegate.urlSession(
-                    session, task: task, willPerformHTTPRedirection: response, newRequest: next,
-                    completionHandler: finish)
-            #endif
         }
     }
 
@@ -379,14 +491,14 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
         for name in RequestFacts.partialFieldNames { request.setValue(nil, forHTTPHeaderField: name) }
         let variants = state.withLock { $0.variants }
         let driver = LoadDriver(
-            cache: cache, request: request, task: nil, link: link, client: nil, refreshKey: target.key.text)
+            cache: cache, request: request, transport: transport, client: nil, refreshKey: target.key.text)
         driver.refresh(variants, revalidation)
     }
 
     // MARK: Heads
 
     private func reusedResponse(
-        _ presentation: Presentation, _ stored: StoredResponse, age: Int, index: Int, url: URL
+        _ presentation: Presentation, _ stored: StoredResponse, age: Int64, index: Int, url: URL
     ) -> URLResponse {
         let cacheStatus = cacheStatus
         func make() -> URLResponse {
@@ -401,8 +513,8 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
 
     /// Nil where the configuration wants none.
     private var cacheStatus: CacheStatus? {
-        guard let name = cache.configuration.cacheStatusName else { return nil }
-        return state.withLock { $0.report }?.cacheStatus(name: name)
+        guard let name = cache.cacheStatusName else { return nil }
+        return state.withLock { $0.report?.cacheStatus(name: name, isStored: $0.isStored) }
     }
 
     private func withCacheStatus(_ fields: HeaderFields) -> HeaderFields {
@@ -413,7 +525,7 @@ final class LoadDriver: FetchReceiver, @unchecked Sendable {
     }
 
     private func withCacheStatus(_ response: URLResponse) -> URLResponse {
-        guard cache.configuration.cacheStatusName != nil, let response = response as? HTTPURLResponse,
+        guard cache.cacheStatusName != nil, let response = response as? HTTPURLResponse,
             let url = response.url
         else { return response }
         return .http(url: url, status: response.statusCode, fields: withCacheStatus(HeaderFields(response)))

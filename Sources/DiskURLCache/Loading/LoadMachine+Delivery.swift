@@ -13,13 +13,18 @@ extension LoadMachine {
         }
         if let fields = edited.fields { response.fields = fields }
         if let status = edited.status { response.status = status }
-        return [.store(response, edited.data, edited: edited, replacing: replaced, target)]
-            + proceed(answer, now: now)
+        guard PartialContent.isConsistent(response, length: edited.data.count) else {
+            return proceed(answer.refused(.partialContent), now: now)
+        }
+        let store = Action.store(
+            response, edited.data, edited: edited, replacing: replaced, basis: refreshed, target)
+        return [store] + proceed(answer, now: now)
     }
 
     /// To the next hop, or to the client.
     mutating func proceed(_ answer: Answer, now: Date) -> [Action] {
-        if let next = answer.redirect { return redirected(answer, next: next, now: now) }
+        // A refresh is about one stored response, not about another URL.
+        if let next = answer.redirect, !isRefresh { return redirected(answer, next: next, now: now) }
         return deliver(answer)
     }
 
@@ -39,15 +44,21 @@ extension LoadMachine {
     mutating func deliver(_ answer: Answer) -> [Action] {
         guard !answer.isDelivered else {
             state = .ended
-            return [.finish]
+            return answer.isReported ? [.finish] : [.report(answer.report), .finish]
         }
         guard let url = request.url else { return fail(loadError(.badURL), because: "redirects") }
         state = .ended
         var actions: [Action] = [.report(answer.report)]
-        // A redirect that is not followed may have come from the store: its head is at hand either way.
+        // A redirect that is not followed may have come from the store: its head is in `answer` in both cases.
         actions.append(answer.redirect == nil ? .deliverNetworkHead : .deliverStoredHead(answer.head, url))
         if !arriving.data.isEmpty { actions.append(.deliverData(arriving.data)) }
         return actions + [.finish]
+    }
+
+    /// Nobody waits for the answer of a refresh: it ends where there is nothing to store.
+    mutating func endRefresh() -> [Action] {
+        state = .ended
+        return [.finish]
     }
 
     mutating func fail(_ error: Swift.Error, because reason: String) -> [Action] {

@@ -21,11 +21,11 @@ extension LoadMachine {
         return [.fetch(outgoing, collapsible: isCollapsible)]
     }
 
-    /// Only requests whose answer may serve others wait for each other, and each waits once: what came of it was of no
-    /// use to this one.
+    /// Whether this load may wait for another load of the same. Its answer must be able to serve others, and it waits once:
+    /// what the other load brought was of no use to this one.
     private var isCollapsible: Bool {
         guard facts.method == "GET", key != nil, waited == nil, policy != .reloadIgnoring,
-            !RequestDirectives(facts.fields).noStore
+            !facts.directives.noStore
         else { return false }
         return ["Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]
             .allSatisfy { facts.fields[$0] == nil }
@@ -39,20 +39,23 @@ extension LoadMachine {
                 policy: policy),
             options: options(for: head.fields))
         var report = Report(outcome: .miss(fetch.reason), status: head.status, forwardStatus: head.status)
+        if let continued = fetch.continued, !continued.isContinued(by: head) {
+            return [.cancelFetch] + fail(continued.error, because: "network")
+        }
         switch decision {
-        case .repeatRequest(let reason):
-            let again = self.fetch(reason, fields: HeaderFields(), revalidation: nil, now: now)
-            return [.cancelFetch] + again
+        case .repeatRequest: return [.cancelFetch] + fetchWhole(now: now)
+        case .useStaleOnError where isRefresh: return [.cancelFetch] + endRefresh()
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
             return [.cancelFetch, .readBody(index: reuse.index)]
         case .deliver(let verdict, _):
             report.storage = verdict
+            if key == nil, case .store = verdict { report.storage = .refuse(.noKey) }
         case .freshen, .combine:
             break
         }
         var actions: [Action] = servesFollowers(decision, now: now) ? [] : [.releaseFollowers]
-        // RFC 9111 §4.4. A request with a key is the question that a recipe says it is, whatever its method.
+        // RFC 9111 §4.4. A request that a key policy gave a key is a safe one, whatever its method.
         if key == nil, let url = request.url {
             let urls = Invalidation.urls(method: facts.method, target: url, status: head.status, fields: head.fields)
             if !urls.isEmpty { actions.append(.invalidate(urls)) }
@@ -62,26 +65,29 @@ extension LoadMachine {
             redirect: redirect(status: head.status, fields: head.fields))
         if settings.streams, answer.redirect == nil, case .deliver(let verdict, _) = decision {
             answer.isDelivered = true
+            answer.isReported = true
             if case .refuse = verdict { arriving.isKept = false }
-            actions += [.report(report), .deliverNetworkHead]
+            actions.append(.report(report))
+            if let continued = fetch.continued {
+                arriving.skipped = continued.count
+            } else {
+                actions.append(.deliverNetworkHead)
+            }
         }
+        if answer.redirect == nil, let response = shareable(decision, now: now) { actions.append(.share(response)) }
         var fetch = fetch
         fetch.answer = answer
         state = .fetching(fetch)
         return actions
     }
 
-    /// Whether the same request could be answered by what arrives. If not, to wait for the end of it, which may be far
-    /// off for a stream of events, would be in vain.
+    /// Whether what arrives could answer the loads that wait for it. If not, they stop waiting at once: a stream of events
+    /// may never end.
     private func servesFollowers(_ decision: ResponseDecision, now: Date) -> Bool {
         switch decision {
         case .freshen, .combine, .useStaleOnError, .repeatRequest: return true
         case .deliver(.refuse, _): return false
-        case .deliver(.store(let response, _), _):
-            let candidate = Candidate(response: response, bodyLength: 0)
-            let next = CacheDecision.decide(
-                for: facts, candidates: [candidate], policy: policy, options: options(for: response.fields), now: now)
-            return if case .useStored = next { true } else { false }
+        case .deliver(.store, _): return shareable(decision, now: now) != nil
         }
     }
 
@@ -89,12 +95,18 @@ extension LoadMachine {
         guard let answer = fetch.answer else { return [] }
         arriving.count += data.count
         // What is not delivered yet must be kept, however large.
+        var actions: [Action] = []
         if answer.isDelivered, arriving.isKept, arriving.count > arriving.limit {
             arriving.isKept = false
             arriving.data = Data()
+            actions.append(.releaseFollowers)
         }
         if arriving.isKept { arriving.data.append(data) }
-        return answer.isDelivered ? [.deliverData(data)] : []
+        guard answer.isDelivered else { return actions }
+        let known = min(arriving.skipped, data.count)
+        arriving.skipped -= known
+        if known < data.count { actions.append(.deliverData(known == 0 ? data : Data(data.dropFirst(known)))) }
+        return actions
     }
 
     mutating func end(_ fetch: Fetch, error: Swift.Error?, now: Date) -> [Action] {
@@ -102,6 +114,8 @@ extension LoadMachine {
             return failed(fetch, error: error ?? loadError(.badServerResponse), now: now)
         }
         switch decision {
+        case .combine(_, _, let parts, _) where arriving.count != parts.rest:
+            return fetchWhole(now: now)
         case .freshen(let index, _, _, _), .combine(let index, _, _, _):
             state = .readingForAnswer(answer, index: index)
             return [.readBody(index: index)]
@@ -112,6 +126,9 @@ extension LoadMachine {
             guard let target else { return proceed(answer, now: now) }
             let actions = changes.map { Action.change($0, target) }
             guard case .store(let response, let replaced) = verdict else { return actions + proceed(answer, now: now) }
+            guard PartialContent.isConsistent(response, length: arriving.count) else {
+                return actions + proceed(answer.refused(.partialContent), now: now)
+            }
             guard arriving.isKept else {
                 return actions + [.giveUpStoring(bytes: arriving.count, target)] + proceed(answer, now: now)
             }
@@ -119,12 +136,19 @@ extension LoadMachine {
                 state = .confirmingStorage(answer)
                 return actions + [.confirmStorage(response, arriving.data, byDelegate: answer.redirect == nil)]
             }
-            let store = Action.store(response, arriving.data, edited: nil, replacing: replaced, target)
+            let store = Action.store(
+                response, arriving.data, edited: nil, replacing: replaced, basis: refreshed, target)
             return actions + [store] + proceed(answer, now: now)
         }
     }
 
+    /// Sends the client's request without the fields that the cache added: the answer to those fitted nothing stored.
+    private mutating func fetchWhole(now: Date) -> [Action] {
+        fetch(.mismatchedAnswer, fields: HeaderFields(), revalidation: nil, now: now)
+    }
+
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
+        if isRefresh { return endRefresh() }
         if fetch.answer?.isDelivered != true, key != nil {
             let reuse = ResponseDecision.afterFailure(
                 of: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
@@ -139,7 +163,8 @@ extension LoadMachine {
     /// A 304, or the rest of what is stored in part: both need the stored body.
     mutating func complete(_ answer: Answer, index: Int, storedBody: Data?, now: Date) -> [Action] {
         guard let storedBody, let url = request.url, let target else {
-            // The body went between the question and the answer: ask again, for the whole.
+            if isRefresh { return endRefresh() }
+            // The body was removed while the origin was asked: ask again, for the whole.
             candidates = []
             return fetch(.notStored, fields: HeaderFields(), revalidation: nil, now: now)
         }
@@ -149,18 +174,21 @@ extension LoadMachine {
         let whole: Data
         switch answer.decision {
         case .freshen(_, let response, let shown, let changes):
+            guard candidates[index].canServe(shown, of: storedBody) else { return fetchWhole(now: now) }
             (stored, presentation, whole) = (response, shown, storedBody)
             actions = changes.map { .change($0, target) }
-        case .combine(_, let response, let shown, let verdict):
-            (stored, presentation, whole) = (response, shown, storedBody + arriving.data)
+        case .combine(_, let response, let parts, let verdict):
+            guard let joined = parts.joined(storedBody, arriving.data) else { return fetchWhole(now: now) }
+            (stored, presentation, whole) = (response, .whole, joined)
             if case .store(let response, let replaced) = verdict {
-                actions = [.store(response, whole, edited: nil, replacing: replaced, target)]
+                actions = [.store(response, whole, edited: nil, replacing: replaced, basis: index, target)]
             }
         default: return fail(loadError(.unknown), because: "network")
         }
         let head = presentation.head(of: stored, age: nil)
-        let report = Report(
+        var report = Report(
             outcome: .revalidated(index: index), status: head.status, forwardStatus: answer.head.status)
+        if case .combine(_, _, _, let verdict) = answer.decision { report.storage = verdict }
         if presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
             arriving = Arriving(data: whole)
             return actions + redirected(Answer(head: head, report: report, redirect: next), next: next, now: now)

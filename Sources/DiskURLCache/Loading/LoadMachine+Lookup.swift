@@ -52,8 +52,8 @@ extension LoadMachine {
 
     /// Answers from the store.
     mutating func answer(_ reuse: Reuse, body: Data?, now: Date) -> [Action] {
-        guard let body, let url = request.url else {
-            // Gone or damaged since the lookup: as if nothing were stored.
+        guard let body, candidates[reuse.index].canServe(reuse.presentation, of: body), let url = request.url else {
+            // Removed, damaged or not of the length that was decided on: as if nothing were stored.
             candidates = []
             return decide(now: now)
         }

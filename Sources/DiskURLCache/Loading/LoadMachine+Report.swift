@@ -12,9 +12,10 @@ extension LoadMachine {
 
         var outcome: Outcome
         var status = 0
-        var age: Int?
-        var timeToLive: Int?
+        var age: Int64?
+        var timeToLive: Int64?
         var forwardStatus: Int?
+        /// Whether the answer is to be stored; nil where there is nothing new to store. Only the driver knows if it was.
         var storage: StorageVerdict?
         /// Why this load would have asked the network, had another one in flight not fetched the answer.
         var collapsedInto: FetchReason?
@@ -23,7 +24,8 @@ extension LoadMachine {
 
 extension LoadMachine.Report {
     /// The load in the terms of RFC 9211.
-    func cacheStatus(name: String) -> CacheStatus {
+    /// - Parameter isStored: whether the answer went into the store. `storage` only says that it should.
+    func cacheStatus(name: String, isStored: Bool) -> CacheStatus {
         var status = CacheStatus(cacheName: name)
         switch outcome {
         case .hit(_, let allowance):
@@ -39,10 +41,11 @@ extension LoadMachine.Report {
         case .miss(let reason):
             status.forward = reason.forward
             status.forwardStatus = forwardStatus
-            status.detail = reason.rawValue
+            status.collapsed = collapsedInto != nil
+            status.detail = reason.detail
         case .failed(let reason): status.detail = reason
         }
-        if case .store? = storage { status.stored = true }
+        status.stored = isStored
         return status
     }
 }
@@ -56,12 +59,75 @@ struct LoadFacts {
     var startedAt: Date
     var requestedAt: Date?
     var respondedAt: Date?
+    var error: (any Swift.Error)?
+}
+
+/// How a load went, as it was noted; put into words only where somebody wants to read them.
+struct LoadSummary: Sendable {
+    var report: LoadMachine.Report
+    var load: LoadFacts
+    /// Where what was stored came from; of no meaning where nothing stored was used.
+    var layer: CacheLayer
+    var notStored: CacheNotStoredReason?
+    /// The cache's identifier in `Cache-Status`.
+    var cacheName: String?
+
+    var source: CacheAnswer.Source {
+        switch report.outcome {
+        case .hit: .stored(layer)
+        case .revalidated: .revalidated(layer)
+        case .miss, .failed: .network
+        }
+    }
+
+    var isStale: Bool { if case .hit(_, _?) = report.outcome { true } else { false } }
+
+    var loadReport: CacheLoadReport {
+        let outcome: CacheLoadReport.Outcome =
+            switch report.outcome {
+            case .hit(_, let allowance?): .staleHit(layer, reason: allowance.rawValue)
+            case .hit(_, nil): .hit(layer)
+            case .revalidated: .revalidated(layer)
+            case .miss(let reason): .miss(reason: reason.rawValue)
+            case .failed(let reason): .failed(reason: reason)
+            }
+        var isStored: Bool?
+        var refusal: CacheNotStoredReason?
+        switch report.storage {
+        case .store?:
+            isStored = notStored == nil
+            refusal = notStored
+        case .refuse(let reason)?:
+            isStored = false
+            refusal = .http(reason.rawValue)
+        case nil: break
+        }
+        return CacheLoadReport(
+            url: load.url?.withoutCredentials, method: load.method, outcome: outcome, status: report.status,
+            bytes: load.bytes, age: report.age.map { Int(clamping: $0) }, duration: load.duration,
+            startedAt: load.startedAt, requestedAt: load.requestedAt, respondedAt: load.respondedAt,
+            isStored: isStored, notStoredReason: refusal, isCollapsed: report.collapsedInto != nil,
+            error: load.error,
+            cacheStatus: report.cacheStatus(
+                name: cacheName ?? CacheStatus.defaultName, isStored: isStored == true
+            ).fieldValue)
+    }
+}
+
+extension LoadMachine.Report.Outcome {
+    /// Of the candidate that was used.
+    var index: Int? {
+        switch self {
+        case .hit(let index, _), .revalidated(let index): index
+        case .miss, .failed: nil
+        }
+    }
 }
 
 extension EventHub {
     /// Counts a load, whether or not somebody wants its report.
     func count(
-        _ outcome: LoadMachine.Report.Outcome, bytes: Int, duration: TimeInterval, layer: (Int) -> DiskURLCache.Layer
+        _ outcome: LoadMachine.Report.Outcome, bytes: Int, duration: TimeInterval, layer: (Int) -> CacheLayer
     ) {
         switch outcome {
         case .hit(let index, _):
@@ -85,40 +151,6 @@ extension EventHub {
         }
     }
 
-    /// Tells how a load went.
-    func tell(
-        _ report: LoadMachine.Report, of load: LoadFacts, variants: [StoredVariant],
-        notStored: DiskURLCache.NotStoredReason?, cacheName: String?
-    ) -> DiskURLCache.LoadReport {
-        let outcome: DiskURLCache.LoadReport.Outcome =
-            switch report.outcome {
-            case .hit(let index, let allowance?): .staleHit(variants[index].layer, reason: allowance.rawValue)
-            case .hit(let index, nil): .hit(variants[index].layer)
-            case .revalidated(let index): .revalidated(variants[index].layer)
-            case .miss(let reason): .miss(reason: reason.rawValue)
-            case .failed(let reason): .failed(reason: reason)
-            }
-        var isStored: Bool?
-        var refusal: DiskURLCache.NotStoredReason?
-        switch report.storage {
-        case .store?:
-            isStored = notStored == nil
-            refusal = notStored
-        case .refuse(let reason)?:
-            isStored = false
-            refusal = .http(reason.rawValue)
-        case nil: break
-        }
-        let loadReport = DiskURLCache.LoadReport(
-            url: load.url?.withoutCredentials, method: load.method, outcome: outcome, status: report.status,
-            bytes: load.bytes, age: report.age, duration: load.duration, startedAt: load.startedAt,
-            requestedAt: load.requestedAt, respondedAt: load.respondedAt, isStored: isStored, notStoredReason: refusal,
-            isCollapsed: report.collapsedInto != nil,
-            cacheStatus: report.cacheStatus(name: cacheName ?? CacheStatus.defaultName).fieldValue)
-        emit(.load(loadReport))
-        return loadReport
-    }
-
     /// Tells of a load that the cache had no part in.
     func record(bypass reason: String, failure: String?, status: Int, of load: LoadFacts, cacheName: String?) {
         guard hasListeners else { return }
@@ -128,12 +160,12 @@ extension EventHub {
         cacheStatus.detail = reason
         emit(
             .load(
-                DiskURLCache.LoadReport(
+                CacheLoadReport(
                     url: load.url?.withoutCredentials, method: load.method,
                     outcome: failure.map { .failed(reason: $0) } ?? .bypass(reason: reason), status: status,
                     bytes: load.bytes, age: nil, duration: load.duration, startedAt: load.startedAt,
                     requestedAt: load.requestedAt, respondedAt: load.respondedAt, isStored: nil, notStoredReason: nil,
-                    isCollapsed: false, cacheStatus: cacheStatus.fieldValue)))
+                    isCollapsed: false, error: load.error, cacheStatus: cacheStatus.fieldValue)))
     }
 }
 

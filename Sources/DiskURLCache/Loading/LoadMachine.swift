@@ -11,8 +11,9 @@ import Foundation
 /// stored under its own URL.
 ///
 /// What holds whatever the order of events: an answer is a head, once, then data, then `.finish`; or `.fail`, with or
-/// without a part of that before it. After `.finish`, `.fail` or the event `.cancelled` no action is returned, but for
-/// the `.cancelFetch` that `.cancelled` itself returns. An action that asks something is the last of its list.
+/// without a part of that before it. A refresh in the background may end with `.finish` alone. After `.finish`, `.fail` or
+/// the event `.cancelled` no action is returned, but for the `.cancelFetch` that `.cancelled` itself returns. An action
+/// that asks something is the last of its list.
 struct LoadMachine {
     enum Event {
         case started(now: Date)
@@ -21,11 +22,16 @@ struct LoadMachine {
         /// Answer to `.lookUp`: what is stored, the most recent first. In place of `started` where that was looked up
         /// before the load began.
         case found([Candidate], now: Date)
-        /// Answer to `.readBody`; nil when the entry turned out missing or damaged.
+        /// Answer to `.readBody`; nil when the entry is damaged or no longer stored. Then the origin is asked for the whole,
+        /// and what it had confirmed or completed is forgotten.
         case body(Data?, now: Date)
         /// Answer to a collapsible `.fetch`: another load that fetched the same has ended. What it got is stored, if it
         /// could be; where it was cancelled before, `mayWaitAgain` is true.
         case leaderFinished(mayWaitAgain: Bool, now: Date)
+        /// Instead: the answer that the other load is getting, then its pieces, then its end.
+        case leaderShares(StoredResponse, now: Date)
+        case leaderSent(Data, offset: Int)
+        case leaderEnded(Swift.Error?, now: Date)
         case head(status: Int, fields: HeaderFields, now: Date)
         case data(Data)
         case ended(Swift.Error?, now: Date)
@@ -44,19 +50,26 @@ struct LoadMachine {
         case cancelFetch
         /// What arrives will not serve the loads that wait for it.
         case releaseFollowers
+        /// The loads that wait for it may have what arrives.
+        case share(StoredResponse)
         /// The head as the network sent it; the driver still has the response object.
         case deliverNetworkHead
         case deliverStoredHead(ResponseHead, URL)
         /// The head of a candidate that is reused without asking: the driver may have made it before.
-        case deliverReusedHead(Presentation, of: StoredResponse, age: Int, index: Int, URL)
+        case deliverReusedHead(Presentation, of: StoredResponse, age: Int64, index: Int, URL)
         case deliverData(Data)
         case finish
         case fail(Swift.Error)
         /// The task's delegate is not asked about a redirect that is followed.
         indirect case confirmStorage(StoredResponse, Data, byDelegate: Bool)
-        indirect case store(StoredResponse, Data, edited: EditedResponse?, replacing: [Int], Target)
+        /// `basis` is the candidate that this rests on: the first part of a whole, or what a refresh was about. The driver
+        /// stores nothing where that one is no longer stored as it was found.
+        indirect case store(StoredResponse, Data, edited: EditedResponse?, replacing: [Int], basis: Int?, Target)
         /// The body grew beyond what may be stored, and was not kept: what it would have replaced goes.
         case giveUpStoring(bytes: Int, Target)
+        /// Changes the candidate that it names, where that one is still stored as it was found: it may have been removed,
+        /// invalidated or replaced while the origin was asked (RFC 9111 §4.3.4, §4.4). What is delivered stays right, for
+        /// the origin confirmed it.
         indirect case change(StoreChange, Target)
         /// What is stored of these URLs is no longer valid: an unsafe request succeeded.
         case invalidate([URL])
@@ -88,7 +101,7 @@ struct LoadMachine {
         var key: @Sendable (URLRequest) -> RequestKey?
         /// For a request and the head of what is stored or received, as far as there is one.
         var options: @Sendable (URLRequest, HeaderFields?) -> CachingOptions
-        /// Chunks are delivered as they arrive: certain only for tasks with a delegate, see `SessionLink`.
+        /// Chunks are delivered as they arrive: certain only for tasks with a delegate, see `LoadClient`.
         var streams: Bool
         /// A delegate or closure wants to be asked before something is stored.
         var confirmsStorage: Bool
@@ -108,6 +121,7 @@ struct LoadMachine {
         /// The body behind a 304, or the first part of a combined response.
         case readingForAnswer(Answer, index: Int)
         case fetching(Fetch)
+        case following(Following)
         case confirmingStorage(Answer)
         case confirmingRedirect(Answer)
         case ended
@@ -118,6 +132,8 @@ struct LoadMachine {
         var reason: FetchReason
         var revalidation: Revalidation?
         var requestTime: Date
+        /// What the client has of the same answer already.
+        var continued: Continued?
         /// Set once the head is there.
         var answer: Answer?
     }
@@ -132,6 +148,16 @@ struct LoadMachine {
         var isDelivered = false
         /// The request that follows, for a redirect.
         var redirect: URLRequest?
+        /// The report has not changed since it was told.
+        var isReported = false
+
+        /// For an answer whose body, once complete, turns out not to be storable.
+        func refused(_ reason: StorageRefusal) -> Answer {
+            var answer = self
+            answer.report.storage = .refuse(reason)
+            answer.isReported = false
+            return answer
+        }
     }
 
     /// The body so far. Apart from the state, whose payload would be copied with each chunk.
@@ -141,6 +167,8 @@ struct LoadMachine {
         var isKept = true
         /// Bytes that may be kept once they are delivered.
         var limit = Int.max
+        /// Bytes that the client has already.
+        var skipped = 0
     }
 
     private(set) var request: URLRequest
@@ -154,6 +182,10 @@ struct LoadMachine {
     var hops = 0
     /// Why this load would have asked the network, had it not waited for another load that did.
     var waited: FetchReason?
+    /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh stores
+    /// nothing and ends.
+    var refreshed: Int?
+    var isRefresh: Bool { refreshed != nil }
 
     /// - Parameters:
     ///   - facts: of the request, where they are known already.
@@ -182,9 +214,9 @@ struct LoadMachine {
         return options
     }
 
-    /// What makes two fetches the same: session, key and every header field of the request.
-    func identity(session: URLSession?) -> String {
-        let owner = session.map { "\(UInt(bitPattern: ObjectIdentifier($0)))" } ?? "-"
+    /// What makes two fetches the same: the transport's owner, key and every header field of the request.
+    func identity(owner: ObjectIdentifier?) -> String {
+        let owner = owner.map { "\(UInt(bitPattern: $0))" } ?? "-"
         let fields = facts.fields.fields.map { "\($0.name.lowercased()):\($0.value)" }.sorted()
         return ([owner, key?.text ?? ""] + fields).joined(separator: "\n")
     }
@@ -203,13 +235,26 @@ struct LoadMachine {
             return decide(now: now)
         case (.idle, .refreshing(let candidates, let revalidation, let now)):
             self.candidates = candidates
+            refreshed = revalidation.index
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
         case (.reading(let reuse), .body(let body, let now)): return answer(reuse, body: body, now: now)
         case (.readingForAnswer(let answer, let index), .body(let body, let now)):
             return complete(answer, index: index, storedBody: body, now: now)
+        case (.fetching(let fetch), .leaderFinished) where fetch.answer == nil && isRefresh:
+            // Another load asked the same: what is stored is up to date, or the next use refreshes it.
+            return endRefresh()
         case (.fetching(let fetch), .leaderFinished(let mayWaitAgain, let now)) where fetch.answer == nil:
             if !mayWaitAgain { waited = fetch.reason }
             return lookUp(now: now)
+        case (.fetching(let fetch), .leaderShares(let response, let now)) where fetch.answer == nil:
+            return follow(response, fetch: fetch, now: now)
+        case (.fetching(let fetch), .leaderEnded(let error, let now)) where fetch.answer == nil:
+            if error == nil { waited = fetch.reason }
+            return lookUp(now: now)
+        case (.following, .leaderSent(let piece, let offset)): return receive(piece, offset: offset)
+        case (.following(let following), .leaderEnded(let error, let now)):
+            return leaderEnded(following, error: error, now: now)
+        case (.following, .ended(let error?, _)): return fail(error, because: "network")
         case (.fetching, .head(100...199, _, _)): return []  // Interim: the answer is still to come.
         case (.fetching(let fetch), .head(let status, let fields, let now)) where fetch.answer == nil:
             return receive(ResponseHead(status: status, fields: fields), fetch: fetch, now: now)

@@ -1,46 +1,210 @@
+import Foundation
+
+/// A load that waits for another one that fetches the same.
+protocol LoadFollower: AnyObject, Sendable {
+    /// Whether pieces of the body are of use to it before the end.
+    var takesPieces: Bool { get }
+    /// One call at a time, in order.
+    func follow(_ news: LoadTable.News)
+}
+
 /// Which loads are under way: identical requests share one fetch, and nothing is refreshed twice at once.
 final class LoadTable: Sendable {
-    /// How a fetch ended that others waited for.
-    enum Outcome: Sendable {
-        /// Look again: what was fetched is stored, or it may not be shared and each must ask for itself.
-        case ended
-        /// The network failed; the others would only wait for the same.
-        case failed(Swift.Error)
-        /// The load was cancelled: one of the others takes its place.
+    /// What a load hears of the one that it follows.
+    enum News: Sendable {
+        /// The answer as it is about to be stored; its pieces come next.
+        case head(StoredResponse)
+        /// - Parameter offset: of the piece in the body.
+        case piece(Data, offset: Int)
+        /// Nothing more comes: for one that heard the head.
+        case end((any Error)?)
+        /// Look again: what was fetched is stored, or may not be shared, and each must ask for itself. For one that did not
+        /// hear the head.
+        case finished
+        /// Look again, and one of those who do leads: the leader was cancelled, or failed.
         case abandoned
     }
 
+    /// How a fetch ended that others follow.
+    enum Outcome: Sendable {
+        case ended
+        /// What failed is the leader's request: others may have more patience.
+        case failed(any Error)
+    }
+
+    enum Place {
+        /// The caller leads and must call `finish`.
+        case leads
+        /// The caller hears how the leader fares.
+        case follows
+        /// The caller fetches for itself: it is too late to get what the leader got.
+        case alone
+    }
+
+    /// A follower, and what it has not read yet: news come from several threads.
+    private final class Seat: Sendable {
+        let follower: any LoadFollower
+        private let inbox = Mutex((news: [News](), isReading: false))
+        /// It has the head. Guarded by the table's lock.
+        nonisolated(unsafe) var hasHead = false
+
+        init(_ follower: any LoadFollower) {
+            self.follower = follower
+        }
+
+        func put(_ news: News) {
+            inbox.withLock { $0.news.append(news) }
+        }
+
+        /// Not under the table's lock: the follower acts.
+        func read() {
+            while true {
+                let news: News? = inbox.withLock { inbox in
+                    guard !inbox.isReading, !inbox.news.isEmpty else { return nil }
+                    inbox.isReading = true
+                    return inbox.news.removeFirst()
+                }
+                guard let news else { return }
+                follower.follow(news)
+                inbox.withLock { $0.isReading = false }
+            }
+        }
+    }
+
+    /// A load that leads, and those that follow it.
+    private struct Flight {
+        var seats: [Seat] = []
+        /// Set once the answer is known to be one that others may have.
+        var head: StoredResponse?
+        /// The body so far; nil where it is not kept.
+        var bodySoFar: (@Sendable () -> Data?)?
+        /// What still comes serves only those that have the head.
+        var isClosed = false
+        /// The leader's own client has gone; this ends the load once no follower is left.
+        var abandon: (@Sendable () -> Void)?
+    }
+
     private struct State {
-        var followers: [String: [@Sendable (Outcome) -> Void]] = [:]
+        var flights: [String: Flight] = [:]
         var refreshing: Set<String> = []
     }
 
     private let state = Mutex(State())
 
-    /// True: the caller leads and must call `finish`. False: `follower` is called once the leader has finished.
-    func join(_ identity: String, follower: @escaping @Sendable (Outcome) -> Void) -> Bool {
-        state.withLock { state in
-            guard state.followers[identity] != nil else {
-                state.followers[identity] = []
-                return true
+    func join(_ identity: String, _ follower: any LoadFollower) -> Place {
+        let seat = Seat(follower)
+        let place: Place = state.withLock { state in
+            guard let flight = state.flights[identity] else {
+                state.flights[identity] = Flight()
+                return .leads
             }
-            state.followers[identity]?.append(follower)
+            if flight.isClosed { return .alone }
+            if follower.takesPieces, let head = flight.head {
+                guard let body = flight.bodySoFar?() else { return .alone }
+                seat.hasHead = true
+                seat.put(.head(head))
+                if !body.isEmpty { seat.put(.piece(body, offset: 0)) }
+            }
+            state.flights[identity]?.seats.append(seat)
+            return .follows
+        }
+        seat.read()
+        return place
+    }
+
+    /// From a leader: its answer is one that others may have.
+    /// - Parameter bodySoFar: for those that join later; nil once the body is not kept.
+    func share(_ identity: String, _ head: StoredResponse, bodySoFar: @escaping @Sendable () -> Data?) {
+        tell(identity) { flight in
+            flight.head = head
+            flight.bodySoFar = bodySoFar
+            for seat in flight.seats where seat.follower.takesPieces {
+                seat.hasHead = true
+                seat.put(.head(head))
+            }
             return false
         }
     }
 
+    func share(_ identity: String, _ piece: Data, offset: Int) {
+        tell(identity) { flight in
+            for seat in flight.seats where seat.hasHead { seat.put(.piece(piece, offset: offset)) }
+            return false
+        }
+    }
+
+    /// From a leader whose answer can be stored by nobody: those that wait need not. True where nobody follows any more:
+    /// then the caller leads no longer.
+    func release(_ identity: String) -> Bool {
+        var isOver = false
+        tell(identity) { flight in
+            for seat in flight.seats where !seat.hasHead { seat.put(.finished) }
+            flight.seats.removeAll { !$0.hasHead }
+            flight.isClosed = true
+            isOver = flight.seats.isEmpty
+            return isOver
+        }
+        return isOver
+    }
+
+    /// From a leader, once.
     func finish(_ identity: String, _ outcome: Outcome) {
-        let followers = state.withLock { $0.followers.removeValue(forKey: identity) } ?? []
-        for follower in followers { follower(outcome) }
+        tell(identity) { flight in
+            for seat in flight.seats {
+                switch (outcome, seat.hasHead) {
+                case (.ended, true): seat.put(.end(nil))
+                case (.failed(let error), true): seat.put(.end(error))
+                case (.ended, false): seat.put(.finished)
+                case (.failed, false): seat.put(.abandoned)
+                }
+            }
+            return true
+        }
+    }
+
+    /// From a leader whose client has gone. True where others have heard the head: then the load goes on for them, and
+    /// `abandon` is called when none is left.
+    func goesOn(_ identity: String, abandon: @escaping @Sendable () -> Void) -> Bool {
+        state.withLock { state in
+            guard state.flights[identity]?.seats.contains(where: \.hasHead) == true else { return false }
+            state.flights[identity]?.abandon = abandon
+            return true
+        }
+    }
+
+    /// From a follower that has ended by itself.
+    func leave(_ identity: String, _ follower: any LoadFollower) {
+        let abandon: (@Sendable () -> Void)? = state.withLock { state in
+            guard var flight = state.flights[identity] else { return nil }
+            flight.seats.removeAll { $0.follower === follower }
+            state.flights[identity] = flight
+            return flight.seats.isEmpty ? flight.abandon : nil
+        }
+        abandon?()
+    }
+
+    /// - Parameter change: returns whether the flight is over.
+    private func tell(_ identity: String, _ change: (inout Flight) -> Bool) {
+        let seats: [Seat] = state.withLock { state in
+            guard var flight = state.flights[identity] else { return [] }
+            let seats = flight.seats
+            state.flights[identity] = change(&flight) ? nil : flight
+            return seats
+        }
+        for seat in seats { seat.read() }
     }
 
     /// Loads that wait for another one.
-    var followerCount: Int { state.withLock { $0.followers.values.reduce(0) { $0 + $1.count } } }
+    var followerCount: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } } }
+
+    // MARK: Refreshes
 
     /// False while a refresh of the key is under way.
     func beginRefresh(_ key: String) -> Bool {
         state.withLock { $0.refreshing.insert(key).inserted }
     }
+
+    var isRefreshing: Bool { state.withLock { !$0.refreshing.isEmpty } }
 
     func endRefresh(_ key: String) {
         state.withLock { _ = $0.refreshing.remove(key) }

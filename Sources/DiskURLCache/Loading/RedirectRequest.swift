@@ -9,7 +9,7 @@ enum RedirectRequest {
     /// More hops than this are an error, as in Foundation.
     static let limit = 20
 
-    /// Nil when the response is no redirect that can be followed.
+    /// Nil when the response is no redirect that can be followed: it is the answer then.
     static func following(_ request: URLRequest, status: Int, fields: HeaderFields) -> URLRequest? {
         guard [301, 302, 303, 307, 308].contains(status), let base = request.url,
             let location = fields["Location"], let target = URL(string: location, relativeTo: base)?.absoluteURL,
@@ -45,16 +45,10 @@ extension URL {
         return components.url ?? self
     }
 
-    func hasSameOrigin(as other: URL) -> Bool {
-        func port(_ url: URL) -> Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
-        return scheme?.lowercased() == other.scheme?.lowercased() && host?.lowercased() == other.host?.lowercased()
-            && port(self) == port(other)
-    }
-
     /// The URL's text as it may be written down: user name and password are left out.
     var withoutCredentials: String? {
         let text = absoluteString
-        // Without an "@" there are none, and that is told faster.
+        // A text without "@" has none, and searching for the byte is faster than parsing.
         let hasNone = text.utf8.withContiguousStorageIfAvailable { !$0.contains(UInt8(ascii: "@")) }
         if hasNone == true { return text }
         guard user != nil || password != nil else { return text }

@@ -23,25 +23,13 @@ extension ReusePolicy {
     }
 }
 
-extension CachingOptions {
-    init(_ options: DiskURLCache.HTTPOptions, isOffline: Bool) {
-        self.init()
-        usesHeuristicFreshness = options.usesHeuristicFreshness
-        heuristicFraction = options.heuristicFraction
-        heuristicLimit = Int(clampingSeconds: options.heuristicLimit)
-        defaultStaleWhileRevalidate = options.staleWhileRevalidate.map { Int(clampingSeconds: $0) }
-        defaultStaleIfError = options.staleIfError.map { Int(clampingSeconds: $0) }
-        self.isOffline = isOffline
-    }
-}
-
-extension Int {
+extension Int64 {
     /// Whole seconds, brought into range; not a number counts as 0.
     init(clampingSeconds seconds: TimeInterval) {
         guard !seconds.isNaN else {
             self = 0
             return
         }
-        self = Int(exactly: seconds.rounded(.down)) ?? (seconds < 0 ? 0 : .max)
+        self = Int64(exactly: seconds.rounded(.down)) ?? (seconds < 0 ? 0 : .max)
     }
 }

@@ -1,8 +1,8 @@
-/// The memory layer: a cache bounded by bytes and by count that forgets what was used least recently.
+/// The memory layer: a cache bounded by bytes and by count that evicts what was used least recently.
 ///
 /// Every operation is O(1) but for the evictions it causes. Keys are spread over shards, each behind a lock of its own,
-/// so that lookups on several threads do not wait for each other; the bounds hold for all shards together. A shard's
-/// lock may be held while the totals' lock is taken, never the other way round, and neither across I/O.
+/// so that lookups on several threads do not wait for each other; the bounds hold for all shards together. A shard's lock may be
+/// held while the totals' lock is taken, never the other way round.
 ///
 /// Recency is a time stamp of the monotonic clock, so the least recent of all shards can be found.
 final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
@@ -13,7 +13,6 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         var value: Value
         var cost: Int
         var lastUse: UInt64
-        var lastReport: UInt64
 
         init(_ key: Key, _ value: Value, cost: Int, now: UInt64) {
             self.key = key
@@ -21,7 +20,6 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             self.value = value
             self.cost = cost
             lastUse = now
-            lastReport = now
         }
     }
 
@@ -33,7 +31,6 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         var order = LRUList()
         /// Keys being read from the layer below, see `beginRead`.
         var reads: [Key: UInt64] = [:]
-        var hits = Hits()
 
         @inline(__always)
         func slot(of key: Key, _ hash: Int) -> Int? {
@@ -70,23 +67,25 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         var count = 0
         var costLimit: Int
         var countLimit: Int
+        /// Bytes of the limit that the write buffer takes.
+        var reserved = 0
         var nextRead: UInt64 = 0
 
-        var isOver: Bool { cost > costLimit || count > countLimit }
+        var isOver: Bool { count > 0 && (cost + reserved > costLimit || count > countLimit) }
     }
 
     // A thread that meets another one in a shard waits ten times as long as a hit takes: with 32 shards two threads seldom
     // do. More would lengthen the search for a victim.
     private static var shardBits: Int { 5 }
     private let shards: [Mutex<Shard>]
-    /// The same, not counted: each hit would count a reference that all threads share.
-    private let uncounted: [Unmanaged<Mutex<Shard>>]
     private let totals: Mutex<Totals>
+    /// Called for each value that was evicted, outside the locks.
+    private let didEvict: @Sendable (Key) -> Void
 
-    init(costLimit: Int, countLimit: Int) {
+    init(costLimit: Int, countLimit: Int, didEvict: @escaping @Sendable (Key) -> Void = { _ in }) {
         shards = (0..<1 << Self.shardBits).map { _ in Mutex(Shard(), isContended: true) }
-        uncounted = shards.map { Unmanaged.passUnretained($0) }
         totals = Mutex(Totals(costLimit: max(0, costLimit), countLimit: max(0, countLimit)), isContended: true)
+        self.didEvict = didEvict
     }
 
     var totalCost: Int { totals.withLock { $0.cost } }
@@ -101,58 +100,32 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
-    /// What `hit` counted.
-    struct Hits {
-        var count = 0
-        var bytes = 0
-    }
-
-    var hits: Hits {
-        shards.reduce(into: Hits()) { sum, shard in
-            let hits = shard.withLock { $0.hits }
-            sum.count += hits.count
-            sum.bytes += hits.bytes
+    /// Bytes of the cost limit that are taken outside this cache, by the write buffer.
+    var reserved: Int {
+        get { totals.withLock { $0.reserved } }
+        set {
+            totals.withLock { $0.reserved = max(0, newValue) }
+            trim()
         }
     }
 
-    struct Hit {
-        var value: Value
-        /// True at most once a minute for each key: time to tell the layer below that the value is in use.
-        var isDueForReport: Bool
+    func value(for key: Key) -> Value? {
+        use(key) { $0 }
     }
 
-    func value(for key: Key) -> Hit? {
-        use(key) { _, node, isDue in Hit(value: node.value, isDueForReport: isDue) }
-    }
-
-    /// Takes what `body` picks from a value, in place and under the lock; `body` tells its length for the statistics.
-    /// Nil when there is no value, or `body` gives nil.
+    /// Takes what `body` picks from a value, in place and under the shard's lock; counts as a use. Nil when there is no value,
+    /// or `body` gives nil.
+    /// - Parameter now: of the monotonic clock, in nanoseconds.
     @inline(__always)
-    func hit<Result>(_ key: Key, _ body: (Value, _ isDueForReport: Bool) -> (Result, bytes: Int)?) -> Result? {
-        use(key) { shard, node, isDue in
-            guard let (result, bytes) = body(node.value, isDue) else { return nil }
-            shard.hits.count += 1
-            shard.hits.bytes += bytes
-            return result
-        }
-    }
-
-    /// Calls with the node of a key, if there is one; its value counts as used.
-    @inline(__always)
-    private func use<Result>(
-        _ key: Key, _ body: (inout Shard, Node, _ isDueForReport: Bool) -> Result?
+    func use<Result>(
+        _ key: Key, at now: UInt64 = MonotonicTime.nanoseconds, _ body: (Value) -> Result?
     ) -> Result? {
-        let now = MonotonicTime.nanoseconds
         let hash = key.hashValue
-        return uncounted[shardIndex(of: hash)]._withUnsafeGuaranteedRef {
-            $0.withLock { shard in
-                guard let slot = shard.slot(of: key, hash), let node = shard.nodes[slot] else { return nil }
-                shard.order.touch(slot)
-                node.lastUse = now
-                let isDue = now &- node.lastReport > 60_000_000_000
-                if isDue { node.lastReport = now }
-                return body(&shard, node, isDue)
-            }
+        return shard(of: hash).withLock { shard in
+            guard let slot = shard.slot(of: key, hash), let node = shard.nodes[slot] else { return nil }
+            shard.order.touch(slot)
+            node.lastUse = now
+            return body(node.value)
         }
     }
 
@@ -161,13 +134,24 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return shard(of: hash).withLock { $0.slot(of: key, hash) != nil }
     }
 
+    /// The keys used after a time of the monotonic clock, in nanoseconds, and when.
+    func uses(since time: UInt64) -> [(key: Key, time: UInt64)] {
+        var uses: [(key: Key, time: UInt64)] = []
+        for lock in shards {
+            lock.withLock { shard in
+                var next = shard.order.mostRecent
+                while let slot = next, let node = shard.nodes[slot], node.lastUse > time {
+                    uses.append((node.key, node.lastUse))
+                    next = shard.order.older(than: slot)
+                }
+            }
+        }
+        return uses
+    }
+
     /// A value that alone exceeds the limit is not kept, and an older value of its key goes.
     func insert(_ value: Value, for key: Key, cost: Int) {
-        shard(of: key.hashValue).withLock { shard in
-            shard.reads[key] = nil
-            place(value, for: key, cost: cost, in: &shard)
-        }
-        trim()
+        update(key) { _ in (value, cost) }
     }
 
     /// Changes the value of a key under its shard's lock; returning nil removes it.
@@ -187,32 +171,24 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     @discardableResult
     func removeValue(for key: Key) -> Bool {
-        removeValue(for: key) { _ in true }
-    }
-
-    /// Removes the value where `condition`, called under the shard's lock, allows it.
-    @discardableResult
-    func removeValue(for key: Key, if condition: (_ isThere: Bool) -> Bool) -> Bool {
-        let hash = key.hashValue
-        return shard(of: hash).withLock { shard in
-            guard condition(shard.slot(of: key, hash) != nil) else { return false }
+        shard(of: key.hashValue).withLock { shard in
             shard.reads[key] = nil
             return discard(key, in: &shard)
         }
     }
 
     func removeAll() {
-        updateAll { _ in nil }
+        updateAll { _, _ in nil }
     }
 
     /// Changes every value under its shard's lock; returning nil removes it.
-    func updateAll(_ change: (Value) -> (value: Value, cost: Int)?) {
+    func updateAll(_ change: (Key, Value) -> (value: Value, cost: Int)?) {
         for lock in shards {
             lock.withLock { shard in
                 shard.reads.removeAll()
                 for slot in shard.nodes.indices {
                     guard let node = shard.nodes[slot] else { continue }
-                    if let (value, cost) = change(node.value) {
+                    if let (value, cost) = change(node.key, node.value) {
                         totals.withLock { $0.cost += cost - node.cost }
                         node.value = value
                         node.cost = cost
@@ -227,15 +203,15 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Every value, shard by shard; the body is called outside the locks.
     func forEachValue(_ body: (Key, Value) -> Void) {
         for lock in shards {
-            let nodes = lock.withLock { $0.nodes }
-            for case let node? in nodes { body(node.key, node.value) }
+            let values = lock.withLock { shard in shard.nodes.compactMap { node in node.map { ($0.key, $0.value) } } }
+            for (key, value) in values { body(key, value) }
         }
     }
 
     // MARK: Promotion
 
-    /// Announces that a key is being read from the layer below. What that read finds may be kept only if the key was
-    /// neither stored nor removed meanwhile; the ticket tells.
+    /// Announces that a key is being read from the layer below. What the read finds is kept only if the key was neither stored
+    /// nor removed meanwhile: then the ticket is still valid.
     func beginRead(_ key: Key) -> UInt64 {
         let ticket = totals.withLock { totals in
             totals.nextRead += 1
@@ -245,29 +221,23 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return ticket
     }
 
-    /// Keeps what was read, unless the key changed since `beginRead`, another read of it began later, or `isOutdated`,
-    /// called under the shard's lock, says so.
-    func endRead(
-        _ key: Key, ticket: UInt64, promoting value: (value: Value, cost: Int)?,
-        unless isOutdated: () -> Bool = { false }
-    ) {
+    /// Keeps what was read, unless the key changed since `beginRead` or another read of it began later. With nil nothing is
+    /// changed.
+    func endRead(_ key: Key, ticket: UInt64, promoting value: (value: Value, cost: Int)?) {
         shard(of: key.hashValue).withLock { shard in
             guard shard.reads[key] == ticket else { return }
             shard.reads[key] = nil
-            if let value, !isOutdated() {
-                place(value.value, for: key, cost: value.cost, in: &shard)
-            }
+            if let value { place(value.value, for: key, cost: value.cost, in: &shard) }
         }
         if value != nil { trim() }
     }
 
     // MARK: Bounds
 
-    private func shard(of hash: Int) -> Mutex<Shard> { shards[shardIndex(of: hash)] }
-
     /// By the hash's high bits: the shard's table goes by the low ones.
-    private func shardIndex(of hash: Int) -> Int {
-        Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))
+    @inline(__always)
+    private func shard(of hash: Int) -> Mutex<Shard> {
+        shards[Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))]
     }
 
     private func place(_ value: Value, for key: Key, cost: Int, in shard: inout Shard) {
@@ -306,8 +276,12 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
                 }
             }
             guard let victim else { return }
-            let node = victim.shard.withLock { shard in shard.order.leastRecent.flatMap { shard.remove(slot: $0) } }
-            if let node { release(node) }
+            let evicted: Key? = victim.shard.withLock { shard in
+                guard let slot = shard.order.leastRecent, let node = shard.remove(slot: slot) else { return nil }
+                release(node)
+                return node.key
+            }
+            if let evicted { didEvict(evicted) }
         }
     }
 }

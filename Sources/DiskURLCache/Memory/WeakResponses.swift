@@ -4,8 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Responses that memory had to give up but that somebody in the app still holds: they can be found as long as they live
-/// (seed: AUCCache's weak second table).
+/// Responses that memory gave up under pressure and that the app still holds: they are found for as long as the app holds them.
 final class WeakResponses: Sendable {
     private struct Reference {
         let metadata: EntryMetadata

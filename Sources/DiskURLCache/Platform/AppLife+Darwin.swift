@@ -3,6 +3,12 @@
 
     // Never run by the project's tests: written from Apple's documentation.
 
+    /// What an app's life asks of a cache.
+    struct AppLifeActions: Sendable {
+        var relieveMemoryPressure: @Sendable () -> Void
+        var flush: @Sendable () -> Void
+    }
+
     /// Observes the notifications of an app's life for one cache. Names are spelt out so that neither UIKit nor AppKit
     /// is linked, and app extensions can use the library.
     final class AppLifeObserver: @unchecked Sendable {
@@ -10,24 +16,19 @@
         private var tokens: [any NSObjectProtocol] = []
         private let pressure: any DispatchSourceMemoryPressure
 
-        init(_ cache: DiskURLCache) {
+        init(_ actions: AppLifeActions) {
             pressure = DispatchSource.makeMemoryPressureSource(eventMask: [.warning, .critical], queue: .global())
-            pressure.setEventHandler { [weak cache] in cache?.relieveMemoryPressure() }
+            pressure.setEventHandler { actions.relieveMemoryPressure() }
             pressure.activate()
-            observe("UIApplicationDidReceiveMemoryWarningNotification", cache) { $0.relieveMemoryPressure() }
-            observe("UIApplicationDidEnterBackgroundNotification", cache) { cache in
-                // Asks for the time that writing takes; without it the app may be suspended first.
-                #if os(macOS)
-                    cache.suspendMaintenance()
-                #else
-                    ProcessInfo.processInfo.performExpiringActivity(withReason: "DiskURLCache") { isExpired in
-                        if !isExpired { cache.suspendMaintenance() }
-                    }
-                #endif
+            observe("UIApplicationDidReceiveMemoryWarningNotification", actions.relieveMemoryPressure)
+            observe("UIApplicationDidEnterBackgroundNotification") {
+                // Asks for the time that writing takes; without it the app may be suspended first. The pass asks for its own.
+                ExpiringActivity.request { isExpired in
+                    if !isExpired { actions.flush() }
+                }
             }
-            observe("UIApplicationWillEnterForegroundNotification", cache) { $0.resumeMaintenance() }
-            observe("UIApplicationWillTerminateNotification", cache) { $0.flush() }
-            observe("NSApplicationWillTerminateNotification", cache) { $0.flush() }
+            observe("UIApplicationWillTerminateNotification", actions.flush)
+            observe("NSApplicationWillTerminateNotification", actions.flush)
         }
 
         deinit {
@@ -35,15 +36,11 @@
             for token in tokens { NotificationCenter.default.removeObserver(token) }
         }
 
-        private func observe(
-            _ name: String, _ cache: DiskURLCache, _ action: @escaping @Sendable (DiskURLCache) -> Void
-        ) {
+        private func observe(_ name: String, _ action: @escaping @Sendable () -> Void) {
             tokens.append(
                 NotificationCenter.default.addObserver(
                     forName: Notification.Name(name), object: nil, queue: nil
-                ) { [weak cache] _ in
-                    if let cache { action(cache) }
-                })
+                ) { _ in action() })
         }
     }
 #endif

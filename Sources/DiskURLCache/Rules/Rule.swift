@@ -4,80 +4,79 @@ import Foundation
     import FoundationNetworking
 #endif
 
-extension DiskURLCache {
-    /// A treatment for the requests or responses that match. See ``Treatment`` for what wins over what.
-    ///
-    /// ```swift
-    /// try configuration.setRules([
-    ///     Rule(.contentType("image/*"), Treatment(lifetime: .whenMissing(7 * 24 * 3600))),
-    ///     Rule(.url("https://api.example.com/me*"), Treatment(storage: .memoryOnly)),
-    /// ])
-    /// ```
-    public struct Rule: Sendable {
-        /// What a rule applies to.
-        public struct Match: Sendable {
-            enum Kind: Sendable {
-                case all
-                case url(String)
-                case host(String)
-                case contentType(String)
-                case request(@Sendable (URLRequest) -> Bool)
-            }
-
-            let kind: Kind
-
-            public static let all = Match(kind: .all)
-
-            /// The whole URL without its fragment; `*` stands for any characters, none included.
-            public static func url(_ pattern: String) -> Match { Match(kind: .url(pattern)) }
-
-            /// The host and its subdomains.
-            public static func host(_ name: String) -> Match { Match(kind: .host(name.lowercased())) }
-
-            /// The response's media type without parameters, `*` as in `image/*`. Such a rule has no say in the key,
-            /// nor before a response is known.
-            public static func contentType(_ pattern: String) -> Match {
-                Match(kind: .contentType(pattern.lowercased()))
-            }
-
-            /// Called on any thread, for each lookup and each store.
-            public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
-                Match(kind: .request(predicate))
-            }
+/// A treatment for the requests or responses that match. See ``CacheTreatment`` for what wins over what.
+///
+/// ```swift
+/// try configuration.setRules([
+///     Rule(.contentType("image/*"), Treatment(lifetime: .whenMissing(7 * 24 * 3600))),
+///     Rule(.url("https://api.example.com/me*"), Treatment(storage: .memoryOnly)),
+/// ])
+/// ```
+public struct CacheRule: Sendable {
+    /// What a rule applies to.
+    public struct Match: Sendable {
+        enum Kind: Sendable {
+            case all
+            case url(String)
+            case host(String)
+            case contentType(String)
+            case request(@Sendable (URLRequest) -> Bool)
         }
 
-        public let match: Match
-        public let treatment: Treatment
+        let kind: Kind
 
-        public init(_ match: Match, _ treatment: Treatment) {
-            self.match = match
-            self.treatment = treatment
+        /// Every request.
+        public static let all = Match(kind: .all)
+
+        /// The whole URL without its fragment; `*` stands for any characters, none included.
+        public static func url(_ pattern: String) -> Match { Match(kind: .url(pattern)) }
+
+        /// The host and its subdomains.
+        public static func host(_ name: String) -> Match { Match(kind: .host(name.lowercased())) }
+
+        /// The response's media type without parameters; `*` as in `image/*`. Such a rule cannot change the key, and does
+        /// nothing before a response is known.
+        public static func contentType(_ pattern: String) -> Match {
+            Match(kind: .contentType(pattern.lowercased()))
         }
 
-        func matches(_ request: URLRequest, contentType: String?) -> Bool {
-            switch match.kind {
-            case .all: return true
-            case .request(let predicate): return predicate(request)
-            case .url(let pattern):
-                let text = request.url?.absoluteString.prefix { $0 != "#" } ?? ""
-                return Glob.matches(pattern, text)
-            case .host(let name):
-                let host = request.url?.host?.lowercased() ?? ""
-                return host == name || host.hasSuffix("." + name)
-            case .contentType(let pattern):
-                guard let type = contentType?.prefix(while: { $0 != ";" }) else { return false }
-                return Glob.matches(pattern, type.lowercased().filter { $0 != " " })
-            }
+        /// Called on any thread, for each lookup and each store.
+        public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
+            Match(kind: .request(predicate))
         }
     }
 
-    /// Why rules are refused. Thrown where they are set, so that nothing surprising happens later.
-    public struct RuleError: Swift.Error, Sendable, Hashable, CustomStringConvertible {
-        /// Position of the rule in the list.
-        public let index: Int
-        /// What is wrong with it, and what to do.
-        public let description: String
+    public let match: Match
+    public let treatment: CacheTreatment
+
+    public init(_ match: Match, _ treatment: CacheTreatment) {
+        self.match = match
+        self.treatment = treatment
     }
+
+    func matches(_ request: URLRequest, contentType: String?) -> Bool {
+        switch match.kind {
+        case .all: return true
+        case .request(let predicate): return predicate(request)
+        case .url(let pattern):
+            let text = request.url?.absoluteString.prefix { $0 != "#" } ?? ""
+            return Glob.matches(pattern, text)
+        case .host(let name):
+            let host = request.url?.host?.lowercased() ?? ""
+            return host == name || host.hasSuffix("." + name)
+        case .contentType(let pattern):
+            guard let type = contentType?.prefix(while: { $0 != ";" }) else { return false }
+            return Glob.matches(pattern, type.lowercased().filter { $0 != " " })
+        }
+    }
+}
+
+/// Why rules are refused. Thrown when they are set.
+public struct CacheRuleError: Swift.Error, Sendable, Hashable, CustomStringConvertible {
+    /// Position of the rule in the list.
+    public let index: Int
+    /// What is wrong with it, and what to do.
+    public let description: String
 }
 
 /// Text patterns in which `*` stands for any characters.

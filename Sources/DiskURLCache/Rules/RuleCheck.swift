@@ -3,18 +3,39 @@ import Foundation
 /// Whether rules make sense: each by itself, and none against another.
 enum RuleCheck {
     /// Nil when nothing is wrong.
-    static func problem(in rules: [DiskURLCache.Rule], keyPolicies: Set<String>) -> DiskURLCache.RuleError? {
-        var seen: [String: DiskURLCache.Treatment] = [:]
+    static func problem(in rules: [CacheRule], keyPolicies: Set<String>) -> CacheRuleError? {
+        var seen: [String: CacheTreatment] = [:]
         for (index, rule) in rules.enumerated() {
             let text =
                 problem(in: rule.match) ?? problem(in: rule.treatment, keyPolicies: keyPolicies)
                 ?? conflict(of: rule, with: &seen)
-            if let text { return DiskURLCache.RuleError(index: index, description: "Rule \(index): \(text)") }
+            if let text { return CacheRuleError(index: index, description: "Rule \(index): \(text)") }
+        }
+        return cancelled(in: rules)
+    }
+
+    /// A rule for all requests that keeps everything out of the cache leaves nothing for rules by content type, but for those
+    /// before it that say where their responses are stored.
+    private static func cancelled(in rules: [CacheRule]) -> CacheRuleError? {
+        guard
+            let last = rules.firstIndex(where: { rule in
+                if case .all = rule.match.kind { rule.treatment.storage == .never } else { false }
+            })
+        else { return nil }
+        for (index, rule) in rules.enumerated() {
+            guard case .contentType = rule.match.kind else { continue }
+            if index < last, rule.treatment.storage != nil { continue }
+            let advice =
+                index < last
+                ? "say storage: .memoryAndDisk in this rule" : "move this rule before it, and give it a storage"
+            return CacheRuleError(
+                index: index,
+                description: "Rule \(index): rule \(last) keeps every response out of the cache; \(advice).")
         }
         return nil
     }
 
-    private static func problem(in match: DiskURLCache.Rule.Match) -> String? {
+    private static func problem(in match: CacheRule.Match) -> String? {
         switch match.kind {
         case .url(let pattern) where pattern.isEmpty:
             "the URL pattern is empty; use Match.all for every request."
@@ -26,7 +47,7 @@ enum RuleCheck {
         }
     }
 
-    private static func problem(in treatment: DiskURLCache.Treatment, keyPolicies: Set<String>) -> String? {
+    private static func problem(in treatment: CacheTreatment, keyPolicies: Set<String>) -> String? {
         var durations = [
             treatment.staleWhileRevalidate, treatment.staleIfError, treatment.minimumDiskLifetime,
         ]
@@ -40,12 +61,12 @@ enum RuleCheck {
         if let name = treatment.keyPolicy, !keyPolicies.contains(name) {
             return "there is no key policy \"\(name)\"; set Configuration.keyPolicies first."
         }
-        if treatment == DiskURLCache.Treatment() {
+        if treatment == CacheTreatment() {
             return "the treatment sets nothing; leave the rule out."
         }
         var rest = treatment
         rest.storage = nil
-        if treatment.storage == .never, rest != DiskURLCache.Treatment() {
+        if treatment.storage == .never, rest != CacheTreatment() {
             return "what is not stored needs no other treatment; drop the rest or the storage."
         }
         if treatment.storage == .memoryOnly, treatment.isPinned == true || treatment.minimumDiskLifetime != nil {
@@ -57,7 +78,7 @@ enum RuleCheck {
     /// A second rule for the same pattern may set other properties, but not the same ones to other values: it would
     /// never apply.
     private static func conflict(
-        of rule: DiskURLCache.Rule, with seen: inout [String: DiskURLCache.Treatment]
+        of rule: CacheRule, with seen: inout [String: CacheTreatment]
     ) -> String? {
         let name: String
         switch rule.match.kind {
@@ -67,10 +88,10 @@ enum RuleCheck {
         case .contentType(let pattern): name = "type \(pattern)"
         case .request: return nil
         }
-        var merged = seen[name] ?? DiskURLCache.Treatment()
+        var merged = seen[name] ?? CacheTreatment()
         merged.complete(from: rule.treatment)
         var other = rule.treatment
-        other.complete(from: seen[name] ?? DiskURLCache.Treatment())
+        other.complete(from: seen[name] ?? CacheTreatment())
         guard merged == other else { return "an earlier rule for the same pattern says otherwise; keep one of them." }
         seen[name] = merged
         return nil

@@ -1,72 +1,69 @@
 import Foundation
 
-extension DiskURLCache {
-    /// How a response is kept and for how long, where that is to differ from the configuration and from what the
-    /// server says. Set on a request (`URLRequest.cacheTreatment`) or by a ``Rule``; nil leaves a choice
-    /// to the next in line.
-    ///
-    /// Precedence, for each property by itself: the request, then the rules in their order (the first that sets the
-    /// property wins), then the configuration. Tags of all that match are joined.
-    public struct Treatment: Sendable, Hashable, Codable {
-        /// Where responses are kept.
-        public enum Storage: String, Sendable, Hashable, Codable {
-            case memoryAndDisk
-            /// Never on disk: personal data, answers to authenticated requests (seed: MKNetworkKit).
-            case memoryOnly
-            /// Past the cache: neither looked up nor stored (seed: `doNotCache`).
-            case never
-        }
+/// How a response is kept, and for how long, where that differs from the configuration and from what the server says. Set on a
+/// request (`URLRequest.cacheTreatment`) or by a ``CacheRule``. A property that is nil is decided by the next in the order below.
+///
+/// For each property by itself, the request wins, then the first rule that sets it, then the configuration. The tags of the
+/// request and of all matching rules are joined.
+public struct CacheTreatment: Sendable, Hashable, Codable {
+    /// Where responses are kept.
+    public enum Storage: String, Sendable, Hashable, Codable {
+        case memoryAndDisk
+        /// Never on disk: for personal data and answers to authenticated requests.
+        case memoryOnly
+        /// Neither looked up nor stored.
+        case never
+    }
 
-        /// How long responses count as fresh. `no-store` is obeyed either way, and errors live no longer.
-        public enum Lifetime: Sendable, Hashable, Codable {
-            /// Seconds, where the server sends none; in place of the heuristic.
-            case whenMissing(TimeInterval)
-            /// Seconds, whatever the server sends.
-            case always(TimeInterval)
-        }
+    /// How long responses count as fresh. `no-store` is obeyed in any case, and errors get no longer lifetime by it.
+    public enum Lifetime: Sendable, Hashable, Codable {
+        /// Seconds, where the server sends no lifetime; replaces the heuristic.
+        case whenMissing(TimeInterval)
+        /// Seconds, whatever the server sends.
+        case always(TimeInterval)
+    }
 
-        public var storage: Storage?
-        public var lifetime: Lifetime?
-        /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), where the server does not
-        /// say.
-        public var staleWhileRevalidate: TimeInterval?
-        /// Seconds that a stale response may stand in for an error (RFC 5861 §4), where the server does not say.
-        public var staleIfError: TimeInterval?
-        /// See ``Configuration/minimumDiskLifetime``. Seconds.
-        public var minimumDiskLifetime: TimeInterval?
-        /// Name of one of ``Configuration/keyPolicies``. A name that is not there means: not cached.
-        public var keyPolicy: String?
-        /// Groups the stored response belongs to, for ``DiskURLCache/removeCachedResponses(tag:)``. Tags are written
-        /// to disk as they are: name groups, not secrets.
-        public var tags: Set<String> = []
-        /// Keeps the response from eviction, within ``Configuration/pinnedShare``.
-        public var isPinned: Bool?
+    public var storage: Storage?
+    public var lifetime: Lifetime?
+    /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), where the server does not
+    /// say.
+    public var staleWhileRevalidate: TimeInterval?
+    /// Seconds that a stale response may stand in for an error (RFC 5861 §4), where the server does not say.
+    public var staleIfError: TimeInterval?
+    /// See ``DiskURLCache/Configuration/minimumDiskLifetime``. Seconds.
+    public var minimumDiskLifetime: TimeInterval?
+    /// Name of one of ``DiskURLCache/Configuration/keyPolicies``. A name that is not there means: not cached.
+    public var keyPolicy: String?
+    /// Groups the stored response belongs to, for ``DiskURLCache/removeCachedResponses(tag:)``. Tags are written
+    /// to disk as they are: name groups, not secrets.
+    public var tags: Set<String> = []
+    /// Keeps the response from eviction, within ``DiskURLCache/Configuration/pinnedShare``.
+    public var isPinned: Bool?
 
-        public init(
-            storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeInterval? = nil,
-            staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: String? = nil,
-            tags: Set<String> = [], isPinned: Bool? = nil
-        ) {
-            self.storage = storage
-            self.lifetime = lifetime
-            self.staleWhileRevalidate = staleWhileRevalidate
-            self.staleIfError = staleIfError
-            self.minimumDiskLifetime = minimumDiskLifetime
-            self.keyPolicy = keyPolicy
-            self.tags = tags
-            self.isPinned = isPinned
-        }
+    public init(
+        storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeInterval? = nil,
+        staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: String? = nil,
+        tags: Set<String> = [], isPinned: Bool? = nil
+    ) {
+        self.storage = storage
+        self.lifetime = lifetime
+        self.staleWhileRevalidate = staleWhileRevalidate
+        self.staleIfError = staleIfError
+        self.minimumDiskLifetime = minimumDiskLifetime
+        self.keyPolicy = keyPolicy
+        self.tags = tags
+        self.isPinned = isPinned
+    }
 
-        /// Fills in what is not set.
-        mutating func complete(from other: Treatment) {
-            storage = storage ?? other.storage
-            lifetime = lifetime ?? other.lifetime
-            staleWhileRevalidate = staleWhileRevalidate ?? other.staleWhileRevalidate
-            staleIfError = staleIfError ?? other.staleIfError
-            minimumDiskLifetime = minimumDiskLifetime ?? other.minimumDiskLifetime
-            keyPolicy = keyPolicy ?? other.keyPolicy
-            isPinned = isPinned ?? other.isPinned
-            tags.formUnion(other.tags)
-        }
+    /// Fills in what is not set.
+    mutating func complete(from other: CacheTreatment) {
+        storage = storage ?? other.storage
+        lifetime = lifetime ?? other.lifetime
+        staleWhileRevalidate = staleWhileRevalidate ?? other.staleWhileRevalidate
+        staleIfError = staleIfError ?? other.staleIfError
+        minimumDiskLifetime = minimumDiskLifetime ?? other.minimumDiskLifetime
+        keyPolicy = keyPolicy ?? other.keyPolicy
+        isPinned = isPinned ?? other.isPinned
+        tags.formUnion(other.tags)
     }
 }

@@ -5,19 +5,19 @@ import Foundation
 #endif
 
 extension URLRequest {
-    /// This request's own wishes for its response, before all rules; nil for none.
+    /// How the response to this request is treated; wins over all rules. Nil where only rules and configuration count.
     ///
     /// ```swift
     /// var request = URLRequest(url: url)
     /// request.cacheTreatment = .init(storage: .memoryOnly, tags: ["account-7"])
     /// ```
     ///
-    /// Never sent to the server. On Apple platforms the wishes are a `URLProtocol` property of the request; Foundation
-    /// on Linux loses those, so there they are kept in `mainDocumentURL`, which it does not use for loading.
-    public var cacheTreatment: DiskURLCache.Treatment? {
+    /// Never sent to the server. On Apple platforms the treatment is a `URLProtocol` property of the request. Foundation on Linux
+    /// loses such properties, so there it is kept in `mainDocumentURL`, which Foundation does not use for loading.
+    public var cacheTreatment: CacheTreatment? {
         get {
             guard let text = carriedTreatment, let data = Data(base64Encoded: text) else { return nil }
-            return try? JSONDecoder().decode(DiskURLCache.Treatment.self, from: data)
+            return try? JSONDecoder().decode(CacheTreatment.self, from: data)
         }
         set {
             // A treatment holds numbers, names and flags: encoding fails for a number that is none, which means nothing.

@@ -1,7 +1,7 @@
-/// Locks for what objects make when they are first asked for it, shared by all objects: one for each would cost more than
-/// most of the objects themselves.
+/// Locks for values that objects make when they are first asked for them. All objects share these locks: one for each object would
+/// cost more than most of the objects.
 ///
-/// Held for as long as a value is looked at or put down, never while one is made: another object may have the same lock.
+/// Held while a value is read or stored, never while one is made: another object may have the same lock.
 enum SharedLock {
     private static let locks = (0..<32).map { _ in Mutex((), isContended: true) }
 

@@ -23,6 +23,23 @@ import Testing
         return DiskURLCache(configuration: configuration)
     }
 
+    /// As a task would: cookies that the shared storage has go along.
+    @Test func cookiesAreSent() async throws {
+        let origin = try OriginServer { request in
+            .ok(request.fields["Cookie"] ?? "none", ["Cache-Control": "no-store"])
+        }
+        let url = origin.url("/a")
+        let host = try #require(url.host)
+        let cookie = try #require(
+            HTTPCookie(properties: [.name: "direct", .value: "1", .path: "/", .domain: host, .version: "0"]))
+        HTTPCookieStorage.shared.setCookie(cookie)
+        defer { HTTPCookieStorage.shared.deleteCookie(cookie) }
+        #expect(try await String(decoding: makeCache().data(from: url).data, as: UTF8.self).contains("direct=1"))
+        var without = URLRequest(url: url)
+        without.httpShouldHandleCookies = false
+        #expect(try await makeCache().data(for: without).data == Data("none".utf8))
+    }
+
     @Test func memoryThenDiskThenNetwork() async throws {
         let origin = try OriginServer { _ in .ok("hello", ["Cache-Control": "max-age=60"]) }
         let cache = makeCache()
@@ -33,6 +50,7 @@ import Testing
         let second = try await cache.data(from: origin.url("/a"))
         #expect(second.source == .stored(.memory))
         cache.flush()
+        cache.removeMemory()
         clock.advance(by: 5)
         let third = try await makeCache().data(from: origin.url("/a"))
         #expect(third.source == .stored(.disk))

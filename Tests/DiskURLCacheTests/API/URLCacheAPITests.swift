@@ -56,6 +56,8 @@ import Testing
                 request.url!, "body", status: 203, fields: ["Content-Type": "text/plain; charset=utf-8", "X-A": "b"],
                 userInfo: userInfo), for: request)
         first.flush()
+        // Two caches on one directory are one store, memory included.
+        first.removeMemory()
         let second = makeCache()
         let found = try #require(second.cachedResponse(for: request))
         let response = try #require(found.response as? HTTPURLResponse)

@@ -19,8 +19,6 @@ final class ConformanceClient: Sendable {
         case restartedDisk
     }
 
-    static let isRealTime = ProcessInfo.processInfo.environment["DISKURLCACHE_CONFORMANCE_REAL_TIME"] == "1"
-
     private let setup: Setup
     private let clock = ManualClock()
     private let scratch: ScratchDirectory
@@ -29,7 +27,7 @@ final class ConformanceClient: Sendable {
     init(_ mode: Mode) throws {
         scratch = try ScratchDirectory("conformance")
         setup = Setup(
-            mode: mode, directory: scratch.appending("cache"), time: Self.isRealTime ? .system : clock.wallClock,
+            mode: mode, directory: scratch.appending("cache"), time: clock.wallClock,
             delegate: mode == .memoryByDelegate ? CollectingDelegate() : nil)
         current = Mutex(setup.open())
     }
@@ -63,12 +61,8 @@ final class ConformanceClient: Sendable {
     }
 
     /// What happens between two steps.
-    func rest(pauses: Bool) async {
-        if pauses, Self.isRealTime {
-            try? await Task.sleep(nanoseconds: 3_000_000_000)
-        } else if pauses {
-            clock.advance(by: 3)
-        }
+    func rest(pauses: Bool) {
+        if pauses { clock.advance(by: 3) }
         guard setup.mode == .restartedDisk else { return }
         current.withLock { current in
             current.session.finishTasksAndInvalidate()

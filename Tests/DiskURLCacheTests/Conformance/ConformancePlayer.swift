@@ -29,7 +29,7 @@ struct ConformancePlayer {
                 guard step.expected.allowsError else { return "Request \(index + 1) failed: \(error)" }
                 seen.append(nil)
             }
-            await client.rest(pauses: step.pausesAfter)
+            client.rest(pauses: step.pausesAfter)
         }
         return RequestCheck(row: row, seen: seen, exchanges: origin.exchanges(token)).problem()
     }

@@ -3,15 +3,15 @@ import Testing
 
 @testable import DiskURLCache
 
-/// FAULTS.md, rows about a system that refuses: the store is dropped, the old value is kept, nothing is left over, and it
-/// works again when the cause goes.
+/// Faults of `Reliability.md` about a system that refuses: the store is dropped, the old value is kept, nothing is left
+/// over, and it works again when the cause goes.
 @Suite("Failing disk") struct FailingDiskTests {
     private typealias Call = FaultyFileSystem.Call
     private typealias Fault = FaultyFileSystem.Fault
-    private let key = DiskKey.test("a")
+    private let key = RequestKey.test("a")
 
     @Test(
-        "FAULTS 35-38: no room for a record: dropped, the old value kept, no leftovers, no spinning",
+        "Faults 35-38: no room for a record: dropped, the old value kept, no leftovers, no spinning",
         arguments: [ENOSPC, EDQUOT, EFBIG, EIO], [FaultyFileSystem.Operation.open, .write, .close])
     func noRoom(code: Int32, operation: FaultyFileSystem.Operation) throws {
         let fixture = try DiskFixture()
@@ -21,17 +21,14 @@ import Testing
         store.flush()
         let usage = store.usage
         files.rule = { call in
-            guard call.isRecord, call.operation == operation, operation != .open || call.number % 1 == 0 else {
-                return nil
-            }
-            return .error(code)
+            call.isRecord && call.operation == operation ? .error(code) : nil
         }
         _ = files.takeCalls()
         store.store(.test(testBody(2), sequence: 2), for: key)
         store.store(.test(testBody(3)), for: .test("b"))
         store.flush()
         #expect(files.takeCalls().filter(\.isRecord).count < 40)
-        #expect(fixture.log.events.contains(.dropped(key: key.digest, .failed(errno: code))))
+        #expect(fixture.log.events.contains(.dropped(key: key.name, .failed(errno: code))))
         files.rule = { _ in nil }
         #expect(store.body(key) == testBody(1))
         #expect(!store.contains(.test("b")))
@@ -43,7 +40,7 @@ import Testing
         #expect(fixture.recordNames().count == 1)
     }
 
-    @Test("FAULTS 37: full while the index is written: the old one holds, no record is lost, saved again later")
+    @Test("Fault 37: full while the index is written: the old one holds, no record is lost, saved again later")
     func noRoomForIndex() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
@@ -70,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("FAULTS 39: out of file descriptors: a miss or a skipped store, nothing deleted, works again")
+    @Test("Fault 39: out of file descriptors: a miss or a skipped store, nothing deleted, works again")
     func noDescriptors() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
@@ -79,11 +76,11 @@ import Testing
         store.flush()
         for code in [EMFILE, ENFILE, EACCES, EIO, ENOMEM] {
             files.rule = { $0.operation == .open || $0.operation == .list ? .error(code) : nil }
-            for number in 0..<10 { #expect(store.candidates(for: .test("\(number)")).isEmpty) }
+            for number in 0..<10 { #expect(store.variants(of: .test("\(number)")).isEmpty) }
             store.store(.test(testBody(99)), for: .test("new"))
             store.flush()
             let other = fixture.open(files: files)
-            #expect(other.candidates(for: .test("1")).isEmpty)
+            #expect(other.variants(of: .test("1")).isEmpty)
             other.flush()
             other.close()
             #expect(fixture.recordNames().count == 10)
@@ -97,7 +94,7 @@ import Testing
     }
 
     @Test(
-        "FAULTS 40: an error while reading is a miss, and nothing is deleted",
+        "Fault 40: an error while reading is a miss, and nothing is deleted",
         arguments: [FaultyFileSystem.Operation.read, .status])
     func readError(operation: FaultyFileSystem.Operation) throws {
         let fixture = try DiskFixture()
@@ -114,7 +111,7 @@ import Testing
         }
     }
 
-    @Test("FAULTS 41-42: interrupted calls and short counts are carried to the end") func interrupted() throws {
+    @Test("Faults 41-42: interrupted calls and short counts are carried to the end") func interrupted() throws {
         let fixture = try DiskFixture()
         // Each kind of call in its own rhythm: with a common one some might never be interrupted.
         let counts = Mutex<[FaultyFileSystem.Operation: Int]>([:])
@@ -143,7 +140,7 @@ import Testing
         #expect(fixture.log.count { if case .dropped = $0 { true } else { false } } == 0)
     }
 
-    @Test("FAULTS 39: a listing that fails proves nothing: no row goes, order and times of use stay")
+    @Test("Fault 39: a listing that fails proves nothing: no row goes, order and times of use stay")
     func listingFails() throws {
         let fixture = try DiskFixture()
         let clock = ManualClock()
@@ -160,7 +157,7 @@ import Testing
         let files = FaultyFileSystem { $0.operation == .list ? .error(EMFILE) : nil }
         store = fixture.open(files: files, clock: clock.wallClock)
         store.flush()
-        #expect(store.withIO { $0.pending.isEmpty && $0.freed.isEmpty })
+        #expect(store.withIO { $0.log.isEmpty })
         files.rule = { _ in nil }
         store.flush()
         var found: [Date] = []
@@ -169,7 +166,7 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
-    @Test("FAULTS 40-42: a read that ends early is a miss, and the file stays if a second read proves it whole")
+    @Test("Faults 40-42: a read that ends early is a miss, and the file stays if a second read proves it whole")
     func endsEarly() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
@@ -189,7 +186,7 @@ import Testing
         #expect(store.body(key) == testBody(1))
     }
 
-    @Test("FAULTS 43-44: a directory that cannot be written: lookups work, stores drop, eviction does not loop")
+    @Test("Faults 43-44: a directory that cannot be written: lookups work, stores drop, eviction does not loop")
     func readOnly() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
@@ -219,7 +216,7 @@ import Testing
         #expect(fixture.recordNames().count == 50 || fixture.allocated() <= 100 << 10)
     }
 
-    @Test("FAULTS 43: a clearing that cannot be done is never seen undone, and is done as soon as it can be")
+    @Test("Fault 43: a clearing that cannot be done is never seen undone, and is done as soon as it can be")
     func clearingFails() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
@@ -228,9 +225,9 @@ import Testing
         store.flush()
         files.rule = { $0.operation == .rename ? .error(EACCES) : nil }
         store.removeAll()
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         store.flush()
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         #expect(fixture.log.events.contains(.cannotDelete(errno: EACCES)))
         files.rule = { _ in nil }
         store.flush()
@@ -240,7 +237,7 @@ import Testing
         #expect(store.body(key) == testBody(2))
     }
 
-    @Test("FAULTS 43: a clearing that cannot be done blocks the folder, also while no index says what is in it")
+    @Test("Fault 43: a clearing that cannot be done blocks the folder, also while no index says what is in it")
     func clearingFailsWithoutIndex() throws {
         let fixture = try DiskFixture()
         var store = fixture.open()
@@ -251,16 +248,16 @@ import Testing
         store.flush()
         #expect(store.body(key) == testBody(1))
         store.removeAll()
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         store.flush()
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         files.rule = { _ in nil }
         store.flush()
         #expect(fixture.recordNames().isEmpty)
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
     }
 
-    @Test("FAULTS 50: a victim that cannot be unlinked is passed over") func stuckVictim() throws {
+    @Test("Fault 50: a victim that cannot be unlinked is passed over") func stuckVictim() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(capacity: 400 << 10, files: files)
@@ -278,7 +275,7 @@ import Testing
     }
 
     @Test(
-        "FAULTS 45-46: directory deleted, renamed or replaced while in use: the next store makes it again and works",
+        "Faults 45-46: directory deleted, renamed or replaced while in use: the next store makes it again and works",
         arguments: ["deleted", "records deleted", "renamed", "replaced", "records replaced"])
     func directoryGone(kind: String) throws {
         let fixture = try DiskFixture()
@@ -299,14 +296,14 @@ import Testing
             try FileManager.default.moveItem(atPath: fixture.records, toPath: aside)
             try FileManager.default.createDirectory(atPath: fixture.records, withIntermediateDirectories: true)
         }
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         for number in 0..<3 {
             store.store(.test(testBody(number)), for: .test("\(number)"))
             store.flush()
             // A folder that another process put there may mean that it cleared the cache: the first store may go with it.
             if number > 0 || kind != "records replaced" { #expect(store.body(.test("\(number)")) == testBody(number)) }
         }
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         #expect(store.usage == fixture.allocatedByRecords())
         let status = try SystemFiles().status(at: fixture.records)
         if kind != "records replaced" { #expect(status.permissions == 0o700) }
@@ -314,7 +311,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
     }
 
-    @Test("FAULTS 45: a directory deleted in mid-write", arguments: 1...6) func directoryGoneInMidWrite(step: Int)
+    @Test("Fault 45: a directory deleted in mid-write", arguments: 1...6) func directoryGoneInMidWrite(step: Int)
         throws
     {
         let fixture = try DiskFixture()
@@ -340,7 +337,7 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
-    @Test("FAULTS 47: nothing is ever written outside the directory") func noTemporaryDirectory() throws {
+    @Test("Fault 47: nothing is ever written outside the directory") func noTemporaryDirectory() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         _ = files.takeCalls()

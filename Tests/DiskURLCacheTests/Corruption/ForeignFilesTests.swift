@@ -3,18 +3,18 @@ import Testing
 
 @testable import DiskURLCache
 
-/// FAULTS.md, rows about names in the directory that are not ours.
+/// Faults of `Reliability.md` about names in the directory that are not ours.
 @Suite("Foreign files") struct ForeignFilesTests {
-    private let key = DiskKey.test("a")
+    private let key = RequestKey.test("a")
 
-    @Test("FAULTS 28: foreign files and folders are never read as records, never deleted") func foreignFiles() throws {
+    @Test("Fault 28: foreign files and folders are never read as records, never deleted") func foreignFiles() throws {
         let fixture = try DiskFixture()
         var store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         store.close()
         let names = [
-            "notes.txt", String(repeating: "a", count: 65), key.digest.hex, key.digest.hex + "8",
-            key.digest.hex + "00", key.digest.hex.uppercased() + "1", "trash-0123456789abcdef", ".hidden",
+            "notes.txt", String(repeating: "a", count: RecordName.length), key.name.hex, key.name.hex + "8",
+            key.name.hex + "00", key.name.hex.uppercased() + "1", "trash-0123456789abcdef", ".hidden",
         ]
         let folders = [fixture.directory, fixture.records]
         for folder in folders {
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(
-        "FAULTS 29-32: a record's name is a link, FIFO, device, folder, hard link: no hang, a miss, the target untouched",
+        "Faults 29-32: a record's name is a link, FIFO, device, folder, hard link: no hang, a miss, the target untouched",
         arguments: ["symlink", "dangling", "fifo", "device", "directory", "hardlink"])
     func namesTaken(kind: String) throws {
         let fixture = try DiskFixture()
@@ -69,7 +69,7 @@ import Testing
         }
         store = fixture.open()
         for _ in 0..<2 {
-            #expect(store.candidates(for: key).isEmpty)
+            #expect(store.variants(of: key).isEmpty)
             store.flush()
         }
         #expect(store.usage == 0)
@@ -77,15 +77,15 @@ import Testing
         store.flush()
         #expect(store.body(key) == testBody(2))
         store.remove(key)
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         store.store(.test(testBody(3)), for: key)
         store.removeAll()
         store.flush()
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         #expect(try Data(contentsOf: URL(fileURLWithPath: outside)) == bytes)
     }
 
-    @Test("FAULTS 29-32: the records' folder is a symbolic link: a miss, nothing written, the target untouched")
+    @Test("Faults 29-32: the records' folder is a symbolic link: a miss, nothing written, the target untouched")
     func linkedFolder() throws {
         let fixture = try DiskFixture()
         var store = fixture.open()
@@ -96,7 +96,7 @@ import Testing
         try FileManager.default.createSymbolicLink(atPath: fixture.records, withDestinationPath: outside)
         let before = try FileManager.default.contentsOfDirectory(atPath: outside)
         store = fixture.open()
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         #expect(store.openingError == .symbolicLink(path: fixture.records))
         store.store(.test(testBody(2)), for: key)
         store.store(.test(testBody(2)), for: .test("b"))
@@ -104,9 +104,9 @@ import Testing
         store.remove(key)
         store.removeAll()
         store.flush()
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         #expect(try FileManager.default.contentsOfDirectory(atPath: outside) == before)
-        #expect(fixture.log.events.contains(.dropped(key: key.digest, .unavailable)))
+        #expect(fixture.log.events.contains(.dropped(key: key.name, .unavailable)))
         // And it works again when the link goes.
         try FileManager.default.removeItem(atPath: fixture.records)
         store.store(.test(testBody(3)), for: key)
@@ -115,7 +115,7 @@ import Testing
         #expect(store.openingError == nil)
     }
 
-    @Test("FAULTS 29-32: the records' folder becomes a link while the store is open") func folderLinkedLater() throws {
+    @Test("Faults 29-32: the records' folder becomes a link while the store is open") func folderLinkedLater() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
         store.store(.test(testBody(1)), for: key)
@@ -125,13 +125,14 @@ import Testing
         try FileManager.default.createSymbolicLink(atPath: fixture.records, withDestinationPath: outside)
         store.store(.test(testBody(2)), for: key)
         store.flush()
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         #expect(try FileManager.default.contentsOfDirectory(atPath: outside).count == 1)
     }
 
     @Test(
-        "FAULTS 29-32: index files that are links or have a second name are not written through",
-        arguments: ["index.plist", "index.journal", "guests", "lock", "index.plist.new"], [true, false])
+        "Faults 29-32: index files that are links or have a second name are not written through",
+        arguments: ["index.plist", "index.journal", "secondary.journal", "lock", "removals", "index.plist.new"],
+        [true, false])
     func linkedIndexFiles(name: String, isSymbolic: Bool) throws {
         let fixture = try DiskFixture()
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
@@ -162,7 +163,7 @@ import Testing
         #expect(try SystemFiles().status(at: target.path).permissions == 0o644)
     }
 
-    @Test("FAULTS 33: file names are always fixed-length hexadecimal") func fileNames() throws {
+    @Test("Fault 33: file names are always fixed-length hexadecimal") func fileNames() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
         let urls = ["http://a/../../etc/passwd", "a\0b", String(repeating: "x", count: 100 << 10), "😀/..", "", "."]
@@ -170,7 +171,7 @@ import Testing
         store.flush()
         #expect(fixture.recordNames().count == urls.count)
         for name in fixture.recordNames() {
-            #expect(name.utf8.count == 65)
+            #expect(name.utf8.count == RecordName.length)
             #expect(name.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) })
         }
         for url in urls { #expect(store.body(.test(url)) == testBody(1)) }
@@ -193,17 +194,17 @@ import Testing
             default: ("/proc/nothing/here", .cannotMakeDirectory(path: "/proc/nothing", errno: ENOENT))
             }
         let store = DiskStore(configuration: .init(directory: path, capacity: 1 << 20), report: fixture.log.report)
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         store.store(.test(testBody(1)), for: key)
         store.remove(.test("b"))
         store.flush()
         #expect(store.openingError == error)
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         store.removeAll()
         #expect(store.usage == 0)
         store.close()
         #expect(fixture.log.count { $0 == .unavailable(error) } == 1)
-        #expect(fixture.log.events.contains(.dropped(key: key.digest, .unavailable)))
+        #expect(fixture.log.events.contains(.dropped(key: key.name, .unavailable)))
         #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == testBody(1))
     }
 }

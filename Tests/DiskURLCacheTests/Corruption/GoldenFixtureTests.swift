@@ -12,11 +12,11 @@ import Testing
         .deletingLastPathComponent().appendingPathComponent("Fixtures/v1")
     private static let time = Date(timeIntervalSince1970: 1_790_000_000)
 
-    private static let entries: [(key: DiskKey, entry: StoredEntry)] = {
+    private static let entries: [(key: RequestKey, entry: StoredEntry)] = {
         let other = EntryMetadata(
             sequence: 4, url: nil,
             response: .other(mimeType: "text/plain", expectedContentLength: 5, textEncodingName: nil),
-            storedAt: time, isMemoryOnly: false, userInfo: [:], tags: [], isPinned: true)
+            storedAt: time, placement: .memoryAndDisk, userInfo: [:], tags: [], isPinned: true)
         return [
             (.test("plain"), .test(testBody(1, length: 200), sequence: 1, storedAt: time)),
             (.test("variants"), .test(testBody(2, length: 50), sequence: 2, storedAt: time, language: "de")),
@@ -42,7 +42,7 @@ import Testing
         for (key, entry) in Self.entries.dropLast() { store.store(entry, for: key) }
         store.flush()
         // The last one stands in the journal alone.
-        store.withIO { $0.storage.invalidate() }
+        store.withIO { $0.log.invalidate() }
         store.flush()
         store.touch(.test("plain"))
         if let (key, entry) = Self.entries.last { store.store(entry, for: key) }
@@ -66,7 +66,7 @@ import Testing
         let store = fixture.open()
         for _ in 0..<2 {
             for (key, entry) in Self.entries {
-                let found = store.candidates(for: key).first { $0.metadata.sequence == entry.metadata.sequence }
+                let found = store.variants(of: key).first { $0.metadata.sequence == entry.metadata.sequence }
                 let loaded = try #require(found?.load())
                 #expect(loaded.metadata == entry.metadata)
                 #expect(loaded.body == entry.body)
@@ -82,7 +82,7 @@ import Testing
         let decoded = try #require(index.withUnsafeMutableBytes { IndexFile.decode($0) })
         #expect(decoded.index.count == 4)
         for (key, entry) in Self.entries.dropLast() {
-            let rows = decoded.index.rows(of: key.digest)
+            let rows = decoded.index.rows(of: key.name)
             let row = try #require(rows.first { $0.varyHash == UInt32(truncatingIfNeeded: entry.metadata.varyHash) })
             #expect(row.uriHash == key.uriHash)
             #expect(row.hostHash == key.hostHash)
@@ -94,7 +94,7 @@ import Testing
         let rows = journal.dropFirst(IndexStorage.journalHeaderLength).withUnsafeBytes {
             JournalRow.decodeAll($0, seed: decoded.snapshot).rows
         }
-        #expect(rows.map(\.kind) == [.store, .touch])
+        #expect(rows.map(\.kind) == [.put, .put])
     }
 
     @Test func recordsAreStillWrittenByteForByteAlike() throws {

@@ -4,9 +4,9 @@ import Testing
 @testable import DiskURLCache
 
 @Suite("Capacity and recency") struct CapacityTests {
-    private let key = DiskKey.test("a")
+    private let key = RequestKey.test("a")
 
-    @Test("FAULTS 51: capacity cut during stores, to 0, raised: at or below it after a flush") func capacityChanges()
+    @Test("Fault 51: capacity cut during stores, to 0, raised: at or below it after a flush") func capacityChanges()
         throws
     {
         let fixture = try DiskFixture()
@@ -30,18 +30,18 @@ import Testing
         }
     }
 
-    @Test("FAULTS 51: a capacity of 0 stores nothing") func nothing() throws {
+    @Test("Fault 51: a capacity of 0 stores nothing") func nothing() throws {
         let fixture = try DiskFixture()
         let store = fixture.open(capacity: 0)
         store.store(.test(Data()), for: key)
         store.store(.test(testBody(1)), for: key)
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         store.flush()
         #expect(fixture.recordNames().isEmpty)
-        #expect(fixture.log.count { $0 == .dropped(key: key.digest, .tooLarge) } == 2)
+        #expect(fixture.log.count { $0 == .dropped(key: key.name, .tooLarge) } == 2)
     }
 
-    @Test("FAULTS 52: an entry larger than its share is refused before writing, and takes the older one along")
+    @Test("Fault 52: an entry larger than its share is refused before writing, and takes the older one along")
     func tooLarge() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
@@ -49,17 +49,17 @@ import Testing
         store.store(.test(testBody(1, length: 250 << 10)), for: key)
         store.store(.test(testBody(2), language: "de"), for: key)
         store.flush()
-        #expect(store.candidates(for: key).count == 2)
+        #expect(store.variants(of: key).count == 2)
         _ = files.takeCalls()
         store.store(.test(Data(count: 260 << 10), sequence: 2), for: key)
         store.flush()
-        #expect(store.candidates(for: key).map(\.bodyLength) == [1000])
+        #expect(store.variants(of: key).map(\.bodyLength) == [1000])
         #expect(!files.takeCalls().contains { $0.isRecord && $0.operation == .write })
         // With its metadata it is too large by a little.
         store.store(.test(Data(count: 256 << 10), sequence: 2, language: "de"), for: key)
         store.flush()
-        #expect(store.candidates(for: key).isEmpty)
-        #expect(fixture.log.count { $0 == .dropped(key: key.digest, .tooLarge) } == 2)
+        #expect(store.variants(of: key).isEmpty)
+        #expect(fixture.log.count { $0 == .dropped(key: key.name, .tooLarge) } == 2)
     }
 
     @Test func aMemoryOnlyEntryNeverTouchesTheDisk() throws {
@@ -68,9 +68,10 @@ import Testing
         store.store(.test(testBody(1)), for: key)
         store.flush()
         var metadata = StoredEntry.test(Data()).metadata
-        metadata.isMemoryOnly = true
-        store.store(StoredEntry(metadata: metadata, body: testBody(2)), for: key)
-        #expect(store.candidates(for: key).isEmpty)
+        metadata.placement = .memoryOnly
+        let result = store.store(StoredEntry(metadata: metadata, body: testBody(2)), for: key)
+        #expect(result == .dropped(.notRepresentable))
+        #expect(store.variants(of: key).isEmpty)
         store.flush()
         #expect(fixture.recordNames().isEmpty)
     }
@@ -91,7 +92,7 @@ import Testing
         #expect(fixture.allocated() <= 400 << 10)
     }
 
-    @Test("FAULTS 48-49: a clock set back ten years, or forward and back: recency stays right, ages are never negative")
+    @Test("Faults 48-49: a clock set back ten years, or forward and back: recency stays right, ages are never negative")
     func clockChanges() throws {
         let fixture = try DiskFixture()
         let clock = ManualClock()
@@ -102,7 +103,7 @@ import Testing
             if number == 200 { clock.advance(by: 2 * years) }
             if number == 250 { clock.advance(by: -years) }
             // Used all the time: never among the least recent.
-            if number > 0 { _ = store.candidates(for: .test("0")) }
+            if number > 0 { _ = store.variants(of: .test("0")) }
             store.store(.test(testBody(number), storedAt: clock.now), for: .test("\(number)"))
             if number % 10 == 9 {
                 store.flush()
@@ -132,11 +133,11 @@ import Testing
             clock.advance(by: 50)
             #expect(store.body(.test("used")) == testBody(1))
         }
-        #expect(store.candidates(for: .test("unused")).isEmpty)
+        #expect(store.variants(of: .test("unused")).isEmpty)
         store.flush()
         #expect(fixture.recordNames().count == 1)
         clock.advance(by: 60)
-        #expect(store.candidates(for: .test("used")).isEmpty)
+        #expect(store.variants(of: .test("used")).isEmpty)
         store.flush()
         #expect(fixture.recordNames().isEmpty)
     }
@@ -166,9 +167,9 @@ import Testing
                     for: .test("\(number)", host: number < 3 ? "three" : "other"))
             }
         }
-        let hosts = DiskKey.test("0", host: "three").hostHash
+        let hosts = RequestKey.test("0", host: "three").hostHash
         let rows: [(DiskCriteria, (Int) -> Bool)] = [
-            (DiskCriteria(uriHash: DiskKey.test("7").uriHash), { $0 == 7 }),
+            (DiskCriteria(uriHash: RequestKey.test("7", host: "other").uriHash), { $0 == 7 }),
             (DiskCriteria(hostHash: hosts), { $0 < 3 }),
             (DiskCriteria(tag: "five"), { $0 < 5 }),
             (DiskCriteria(tag: "none"), { _ in false }),
@@ -193,34 +194,13 @@ import Testing
                 }
                 store.remove(matching: criteria)
                 for number in 0..<20 {
-                    let isThere = !store.candidates(for: .test("\(number)")).isEmpty
+                    let isThere = !store.variants(of: .test("\(number)")).isEmpty
                     #expect(isThere == !isRemoved(number), "\(criteria) \(number) \(state)")
                 }
                 store.flush()
                 #expect(store.usage == fixture.allocatedByRecords())
                 store.close()
             }
-        }
-    }
-
-    @Test func removingAStagedEntryDoesNotBringBackWhatItReplaced() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open()
-        let removals: [(DiskStore) -> Void] = [
-            { $0.remove(matching: DiskCriteria(tag: "new")) },
-            { $0.remove(self.key, sequence: 2) },
-            { $0.remove(self.key) },
-        ]
-        for remove in removals {
-            store.store(.test(testBody(1), sequence: 1), for: key)
-            store.flush()
-            store.maintenance.pause()
-            store.store(.test(testBody(2), sequence: 2, tags: ["new"]), for: key)
-            remove(store)
-            #expect(store.candidates(for: key).isEmpty)
-            store.maintenance.resume()
-            store.flush()
-            #expect(store.candidates(for: key).isEmpty)
         }
     }
 
@@ -231,10 +211,10 @@ import Testing
             store.store(.test(testBody(number), sequence: UInt64(number), language: language), for: key)
         }
         store.remove(key, sequence: 1)
-        #expect(store.candidates(for: key).map(\.metadata.sequence) == [2, 0])
+        #expect(store.variants(of: key).map(\.metadata.sequence) == [2, 0])
         store.flush()
         store.remove(key, sequence: 2)
-        #expect(store.candidates(for: key).map(\.metadata.sequence) == [0])
+        #expect(store.variants(of: key).map(\.metadata.sequence) == [0])
         #expect(fixture.recordNames().count == 1)
     }
 
@@ -247,8 +227,8 @@ import Testing
             store.store(.test(testBody(number), sequence: UInt64(number), language: "\(number)"), for: key)
             store.flush()
         }
-        #expect(Set(store.candidates(for: key).map(\.metadata.sequence)).count == 8)
-        #expect(store.candidates(for: key).first?.metadata.sequence == 11)
+        #expect(Set(store.variants(of: key).map(\.metadata.sequence)).count == 8)
+        #expect(store.variants(of: key).first?.metadata.sequence == 11)
         // Replacing one of eight variants works, too.
         store.store(.test(testBody(50), sequence: 50, language: "9"), for: key)
         store.flush()
@@ -276,7 +256,7 @@ import Testing
         store.flush()
         store.close()
         #expect(store.body(.test("1")) == testBody(1))
-        #expect(store.candidates(for: key).isEmpty)
+        #expect(store.variants(of: key).isEmpty)
         #expect(fixture.scratch.files() == before)
         let reading: Set<FaultyFileSystem.Operation> = [.open, .close, .status, .statusAt, .read, .list]
         #expect(files.takeCalls().allSatisfy { reading.contains($0.operation) })
@@ -287,7 +267,7 @@ import Testing
         let store = fixture.open { $0.keepsURLs = false }
         store.store(.test(testBody(1), url: "http://secret.example/"), for: key)
         store.close()
-        #expect(fixture.open().candidates(for: key).first?.metadata.url == nil)
+        #expect(fixture.open().variants(of: key).first?.metadata.url == nil)
     }
 
     @Test func inspectionListsEveryRecord() throws {

@@ -66,6 +66,11 @@
             return lines
         }
 
+        /// Gives a child a line to read.
+        func send(_ line: String) {
+            try? input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
+        }
+
         /// Lets a child go on that waits in `waitForParent`.
         func release() {
             try? input.fileHandleForWriting.close()
@@ -73,6 +78,15 @@
 
         static func waitForParent() {
             _ = FileHandle.standardInput.availableData
+        }
+
+        /// Returns once the child has stopped itself; false when it ended instead.
+        func waitUntilStopped() -> Bool {
+            var information = siginfo_t()
+            // Not reaped, which is for `Process` to do.
+            let options = WSTOPPED | WEXITED | WNOWAIT
+            return waitid(P_PID, id_t(process.processIdentifier), &information, options) == 0
+                && information.si_code == CLD_STOPPED
         }
 
         func kill() {

@@ -103,7 +103,7 @@ final class Oracle: Sendable {
 }
 
 @Suite("Concurrency") struct ConcurrencyTests {
-    private let key = DiskKey.test("a")
+    private let key = RequestKey.test("a")
 
     /// A body that tells its number, of a length that follows from it.
     private static func body(_ number: Int) -> Data {
@@ -128,7 +128,7 @@ final class Oracle: Sendable {
                 switch Int.random(in: 0..<100, using: &random) {
                 case 0..<50:
                     let isPossible = oracle.isPossible(key) {
-                        guard let candidate = store.candidates(for: .test("\(key)")).first, let entry = candidate.load()
+                        guard let candidate = store.variants(of: .test("\(key)")).first, let entry = candidate.load()
                         else { return nil }
                         // A body that is nobody's is a number that nobody stored.
                         return number(entry.body) ?? -1
@@ -154,12 +154,11 @@ final class Oracle: Sendable {
         }
     }
 
-    /// Under Thread Sanitizer in CI: DISKURLCACHE_OPERATIONS=12500 makes it 100,000 operations.
-    private static let operations =
-        ProcessInfo.processInfo.environment["DISKURLCACHE_OPERATIONS"].flatMap(Int.init) ?? 1500
+    /// The long form has 100,000 in all.
+    private static let operations = TestLength.operations(plain: 500, long: 12_500)
 
     @Test(
-        "FAULTS 53-54: eight threads, all operations mixed: some serial order, and all agree after a flush",
+        "Faults 53-54: eight threads, all operations mixed: some serial order, and all agree after a flush",
         arguments: [100 << 20, 300 << 10])
     func eightThreads(capacity: Int) throws {
         let fixture = try DiskFixture()
@@ -177,7 +176,7 @@ final class Oracle: Sendable {
         #expect(fixture.log.count { if case .removedCorruptRecord = $0 { true } else { false } } == 0)
     }
 
-    @Test("FAULTS 56: two caches on one directory: right bytes, one maintainer, usage converges") func twoCaches()
+    @Test("Fault 56: two caches on one directory: right bytes, one maintainer, usage converges") func twoCaches()
         throws
     {
         let fixture = try DiskFixture()
@@ -221,39 +220,39 @@ final class Oracle: Sendable {
             one.flush()
             #expect(one.body(key) == testBody(2))
             one.remove(key)
-            #expect(other.candidates(for: key).isEmpty)
+            #expect(other.variants(of: key).isEmpty)
             one.store(.test(testBody(3), sequence: 1 << 42), for: key)
             one.flush()
             other.removeAll()
-            #expect(one.candidates(for: key).isEmpty)
+            #expect(one.variants(of: key).isEmpty)
             one.flush()
             #expect(one.usage == 0)
             #expect(other.usage == 0)
         }
-        // The maintainer goes, the guest takes over.
-        let isFirst = stores[0].withIO { $0.isMaintainer }
+        // The maintainer goes, the secondary one takes over.
+        let isFirst = stores[0].isMaintainer
         stores[isFirst ? 0 : 1].close()
         stores[isFirst ? 1 : 0].flush()
         #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
     }
 
-    @Test("FAULTS 46, 56: lookups see by themselves what others stored, and that the folder is another one")
+    @Test("Faults 46, 56: lookups see by themselves what others stored, and that the folder is another one")
     func lookingOutside() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
         // Elected before the other one is there: on a loaded machine either could be first.
         store.flush()
-        let guest = fixture.open()
+        let secondary = fixture.open()
         store.maintenance.pause()
         /// As if a second had gone by.
-        func body(_ key: DiskKey) -> Data? {
-            store.state.withLock { $0.nextCheck = 0 }
+        func body(_ key: RequestKey) -> Data? {
+            store.catalog.setNextCheck(0)
             return store.body(key)
         }
         #expect(body(key) == nil)
-        guest.store(.test(testBody(1)), for: key)
+        secondary.store(.test(testBody(1)), for: key)
         // Without the neighbour that `flush` asks.
-        guest.maintenance.perform { guest.pass(isFlush: true) }
+        secondary.maintenance.perform { secondary.runPass(isFlush: true) }
         #expect(body(key) == testBody(1))
         // A folder of the same name, and nothing that says so.
         store.maintenance.resume()
@@ -261,12 +260,12 @@ final class Oracle: Sendable {
         store.maintenance.pause()
         let new = fixture.recordPath(.test("b"))
         store.store(.test(testBody(2)), for: .test("b"))
-        store.maintenance.perform { store.pass(isFlush: true) }
+        store.maintenance.perform { store.runPass(isFlush: true) }
         let aside = fixture.scratch.appending("aside").path
         try FileManager.default.moveItem(atPath: new, toPath: aside)
         store.remove(.test("b"))
         #expect(body(.test("b")) == nil)
-        #expect(store.state.withLock { $0.isAuthoritative })
+        #expect(store.catalog.isAuthoritative)
         // Moved, not removed: a file system may give a new folder the number of one that is gone.
         try FileManager.default.moveItem(atPath: fixture.records, toPath: fixture.scratch.appending("old").path)
         try FileManager.default.createDirectory(atPath: fixture.records, withIntermediateDirectories: true)
@@ -275,15 +274,15 @@ final class Oracle: Sendable {
         #expect(body(key) == nil)
     }
 
-    @Test("FAULTS 56: a guest neither writes the index nor evicts") func guestKeepsOut() throws {
+    @Test("Fault 56: a secondary cache neither writes the index nor evicts") func secondaryKeepsOut() throws {
         let fixture = try DiskFixture()
         let maintainer = fixture.open()
         maintainer.flush()
         let files = FaultyFileSystem()
         _ = files.takeCalls()
-        let guest = fixture.open(capacity: 100 << 10, files: files)
-        for number in 0..<100 { guest.store(.test(testBody(number)), for: .test("\(number)")) }
-        guest.flush()
+        let secondary = fixture.open(capacity: 100 << 10, files: files)
+        for number in 0..<100 { secondary.store(.test(testBody(number)), for: .test("\(number)")) }
+        secondary.flush()
         #expect(fixture.recordNames().count == 100)
         let calls = files.takeCalls()
         #expect(!calls.contains { $0.operation == .write && $0.name.hasPrefix("index") })
@@ -296,7 +295,7 @@ final class Oracle: Sendable {
     }
 
     /// Between making its file and locking it a writer may be held up for any time.
-    @Test("FAULTS 56: a record that another cache took for torn before its writer had locked it is written again")
+    @Test("Fault 56: a record that another cache took for torn before its writer had locked it is written again")
     func removedBeforeItsLock() throws {
         let fixture = try DiskFixture()
         let other = fixture.open { $0.maintenanceDelay = 3600 }
@@ -309,14 +308,14 @@ final class Oracle: Sendable {
                 count += 1
                 return count
             }
-            if number <= 2 { other.withIO { other.examine(key.digest, &$0) } }
+            if number <= 2 { other.withIO { other.examine(key.name, &$0) } }
             return nil
         }
         let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
         store.store(.test(testBody(2)), for: .test("b"))
-        store.maintenance.perform { store.pass(isFlush: false) }
-        #expect(fixture.log.count { $0 == .removedCorruptRecord(key: key.digest) } == 2)
+        store.maintenance.perform { store.runPass(isFlush: false) }
+        #expect(fixture.log.count { $0 == .removedCorruptRecord(key: key.name) } == 2)
         #expect(store.body(key) == testBody(1))
         #expect(store.body(.test("b")) == testBody(2))
         #expect(fixture.recordNames().count == 2)
@@ -325,7 +324,7 @@ final class Oracle: Sendable {
         #expect(other.entryCount == 2)
     }
 
-    @Test("FAULTS 56: who fails to become the maintainer leaves the place of another as it is") func failedElection()
+    @Test("Fault 56: who fails to become the maintainer leaves the place of another as it is") func failedElection()
         throws
     {
         let fixture = try DiskFixture()
@@ -350,10 +349,10 @@ final class Oracle: Sendable {
         }
         let store = fixture.open(files: files)
         store.flush()
-        #expect(try #require(other.withLock { $0 }).withIO { $0.isMaintainer })
+        #expect(try #require(other.withLock { $0 }).isMaintainer)
         let third = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)
         third.flush()
-        #expect(!third.withIO { $0.isMaintainer })
+        #expect(!third.isMaintainer)
     }
 
     @Test func theLockCanBeGivenUpAndTakenBack() throws {
@@ -375,13 +374,12 @@ final class Oracle: Sendable {
         #expect(fixture.log.count { $0 == .becameMaintainer } == 3)
     }
 
-    @Test("FAULTS 55: eviction while a reader holds the body: its bytes stay whole") func evictionWhileReading() throws
-    {
+    @Test("Fault 55: eviction while a reader holds the body: its bytes stay whole") func evictionWhileReading() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
         store.store(.test(testBody(1, length: 2_000_000)), for: key)
         store.flush()
-        let candidate = try #require(store.candidates(for: key).first)
+        let candidate = try #require(store.variants(of: key).first)
         let body = try #require(candidate.load()?.body)
         // Cut, overwritten, unlinked, the folder moved away.
         let path = try #require(fixture.onlyRecord(key))
@@ -393,7 +391,7 @@ final class Oracle: Sendable {
         #expect(candidate.load() == nil)
     }
 
-    @Test("FAULTS 53: removeAll racing stores: nothing that was stored before it is found after it") func clearing()
+    @Test("Fault 53: removeAll racing stores: nothing that was stored before it is found after it") func clearing()
         throws
     {
         let fixture = try DiskFixture()

@@ -3,9 +3,9 @@ import Testing
 
 @testable import DiskURLCache
 
-/// The security rules of FAULTS.md, as far as they are the disk layer's.
+/// The security rules of `Reliability.md`, as far as they are the disk layer's.
 @Suite("Disk security") struct DiskSecurityTests {
-    private let key = DiskKey.test("a")
+    private let key = RequestKey.test("a")
 
     /// Every byte of every file of a directory, one after the other.
     private func allBytes(_ directory: String) -> Data {
@@ -36,8 +36,8 @@ import Testing
             func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
                 try system.status(of: name, in: directory)
             }
-            func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
-                try system.read(file, buffer)
+            func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
+                try system.read(file, buffer, at: offset)
             }
             func write(
                 _ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
@@ -63,11 +63,11 @@ import Testing
         let fixture = try DiskFixture()
         let files = Masked(mask: try #require(mode_t(mask, radix: 8)))
         let store = fixture.open(files: files)
-        let guest = fixture.open(files: files)
+        let secondary = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
         store.flush()
-        guest.store(.test(testBody(1)), for: .test("b"))
-        guest.flush()
+        secondary.store(.test(testBody(1)), for: .test("b"))
+        secondary.flush()
         let directory = try SystemFiles().status(at: fixture.directory)
         #expect(directory.permissions == 0o700)
         #expect(try SystemFiles().status(at: fixture.records).permissions == 0o700)
@@ -77,7 +77,8 @@ import Testing
         }
         #expect(
             Set(fixture.scratch.files().map { $0.contains("records/") ? "record" : $0 }) == [
-                "record", "cache/lock", "cache/index.plist", "cache/index.journal", "cache/guests",
+                "record", "cache/lock", "cache/index.plist", "cache/index.journal", "cache/secondary.journal",
+                "cache/removals",
             ])
     }
 
@@ -126,7 +127,7 @@ import Testing
         #expect(allBytes(fixture.directory).range(of: marker) == nil)
     }
 
-    @Test("FAULTS 4: a clearing is final at once, before any sweeping") func clearingIsFinal() throws {
+    @Test("Fault 4: a clearing is final at once, before any sweeping") func clearingIsFinal() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
         for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
@@ -135,7 +136,7 @@ import Testing
         store.removeAll()
         // What another process finds now is what it would find after a kill.
         let other = fixture.open()
-        for number in 0..<20 { #expect(other.candidates(for: .test("\(number)")).isEmpty) }
+        for number in 0..<20 { #expect(other.variants(of: .test("\(number)")).isEmpty) }
         other.flush()
         #expect(other.entryCount == 0)
         #expect(fixture.recordNames().isEmpty)

@@ -6,28 +6,28 @@ import Testing
 @Suite("Disk store") struct DiskStoreTests {
     @Test func storedEntryIsVisibleAtOnceAndAfterReopening() throws {
         let fixture = try DiskFixture()
-        let key = DiskKey.test("a")
+        let key = RequestKey.test("a")
         let entry = StoredEntry.test(
             testBody(1), sequence: 7, tags: ["one", "two"],
             userInfo: ["a": .array([.integer(1), .dictionary(["x": .boolean(true)])]), "d": .data(Data([1, 2]))])
         do {
             let store = fixture.open()
             store.store(entry, for: key)
-            #expect(store.candidates(for: key).first?.metadata == entry.metadata)
+            #expect(store.variants(of: key).first?.metadata == entry.metadata)
             store.flush()
-            let read = try #require(store.candidates(for: key).first?.load())
+            let read = try #require(store.variants(of: key).first?.load())
             #expect(read.metadata == entry.metadata)
             #expect(read.body == entry.body)
             #expect(read.body.startIndex == 0)
             store.close()
         }
         let store = fixture.open()
-        let read = try #require(store.candidates(for: key).first?.load())
+        let read = try #require(store.variants(of: key).first?.load())
         #expect(read.metadata == entry.metadata)
         #expect(read.body == entry.body)
-        #expect(store.candidates(for: .test("b")).isEmpty)
+        #expect(store.variants(of: .test("b")).isEmpty)
         store.flush()
-        #expect(store.candidates(for: .test("b")).isEmpty)
+        #expect(store.variants(of: .test("b")).isEmpty)
         #expect(store.usage == fixture.allocatedByRecords())
         #expect(store.entryCount == 1)
     }
@@ -35,18 +35,18 @@ import Testing
     @Test(arguments: [0, 1, 100, 5000, 300_000, 3_000_000])
     func bodiesOfEverySizeSurvive(length: Int) throws {
         let fixture = try DiskFixture()
-        let key = DiskKey.test("a")
+        let key = RequestKey.test("a")
         let store = fixture.open()
         store.store(.test(testBody(length, length: length)), for: key)
         store.flush()
-        let candidate = try #require(store.candidates(for: key).first)
+        let candidate = try #require(store.variants(of: key).first)
         #expect(candidate.bodyLength == length)
         #expect(candidate.load()?.body == testBody(length, length: length))
     }
 
     @Test func storingAgainReplacesTheSameVariantOnly() throws {
         let fixture = try DiskFixture()
-        let key = DiskKey.test("a")
+        let key = RequestKey.test("a")
         let store = fixture.open()
         for round in 1...30 {
             for (place, language) in ["de", "en", nil].enumerated() {
@@ -55,7 +55,7 @@ import Testing
                     for: key)
             }
             if round % 3 == 0 { store.flush() }
-            let found = store.candidates(for: key)
+            let found = store.variants(of: key)
             #expect(found.map(\.metadata.sequence) == [2, 1, 0].map { UInt64(round * 10 + $0) })
             #expect(found.compactMap { $0.load()?.body } == [2, 1, 0].map { testBody(round * 10 + $0) })
         }
@@ -76,7 +76,7 @@ import Testing
         #expect(store.contains(.test("2")))
         #expect(fixture.recordNames().count == 18)
         store.removeAll()
-        #expect(store.candidates(for: .test("2")).isEmpty)
+        #expect(store.variants(of: .test("2")).isEmpty)
         #expect(fixture.recordNames().isEmpty)
         #expect(store.usage == 0)
         store.store(.test(testBody(3)), for: .test("3"))
@@ -93,7 +93,7 @@ import Testing
         for number in 0..<200 {
             store.store(.test(testBody(number, length: 3000)), for: .test("\(number)"))
             if number % 20 == 0 { store.flush() }
-            _ = store.candidates(for: .test("0"))
+            _ = store.variants(of: .test("0"))
         }
         store.flush()
         #expect(fixture.allocated() <= 512 << 10)

@@ -2,14 +2,10 @@ import Foundation
 
 @testable import DiskURLCache
 
-extension DiskKey {
+extension RequestKey {
     /// The key of a made-up URL.
-    static func test(_ text: String, host: String = "example.org") -> DiskKey {
-        let uri = SHA256Digest.digest(of: "uri " + text)
-        return DiskKey(
-            digest: SHA256Digest.digest(of: text), check: uri.words[1],
-            uriHash: UInt32(truncatingIfNeeded: uri.words[0]),
-            hostHash: UInt32(truncatingIfNeeded: SHA256Digest.digest(of: host).words[0]))
+    static func test(_ text: String, host: String = "example.org") -> RequestKey {
+        RequestKey(text: text, uri: "http://\(host)/\(text)", isForHead: false)
     }
 }
 
@@ -29,9 +25,18 @@ extension StoredEntry {
             method: "GET", status: 200, fields: fields, requestTime: storedAt, responseTime: storedAt, vary: vary)
         return StoredEntry(
             metadata: EntryMetadata(
-                sequence: sequence, url: url, response: .http(response), storedAt: storedAt, isMemoryOnly: false,
+                sequence: sequence, url: url, response: .http(response), storedAt: storedAt, placement: .memoryAndDisk,
                 userInfo: userInfo, tags: tags, isPinned: isPinned),
             body: body)
+    }
+}
+
+extension IndexRow {
+    /// A row of a made-up record.
+    static func test(
+        _ key: RequestKey, slot: UInt8 = 0, allocated: Int = 4096, accessedAt: UInt32 = 0
+    ) -> IndexRow {
+        IndexRow(RecordName(key: key.name, slot: slot), allocated: allocated, accessedAt: accessedAt)
     }
 }
 
@@ -89,13 +94,13 @@ final class DiskFixture: Sendable {
         ((try? FileManager.default.contentsOfDirectory(atPath: records)) ?? []).sorted()
     }
 
-    func recordPath(_ key: DiskKey, slot: Int = 0) -> String {
-        records + "/" + key.digest.hex + String(slot)
+    func recordPath(_ key: RequestKey, slot: Int = 0) -> String {
+        records + "/" + key.name.hex + String(slot)
     }
 
     /// The path of the only record of a key.
-    func onlyRecord(_ key: DiskKey) -> String? {
-        let names = recordNames().filter { $0.hasPrefix(key.digest.hex) }
+    func onlyRecord(_ key: RequestKey) -> String? {
+        let names = recordNames().filter { $0.hasPrefix(key.name.hex) }
         return names.count == 1 ? records + "/" + names[0] : nil
     }
 
@@ -117,8 +122,19 @@ final class DiskFixture: Sendable {
 }
 
 extension DiskStore {
+    /// Writes an entry that is stored just now.
+    @discardableResult
+    func store(_ entry: StoredEntry, for key: RequestKey) -> DiskWriteResult {
+        write(entry, for: key, usedAt: MonotonicTime.nanoseconds)
+    }
+
+    /// A use that memory answered just now.
+    func touch(_ key: RequestKey) {
+        noteUses([(key.name, MonotonicTime.nanoseconds)])
+    }
+
     /// The body of the most recent variant.
-    func body(_ key: DiskKey) -> Data? {
-        candidates(for: key).first?.load()?.body
+    func body(_ key: RequestKey) -> Data? {
+        variants(of: key).first?.load()?.body
     }
 }

@@ -166,14 +166,14 @@ final class FaultyFileSystem: FileSystem {
         return try system.status(of: name, in: directory)
     }
 
-    func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+    func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
         let path = path(file)
         let count: Int
         switch fault(.read, path) {
         case .error(let code): throw Errno(code)
         case .short(let limit):
-            count = try system.read(file, UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(limit)))
-        case nil: count = try system.read(file, buffer)
+            count = try system.read(file, UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(limit)), at: offset)
+        case nil: count = try system.read(file, buffer, at: offset)
         }
         let name = String(path.split(separator: "/").last ?? "")
         state.withLock { state in

@@ -42,6 +42,36 @@ import Testing
         #expect(fields.values(of: "Cache-Status") == ["CDN; hit, c"])
     }
 
+    // MARK: Of a load
+
+    static func text(_ outcome: LoadMachine.Report.Outcome, storage: StorageVerdict?, isStored: Bool) -> String {
+        LoadMachine.Report(outcome: outcome, status: 200, forwardStatus: 200, storage: storage)
+            .cacheStatus(name: "c", isStored: isStored).fieldValue
+    }
+
+    /// RFC 9211 §2.5: what was to be stored need not have been, for want of space or by an app's refusal.
+    @Test func storedIsSaidOfWhatWasStored() {
+        let response = StoredResponse(
+            method: "GET", status: 200, fields: [:], requestTime: PureCache.start, responseTime: PureCache.start,
+            vary: .none)
+        let store = StorageVerdict.store(response, replacing: [])
+        #expect(
+            Self.text(.miss(.notStored), storage: store, isStored: true) == "c; fwd=uri-miss; fwd-status=200; stored")
+        #expect(Self.text(.miss(.notStored), storage: store, isStored: false) == "c; fwd=uri-miss; fwd-status=200")
+        #expect(Self.text(.hit(index: 0, nil), storage: nil, isStored: false) == "c; hit")
+    }
+
+    /// "stored; detail=not-stored" would contradict itself: a detail says only what `fwd` does not.
+    @Test(arguments: [
+        (FetchReason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
+        (.methodNotCached, "method"), (.mustRevalidate, "stale; fwd-status=200; detail=no-cache"),
+        (.reloadPolicy, "request; fwd-status=200; detail=reload-policy"),
+    ])
+    func detailSaysWhatForwardDoesNot(_ reason: FetchReason, _ expected: String) {
+        let text = Self.text(.miss(reason), storage: nil, isStored: false)
+        #expect(text == "c; fwd=\(expected)" + (expected.contains(";") ? "" : "; fwd-status=200"))
+    }
+
     @Test func reasonsToForward() {
         #expect(FetchReason.notStored.forward.rawValue == "uri-miss")
         #expect(FetchReason.variantNotStored.forward.rawValue == "vary-miss")

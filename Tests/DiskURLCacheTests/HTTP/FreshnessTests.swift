@@ -145,8 +145,11 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
                 id: "a tenth, but for a second", reused: true,
                 fields: ["Last-Modified": httpDate(-1000), "Date": httpDate()], pause: 99),
             ReuseRow(
-                id: "at most a day", reused: false,
-                fields: ["Last-Modified": httpDate(-1e9), "Date": httpDate()], pause: 86_400),
+                id: "at most a week", reused: false,
+                fields: ["Last-Modified": httpDate(-1e9), "Date": httpDate()], pause: 7 * 86_400),
+            ReuseRow(
+                id: "a week, but for a second", reused: true,
+                fields: ["Last-Modified": httpDate(-1e9), "Date": httpDate()], pause: 7 * 86_400 - 1),
             ReuseRow(
                 id: "Last-Modified in the future", reused: false,
                 fields: ["Last-Modified": httpDate(1000), "Date": httpDate()], pause: 0),

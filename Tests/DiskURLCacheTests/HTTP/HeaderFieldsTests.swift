@@ -10,6 +10,28 @@ import Testing
         #expect(fields["Expires"] == nil)
     }
 
+    /// Foundation keeps fields in a dictionary, whose order differs from one to the next.
+    @Test func orderAndCaseOfNamesDoNotCount() {
+        let pairs = (0..<20).map { ("Name-\($0)", "\($0)") }
+        let list = HeaderFields(pairs.map { HeaderFields.Field(name: $0.0.lowercased(), value: $0.1) })
+        for capacity in [20, 100, 1000] {
+            var dictionary: [String: String] = [:]
+            dictionary.reserveCapacity(capacity)
+            for (name, value) in pairs { dictionary[name] = value }
+            #expect(HeaderFields(dictionary: dictionary) == list)
+            #expect(HeaderFields(dictionary: dictionary).hashValue == list.hashValue)
+        }
+    }
+
+    @Test func valuesAndTheirNumberCount() {
+        let fields: HeaderFields = ["A": "1", "B": "2"]
+        #expect(fields != ["A": "2", "B": "1"])
+        #expect(fields != ["A": "1"])
+        #expect(fields != ["A": "1", "B": "2", "b": "2"])
+        #expect(["A": "1", "A": "1", "B": "2"] as HeaderFields != ["A": "1", "B": "2", "B": "2"])
+        #expect(["A": "x"] as HeaderFields != ["A": "X"])
+    }
+
     @Test func charactersThatDifferByTheCaseBitAreNotTheSame() {
         #expect(!"@".equalsIgnoringASCIICase("`"))
         #expect(!"a[".equalsIgnoringASCIICase("a{"))

@@ -45,6 +45,24 @@ import Testing
     }
 }
 
+/// A security rule: credentials and removals stay within one origin (RFC 9110 §4.3.1).
+@Suite struct OriginTests {
+    @Test(
+        arguments: [
+            ("https://a.com/x", "https://A.com:443/y?z", true), ("HTTP://a.com", "http://a.com:80/", true),
+            ("https://a.com", "http://a.com", false), ("https://a.com", "https://a.com:444", false),
+            ("https://a.com", "https://a.com.evil.org", false), ("https://a.com", "https://b.a.com", false),
+            ("https://[::1]/", "https://[::1]:443/", true), ("https:/a", "https:/b", false),
+            ("https:///a", "https:///a", false), ("/a", "/a", false), ("file:///a", "file:///a", false),
+            ("mailto:a@b.com", "mailto:a@b.com", false),
+        ] as [(String, String, Bool)])
+    func origins(_ left: String, _ right: String, _ isSame: Bool) throws {
+        let (left, right) = (try #require(URL(string: left)), try #require(URL(string: right)))
+        #expect(left.hasSameOrigin(as: right) == isSame)
+        #expect(right.hasSameOrigin(as: left) == isSame)
+    }
+}
+
 @Suite struct HeadUpdateTests {
     static func stored(_ fields: HeaderFields = [:]) -> PureCache {
         var cache = PureCache()
@@ -70,6 +88,64 @@ import Testing
     func headOfAnotherRepresentationInvalidates(_ name: String) {
         var cache = Self.stored([name: "1"])
         _ = cache.load(method: "HEAD", answer: [name: "2", "Cache-Control": "max-age=1000"], body: "")
+        #expect(cache.entries.isEmpty)
+    }
+
+    /// RFC 9111 §4.3.5: "matching values for any received validator fields".
+    @Test(arguments: ["ETag", "Last-Modified"])
+    func validatorThatTheStoredResponseLacksIsNotEqual(_ name: String) {
+        var cache = Self.stored()
+        _ = cache.load(method: "HEAD", answer: [name: "1", "Cache-Control": "max-age=1000"], body: "")
+        #expect(cache.load().source == .origin)
+    }
+
+    /// Where the GET came without `Content-Length`, its body tells, unless that was decoded.
+    @Test(arguments: [("4", [:], true), ("9", [:], false), ("4", ["Content-Encoding": "gzip"], false)])
+    func lengthIsComparedWithTheBody(_ length: String, _ stored: [String: String], _ isSame: Bool) {
+        var cache = Self.stored(HeaderFields(dictionary: stored))
+        _ = cache.load(method: "HEAD", answer: ["Content-Length": length, "Cache-Control": "max-age=99"], body: "")
+        #expect(cache.load().source == (isSame ? .stored : .origin))
+    }
+
+    /// What the GET's request had in a field that only the HEAD's answer varies by is not known.
+    @Test func headThatVariesByFurtherFieldsInvalidates() {
+        let answer: HeaderFields = ["Vary": "Foo", "ETag": "W/\"a\"", "Cache-Control": "max-age=1000"]
+        var cache = Self.stored(["ETag": "W/\"a\""])
+        _ = cache.load(method: "HEAD", ["Foo": "1"], answer: answer, body: "")
+        #expect(cache.entries.isEmpty)
+    }
+
+    @Test func sameStrongTagShowsThatTheFurtherFieldsFit() {
+        let answer: HeaderFields = ["Vary": "Foo", "ETag": "\"a\"", "Cache-Control": "max-age=1000"]
+        var cache = Self.stored(["ETag": "\"a\""])
+        _ = cache.load(method: "HEAD", ["Foo": "1"], answer: answer, body: "")
+        #expect(cache.load(["Foo": "1"]).source == .stored)
+        #expect(cache.load(["Foo": "2"]).source == .origin)
+    }
+
+    @Test func headThatVariesByEverythingInvalidates() {
+        var cache = Self.stored()
+        _ = cache.load(method: "HEAD", answer: ["Vary": "*", "Cache-Control": "max-age=1000"], body: "")
+        #expect(cache.entries.isEmpty)
+    }
+
+    @Test func headThatVariesAsBeforeUpdates() {
+        var cache = PureCache()
+        _ = cache.load(["Foo": "1"], answer: ["Vary": "Foo", "Cache-Control": "max-age=2"])
+        cache.now += 5
+        _ = cache.load(method: "HEAD", ["Foo": "1"], answer: ["Vary": "foo", "Cache-Control": "max-age=99"], body: "")
+        #expect(cache.load(["Foo": "1"]).source == .stored)
+    }
+
+    /// "each of its stored GET responses that could have been chosen": an older one that is shown to be out of date goes
+    /// too, for it would be chosen once the newer one is gone.
+    @Test func headInvalidatesEveryMatchingResponse() {
+        var cache = PureCache()
+        _ = cache.load(["Foo": "1"], answer: ["Vary": "Foo", "ETag": "\"a\"", "Cache-Control": "max-age=2"])
+        _ = cache.load(["Bar": "1"], answer: ["Vary": "Bar", "ETag": "\"b\"", "Cache-Control": "max-age=2"])
+        #expect(cache.entries.count == 2)
+        let both: HeaderFields = ["Foo": "1", "Bar": "1"]
+        _ = cache.load(method: "HEAD", both, policy: .reloadIgnoring, answer: ["ETag": "\"c\""], body: "")
         #expect(cache.entries.isEmpty)
     }
 

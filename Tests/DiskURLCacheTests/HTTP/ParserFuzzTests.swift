@@ -5,14 +5,10 @@ import Testing
 
 /// Random and mutated field values through every parser. Nothing may trap, and what is read must be within its bounds.
 ///
-/// `DISKURLCACHE_FUZZ_ITERATIONS` sets how many inputs each parser gets. The seed is fixed, so that what fails once fails
-/// again; `DISKURLCACHE_FUZZ_SEED` sets another.
+/// The seed is fixed, so that what fails once fails again. `TestLength` says how many inputs each parser gets, and how to
+/// set another seed.
 @Suite struct ParserFuzzTests {
-    static let iterations = setting("DISKURLCACHE_FUZZ_ITERATIONS") ?? 20_000
-
-    static func setting(_ name: String) -> Int? {
-        ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
-    }
+    static let iterations = TestLength.fuzzIterations
 
     /// As `#expect`, which takes too long to be evaluated millions of times.
     func check(
@@ -120,7 +116,7 @@ import Testing
             "bytes 0-2/9",
             "bytes 3-8/9", "1", "x", "",
         ]
-        var generator = SplitMix(seed: UInt64(Self.setting("DISKURLCACHE_FUZZ_SEED") ?? 2))
+        var generator = SplitMix(seed: UInt64(TestLength.fuzzSeed ?? 2))
         func fields(_ names: [String]) -> HeaderFields {
             var result = HeaderFields()
             for _ in 0..<Int.random(in: 0...5, using: &generator) {
@@ -161,7 +157,7 @@ struct Mutator {
 
     init(seeds: [String]) {
         self.seeds = seeds.map { Array($0.utf8) }
-        generator = SplitMix(seed: UInt64(ParserFuzzTests.setting("DISKURLCACHE_FUZZ_SEED") ?? 1))
+        generator = SplitMix(seed: UInt64(TestLength.fuzzSeed ?? 1))
     }
 
     mutating func next() -> String {

@@ -97,8 +97,9 @@ struct PureCache {
         _ origin: (RequestFacts) -> Origin?, _ request: RequestFacts, adding fields: HeaderFields,
         revalidation: Revalidation?, policy: ReusePolicy, into answer: inout Answer
     ) {
-        var sent = request
-        for field in fields.fields { sent.fields.set(field.name, field.value) }
+        var all = request.fields
+        for field in fields.fields { all.set(field.name, field.value) }
+        let sent = RequestFacts(method: request.method, fields: all)
         answer.asked = sent
         answer.originRequests += 1
         guard let reply = origin(sent) else {
@@ -124,11 +125,13 @@ struct PureCache {
             answer.fields = presentation.head(of: response, age: nil).fields
             answer.body = presentation.body(of: body)
             apply(changes)
-        case .combine(let index, let response, let presentation, let verdict):
-            let body = entries[index].body + reply.body
+        case .combine(let index, let response, let parts, let verdict):
+            guard let body = parts.joined(entries[index].body, reply.body) else {
+                return ask(origin, request, adding: [:], revalidation: nil, policy: policy, into: &answer)
+            }
             answer.source = .combined
-            answer.status = presentation.head(of: response, age: nil).status
-            answer.fields = presentation.head(of: response, age: nil).fields
+            answer.status = response.status
+            answer.fields = response.fields
             answer.body = body
             store(verdict, body)
         case .deliver(let verdict, let changes):
@@ -142,7 +145,9 @@ struct PureCache {
 
     private mutating func store(_ verdict: StorageVerdict, _ body: Data) {
         lastVerdict = verdict
-        guard case .store(let response, let replaced) = verdict else { return }
+        guard case .store(let response, let replaced) = verdict,
+            PartialContent.isConsistent(response, length: body.count)
+        else { return }
         entries = entries.indices.filter { !replaced.contains($0) }.map { entries[$0] }
         entries.insert(Entry(response: response, body: body), at: 0)
     }

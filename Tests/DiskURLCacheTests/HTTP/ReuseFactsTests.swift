@@ -72,7 +72,7 @@ import Testing
     private static func entry(_ response: EntryMetadata.Response) -> StoredEntry {
         StoredEntry(
             metadata: EntryMetadata(
-                sequence: 1, url: nil, response: response, storedAt: arrival, isMemoryOnly: false, userInfo: [:],
+                sequence: 1, url: nil, response: response, storedAt: arrival, placement: .memoryAndDisk, userInfo: [:],
                 tags: [], isPinned: false),
             body: Data())
     }

@@ -88,6 +88,14 @@ import Testing
         #expect(RequestFacts(method: "GET", fields: fields).unconditional.fields == ["Foo": "1"])
     }
 
+    @Test func directivesOfARequestAreThoseOfItsFields() {
+        let fields: HeaderFields = ["Cache-Control": "no-store, max-age=3", "Range": "bytes=0-1"]
+        let facts = RequestFacts(method: "GET", fields: fields)
+        #expect(facts.directives == RequestDirectives(fields))
+        #expect(facts.unconditional.directives == facts.directives)
+        #expect(facts.directives.noStore && facts.directives.maxAge == 3)
+    }
+
     // MARK: stale-if-error
 
     /// cache-tests `stale-sie-close`, `stale-sie-503`

@@ -112,6 +112,22 @@ import Testing
         #expect(Self.refusal(method: "POST", ["Content-Location": "b?c=d"]) == .notReusable)
     }
 
+    /// RFC 9110 §9.3.3 asks for explicit freshness: neither the heuristic nor the cache's owner can give it.
+    @Test func postNeedsALifetimeOfItsOwn() {
+        let answer: HeaderFields = ["Content-Location": "b?c=d", "Last-Modified": httpDate(-90_000)]
+        for lifetime in [CachingOptions.Lifetime.asServed, .whenMissing(seconds: 60), .always(seconds: 60)] {
+            var cache = PureCache()
+            cache.options.lifetime = lifetime
+            _ = cache.load(method: "POST", answer: answer)
+            #expect(cache.lastVerdict == .refuse(.notReusable), "\(lifetime)")
+        }
+        var cache = PureCache()
+        cache.options.lifetime = .always(seconds: 60)
+        let expired: HeaderFields = ["Content-Location": "b?c=d", "Cache-Control": "max-age=0"]
+        _ = cache.load(method: "POST", answer: expired)
+        #expect(cache.lastVerdict == .refuse(.notReusable))
+    }
+
     @Test func furtherMethodsAreStoredUnderTheirOwnName() {
         var cache = PureCache()
         cache.options.furtherMethods = ["POST"]

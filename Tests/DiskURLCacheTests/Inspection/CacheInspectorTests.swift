@@ -129,6 +129,41 @@ struct CacheInspectorTests {
         #expect(cache.cachedResponse(for: Responses.request("/0")) != nil)
     }
 
+    @Test func trimmingRemovesNoMoreThanItMust() throws {
+        // Many small entries: their index takes as much as a tenth of them, and shrinks with them.
+        let cache = makeCache(entries: 600, bodyLength: 10)
+        cache.store.disk?.close()
+        let inspector = try CacheInspector(directory: directory)
+        let before = try inspector.records().reduce(inspector.overhead) { $0 + $1.allocated }
+        let target = before * 3 / 4
+        let result = try inspector.trim(toBytes: target)
+        #expect(result.bytes <= target)
+        #expect(result.bytes > target - 16_384)
+    }
+
+    @Test func trimmingToNothingRemovesAllAndTheFolderThatHasGrown() throws {
+        let cache = makeCache(entries: 300, bodyLength: 10)
+        cache.store.disk?.close()
+        let inspector = try CacheInspector(directory: directory)
+        let folder = directory.appendingPathComponent("records").path
+        let grown = try FileManager.default.attributesOfItem(atPath: folder)[.size] as? Int ?? 0
+        let result = try inspector.trim(toBytes: 0)
+        #expect(result.removed == 300)
+        #expect(try inspector.records().isEmpty)
+        #expect(result.bytes == inspector.overhead)
+        #expect(try FileManager.default.attributesOfItem(atPath: folder)[.size] as? Int ?? 0 < grown)
+    }
+
+    @Test func aCacheInUseGoesOnAfterItWasTrimmedToNothing() throws {
+        let cache = makeCache()
+        #expect(try CacheInspector(directory: directory).trim(toBytes: 0).removed == 3)
+        #expect(cache.cachedResponse(for: Responses.request("/1")) == nil)
+        cache.storeCachedResponse(Responses.cached(Responses.url("/new"), "new"), for: Responses.request("/new"))
+        cache.flush()
+        #expect(cache.cachedResponse(for: Responses.request("/new"))?.data == Data("new".utf8))
+        #expect(try CacheInspector(directory: directory).records().count == 1)
+    }
+
     @Test func anIndexIsMadeAnewFromTheRecords() throws {
         makeCache().store.disk?.close()
         let index = directory.appendingPathComponent("index.plist")

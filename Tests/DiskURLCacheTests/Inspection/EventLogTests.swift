@@ -75,4 +75,18 @@ struct EventLogTests {
         log.flush()
         #expect(DiskURLCache.EventLog.entries(in: file).count == 2)
     }
+
+    @Test func aLoadTellsWhyItsAnswerWasNotStored() throws {
+        let report = DiskURLCache.LoadReport(
+            url: "https://example.com/a", method: "GET", outcome: .miss(reason: "not-stored"), status: 200, bytes: 4,
+            age: nil, duration: 0.5, startedAt: Date(), requestedAt: nil, respondedAt: nil, isStored: false,
+            notStoredReason: .http("no-store"), isCollapsed: false, error: nil, cacheStatus: "")
+        let entry = DiskURLCache.EventLog.Entry(.load(report), at: 1)
+        #expect(entry.notStored == "no-store")
+        let back = try JSONDecoder().decode(DiskURLCache.EventLog.Entry.self, from: JSONEncoder().encode(entry))
+        #expect(back == entry)
+        // As versions before wrote it.
+        let old = Data(#"{"event":"load","at":1}"#.utf8)
+        #expect(try JSONDecoder().decode(DiskURLCache.EventLog.Entry.self, from: old).notStored == nil)
+    }
 }

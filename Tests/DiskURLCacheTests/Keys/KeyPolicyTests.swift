@@ -151,16 +151,31 @@ import Testing
         #expect(first.uriHash != second.uriHash, "the URI is that of the request, whatever the recipe drops")
         let other = try #require(policy.key(for: request("http://g/a?t=1"))).diskKey
         #expect(first != other)
-        #expect(first.check != other.check)
+        #expect(first.name != other.name)
         #expect(first.hostHash != other.hostHash)
         #expect(first.hostHash == second.hostHash)
     }
 
+    /// The request's own `Host` field is part of what is asked: two hosts share no entry (RFC 9110 §7.1).
+    @Test func theHostFieldTellsRequestsApart() throws {
+        func key(_ host: String?, _ policy: KeyPolicy = .standard) throws -> RequestKey {
+            var request = request("http://example.com:8080/a")
+            request.setValue(host, forHTTPHeaderField: "Host")
+            return try #require(policy.key(for: request))
+        }
+        for policy in [KeyPolicy.standard, .custom { _ in "one" }] {
+            #expect(try key("a.example", policy) != key("b.example", policy))
+            #expect(try key("a.example", policy) != key(nil, policy))
+            #expect(try key("A.example", policy) == key("a.example", policy))
+            #expect(try key("Example.com:8080", policy) == key(nil, policy))
+            #expect(try key("a.example", policy).uri == key(nil, policy).uri, "one URL, for invalidation")
+        }
+    }
+
     /// Names on disk must stay the same from version to version.
-    @Test func digestIsStable() throws {
+    @Test func namesAreStable() throws {
         let key = try #require(KeyPolicy.standard.key(for: request("http://example.com/a?b=1"))).diskKey
         #expect(key.digest == SHA256Digest.digest(of: "http://example.com/a?b=1"))
-        // Made by an implementation of its own, from `OnDiskFormat.md`.
-        #expect(key.check == 3_998_638_197_253_391_936)
+        #expect(key.name.hex == "377e04413498c640126026a221c8e872")
     }
 }

@@ -66,10 +66,11 @@ import Testing
     private static func event(
         _ load: inout MachineDriver, _ random: inout SplitMix
     ) -> (actions: [String], isCancel: Bool) {
-        let stored: [MachineDriver.Stored] = [.fresh, .stale(), .stale("stale-if-error=600"), .redirect]
+        let stored: [MachineDriver.Stored] = [.fresh, .stale(), .stale("stale-if-error=600"), .redirect, .part]
         let fields: [HeaderFields] = [
             [:], ["Cache-Control": "max-age=60"], ["Cache-Control": "no-store"], ["ETag": "\"e\""],
-            ["ETag": "\"other\""], ["Location": "/b"], ["Location": "/b", "Cache-Control": "max-age=60"],
+            ["ETag": "\"other\""], ["ETag": "\"e\"", "Content-Range": "bytes 6-9/10"], ["Location": "/b"],
+            ["Location": "/b", "Cache-Control": "max-age=60"],
         ]
         switch Int.random(in: 0..<24, using: &random) {
         case 0: return (load.cancel(), true)

@@ -50,6 +50,24 @@ import Testing
         #expect(load.body(nil) == ["fetch collapsible"])
     }
 
+    /// The range was chosen by the length that the lookup gave.
+    @Test func rangeOfABodyOfAnotherLengthIsNotServed() {
+        for (body, isServed) in [("stored", true), ("stor", false), ("stored longer", false)] {
+            var load = MachineDriver(fields: ["Range": "bytes=-2"])
+            _ = load.start()
+            _ = load.found([.fresh])
+            let expected = isServed ? ["report hit", "storedHead 206", "data ed", "finish"] : ["fetch"]
+            #expect(load.body(body) == expected)
+
+            var validated = MachineDriver(fields: ["Range": "bytes=-2"])
+            _ = validated.start()
+            _ = validated.found([.stale()])
+            _ = validated.head(304, ["ETag": "\"e\""])
+            _ = validated.end()
+            #expect(validated.body(body).last == (isServed ? "finish" : "fetch"))
+        }
+    }
+
     @Test func bodyGoneAndTheNetworkForbidden() {
         var load = MachineDriver(policy: .returnCacheDataDontLoad)
         _ = load.start()
@@ -113,8 +131,17 @@ import Testing
         _ = load.found([])
         _ = load.head(200, ["Cache-Control": "max-age=60"])
         _ = load.data("one")
-        #expect(load.data("two") == ["data two"])
+        #expect(load.data("two") == ["release", "data two"])
         #expect(load.end() == ["giveUp 6", "finish"])
+    }
+
+    @Test func answerToARequestWithoutAKeyIsNotStoredAndSaysSo() {
+        var load = MachineDriver { $0.hasKey = false }
+        #expect(load.start() == ["fetch"])
+        _ = load.head(200, ["Cache-Control": "max-age=60"])
+        _ = load.data("x")
+        #expect(load.end() == ["report miss", "networkHead", "data x", "finish"])
+        #expect(load.lastReport?.storage == .refuse(.noKey))
     }
 
     @Test func noStoreReleasesThoseWhoWait() {
@@ -208,7 +235,179 @@ import Testing
         #expect(other.body("stored").last == "finish")
     }
 
+    // MARK: Parts
+
+    private func completing() -> MachineDriver {
+        var load = MachineDriver()
+        _ = load.start()
+        #expect(load.found([.part]) == ["fetch collapsible"])
+        #expect(load.request.value(forHTTPHeaderField: "Range") == nil)
+        #expect(load.head(206, ["ETag": "\"e\"", "Content-Range": "bytes 6-9/10"]) == [])
+        return load
+    }
+
+    @Test func partsAreJoined() {
+        var load = completing()
+        _ = load.data("rest")
+        #expect(load.end() == ["readBody 0"])
+        #expect(
+            load.body("stored") == [
+                "store storedrest /a over 0", "report revalidated", "storedHead 200", "data storedrest", "finish",
+            ])
+    }
+
+    /// Cut short, with surplus bytes, the whole as the rest, nothing.
+    @Test(arguments: ["res", "rests", "storedrest", ""]) func restOfAnotherLengthIsAskedForAgain(_ rest: String) {
+        var load = completing()
+        if !rest.isEmpty { _ = load.data(rest) }
+        #expect(load.end() == ["fetch collapsible"])
+        _ = load.head(200, ["Cache-Control": "max-age=60"])
+        _ = load.data("whole")
+        #expect(load.end() == ["store whole /a", "report miss", "networkHead", "data whole", "finish"])
+    }
+
+    @Test(arguments: ["store", "stored!"]) func storedPartOfAnotherLengthIsNotJoined(_ stored: String) {
+        var load = completing()
+        _ = load.data("rest")
+        _ = load.end()
+        #expect(load.body(stored) == ["fetch collapsible"])
+    }
+
+    @Test func storedPartThatIsGoneIsAskedForAgain() {
+        var load = completing()
+        _ = load.data("rest")
+        _ = load.end()
+        #expect(load.body(nil) == ["fetch collapsible"])
+    }
+
+    @Test(arguments: [304, 416]) func answerToTheCachesOwnRangeIsNotDelivered(_ status: Int) {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([.part])
+        #expect(load.head(status) == ["cancelFetch", "fetch collapsible"])
+    }
+
+    @Test(arguments: [true, false]) func partWithSurplusBytesIsDeliveredButNotStored(streams: Bool) {
+        for (body, isStored) in [("four", true), ("for", true), ("fours", false)] {
+            var load = MachineDriver(fields: ["Range": "bytes=6-"]) { $0.streams = streams }
+            _ = load.start()
+            _ = load.found([])
+            _ = load.head(206, ["Cache-Control": "max-age=60", "Content-Range": "bytes 6-9/10"])
+            _ = load.data(body)
+            let actions = load.end()
+            #expect(actions.contains("store \(body) /a") == isStored)
+            #expect(actions.last == "finish")
+            if !isStored { #expect(load.lastReport?.storage == .refuse(.partialContent)) }
+        }
+    }
+
+    /// A closure or a delegate may have changed what is stored.
+    @Test func editedPartMustFitItsRangeToo() {
+        var load = MachineDriver(fields: ["Range": "bytes=6-"]) { $0.confirmsStorage = true }
+        _ = load.start()
+        _ = load.found([])
+        _ = load.head(206, ["Cache-Control": "max-age=60", "Content-Range": "bytes 6-9/10"])
+        _ = load.data("four")
+        #expect(load.end() == ["confirmStorage four by delegate"])
+        #expect(load.confirm("longer") == ["report miss", "networkHead", "data four", "finish"])
+    }
+
+    // MARK: A refresh in the background
+
+    /// What is stored may have been removed since: then nobody waits for an answer, and nothing may be stored again.
+    @Test func refreshOfWhatIsGoneEnds() {
+        var load = MachineDriver()
+        #expect(load.refresh([.stale()]) == ["fetch collapsible if-none-match"])
+        _ = load.head(304, ["ETag": "\"e\"", "Cache-Control": "max-age=60"])
+        #expect(load.end() == ["readBody 0"])
+        #expect(load.body(nil) == ["finish"])
+        #expect(load.hasEnded)
+    }
+
+    @Test func refreshThatBringsNothingEnds() {
+        var error = MachineDriver()
+        _ = error.refresh([.stale("stale-if-error=600")])
+        #expect(error.head(503) == ["cancelFetch", "finish"])
+        var offline = MachineDriver()
+        _ = offline.refresh([.stale("stale-if-error=600")])
+        #expect(offline.end(.notConnectedToInternet) == ["finish"])
+        // Another load fetched the same.
+        for mayWaitAgain in [true, false] {
+            var follower = MachineDriver()
+            _ = follower.refresh([.stale()])
+            #expect(follower.leaderFinished(mayWaitAgain: mayWaitAgain) == ["finish"])
+        }
+    }
+
+    @Test func whatARefreshBringsIsStoredOverWhatItRefreshes() {
+        var load = MachineDriver()
+        _ = load.refresh([.stale()])
+        _ = load.head(200, ["Cache-Control": "max-age=60"])
+        _ = load.data("new")
+        #expect(load.end().first == "store new /a over 0")
+
+        // Also where the origin had to be asked once more, which may have been after the removal.
+        var repeated = MachineDriver()
+        _ = repeated.refresh([.stale()])
+        #expect(repeated.head(304, ["ETag": "\"other\""]) == ["cancelFetch", "fetch collapsible"])
+        _ = repeated.head(200, ["Cache-Control": "max-age=60"])
+        _ = repeated.data("new")
+        #expect(repeated.end().first == "store new /a over 0")
+
+        var confirmed = MachineDriver { $0.confirmsStorage = true }
+        _ = confirmed.refresh([.stale()])
+        _ = confirmed.head(200, ["Cache-Control": "max-age=60"])
+        _ = confirmed.end()
+        #expect(confirmed.confirm("x").first == "store x /a over 0")
+    }
+
+    @Test func refreshFollowsNoRedirect() {
+        var load = MachineDriver()
+        _ = load.refresh([.stale()])
+        _ = load.head(301, ["Location": "/b", "Cache-Control": "max-age=60"])
+        let actions = load.end()
+        #expect(actions.first == "store  /a over 0" && actions.last == "finish")
+    }
+
     // MARK: Redirects
+
+    /// Nothing says where to go: the status is the answer, and is stored as any other.
+    @Test(
+        arguments: [300, 301, 302, 303, 305, 306, 307, 308],
+        [[:], ["Location": "mailto:a@example.com"], ["Location": "ftp://a.com/"], ["Location": "http://"]]
+            as [HeaderFields])
+    func redirectWithoutAUsableLocationIsAnAnswer(_ status: Int, _ location: HeaderFields) {
+        for streams in [true, false] {
+            var load = MachineDriver { $0.streams = streams }
+            _ = load.start()
+            _ = load.found([])
+            var fields = location
+            fields.append("Cache-Control", "max-age=60")
+            let head = load.head(status, fields)
+            let body = load.data("moved")
+            #expect(
+                head + body + load.end()
+                    == (streams
+                        ? ["report miss", "networkHead", "data moved", "store moved /a", "finish"]
+                        : ["store moved /a", "report miss", "networkHead", "data moved", "finish"]))
+        }
+    }
+
+    /// RFC 9110 §15.4.1, §15.4.6, §15.4.7: a choice for the user, a deprecated code, and a reserved one.
+    @Test(arguments: [300, 305, 306]) func redirectThatIsNotFollowedIsAnAnswer(_ status: Int) {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([])
+        _ = load.head(status, ["Location": "/b", "Cache-Control": "no-store"])
+        #expect(load.end() == ["report miss", "networkHead", "finish"])
+    }
+
+    @Test func storedRedirectWithoutALocationIsAnAnswer() {
+        var load = MachineDriver()
+        _ = load.start()
+        _ = load.found([.deadEnd])
+        #expect(load.body("moved") == ["report hit", "storedHead 301", "data moved", "finish"])
+    }
 
     @Test func eachHopIsStoredUnderItsOwnURL() {
         var load = MachineDriver { $0.streams = true }

@@ -83,6 +83,25 @@ import Testing
         #expect(try await harness.load(origin.url("/a")).text == "1")
     }
 
+    @Test func aSessionWithoutTheLoaderIsToldOfOnce() async throws {
+        let origin = try OriginServer.counting()
+        let harness = try LoadingHarness()
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = harness.cache
+        let bare = URLSession(configuration: configuration)
+        let events = harness.cache.events()
+        for _ in 1...2 { _ = try await LoadingHarness.load(URLRequest(origin.url("/a")), in: bare) }
+        harness.cache.storeCachedResponse(
+            Responses.cached(Responses.url("/last"), "x"), for: Responses.request("/last"))
+        var problems: [CacheError] = []
+        for await event in events {
+            if case .problem(let error) = event { problems.append(error) }
+            if case .stored = event { break }
+        }
+        #expect(problems.map(\.code) == [.loaderMissing])
+        #expect(problems.first?.description.contains("attach(to:)") == true)
+    }
+
     @Test func sessionsOfOneCacheShareAndSessionsOfTwoDoNot() async throws {
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness()

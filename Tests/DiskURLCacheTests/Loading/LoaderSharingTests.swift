@@ -129,7 +129,8 @@ import Testing
         for index in [0, 2, 3] { #expect(try await followers[index].value == "1") }
     }
 
-    @Test func allFailWhenTheLeaderDoes() async throws {
+    /// Each asks for itself, one after another.
+    @Test func allFailWhereTheOriginFailsThemAll() async throws {
         let gate = Gate()
         let origin = try OriginServer { _ in
             var response = OriginResponse(ending: .noResponse)
@@ -142,6 +143,70 @@ import Testing
         await waiting(7, in: harness)
         gate.open()
         for load in loads { await #expect(throws: URLError.self) { try await load.value } }
+        #expect(origin.requests.count >= 8)
+    }
+
+    @Test func aLeadersFailureIsItsOwn() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { request in
+            var response =
+                request.number == 1
+                ? OriginResponse(ending: .noResponse) : .ok("\(request.number)", ["Cache-Control": "max-age=60"])
+            if request.number == 1 { response.beforeHead = { gate.wait() } }
+            return response
+        }
+        let harness = try harness()
+        let url = origin.url("/a")
+        let loads = (0..<6).map { _ in Task { try? await harness.load(url).text } }
+        await waiting(5, in: harness)
+        gate.open()
+        var texts: [String?] = []
+        for load in loads { texts.append(await load.value) }
+        #expect(texts.count { $0 == nil } == 1 && texts.count { $0 == "2" } == 5)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func theImpatientOneFailsAlone() async throws {
+        let gate = Gate()
+        let origin = try origin(gate, ["Cache-Control": "max-age=60"])
+        let harness = try harness()
+        let url = origin.url("/a")
+        let patient = Task { try await harness.load(url).text }
+        await gate.arrival()
+        var request = URLRequest(url: url)
+        request.timeoutInterval = 1
+        let impatient = Task { [request] in try await LoadingHarness.load(request, in: harness.session).text }
+        let error = await #expect(throws: URLError.self) { try await impatient.value }
+        #expect(error?.code == .timedOut)
+        gate.open()
+        #expect(try await patient.value == "1")
+        #expect(origin.requests.count == 1)
+    }
+
+    /// A delegate that comes later gets what is there at once, and the rest as it arrives.
+    @Test func aFollowingDelegateHearsPiecesAsTheyArrive() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { _ in
+            OriginResponse(
+                fields: ["Cache-Control": "max-age=60"], body: Data("onetwo".utf8), partSize: 3,
+                beforePart: { if $0 == 1 { gate.wait() } })
+        }
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        let first = harness.session.dataTask(with: origin.url("/a"))
+        first.resume()
+        _ = await delegate.record(of: first) { !$0.chunks.isEmpty }
+        let second = harness.session.dataTask(with: origin.url("/a"))
+        second.resume()
+        let early = await delegate.record(of: second) { !$0.chunks.isEmpty }
+        #expect(early.data == Data("one".utf8) && early.http?.statusCode == 200)
+        // The first one goes: that is no reason for the second to stop.
+        first.cancel()
+        #expect(await delegate.end(of: first).error != nil)
+        gate.open()
+        let end = await delegate.end(of: second)
+        #expect(end.data == Data("onetwo".utf8) && end.error == nil && end.responses.count == 1)
+        #expect(origin.requests.count == 1)
     }
 
     @Test(arguments: ["Authorization", "Cookie", "Accept-Language", "X-Any"]) func requestsThatDifferShareNothing(

@@ -163,10 +163,14 @@ import Testing
                         let loaded = try await harness.load(origin.url(path), ["Accept-Language": language])
                         #expect(loaded.text.hasSuffix(language) && loaded["X-A"]?.isEmpty == false)
                     }
-                    #expect(report.outcome == (round == 1 ? .miss(reason: report.missReason) : .hit(.disk)))
+                    // One look at the disk brings all small variants of a key into memory.
+                    let hit = DiskURLCache.LoadReport.Outcome.hit(language == "en" ? .disk : .memory)
+                    #expect(report.outcome == (round == 1 ? .miss(reason: report.missReason) : hit))
                 }
             }
             harness.cache.flush()
+            // Caches on one directory are one store while the session of the round before still holds its own.
+            harness.cache.removeMemory()
         }
         #expect(origin.requests.count == 6)
     }
@@ -180,7 +184,7 @@ import Testing
         let harness = try LoadingHarness(configure: { $0.cacheStatusName = "App" })
         #expect(
             try await harness.load(origin.url("/a"))["Cache-Status"]
-                == "Far; hit, App; fwd=uri-miss; fwd-status=200; stored; detail=not-stored")
+                == "Far; hit, App; fwd=uri-miss; fwd-status=200; stored")
         harness.clock.advance(by: 5)
         #expect(try await harness.load(origin.url("/a"))["Cache-Status"] == "Far; hit, App; hit; ttl=55")
     }

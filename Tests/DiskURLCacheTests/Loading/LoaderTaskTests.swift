@@ -99,13 +99,14 @@ import Testing
     /// Foundation calls start, stop, start, all after the last resume, while it still waits for the lookup.
     /// The origin takes its time: a task resumed in the very moment it ends runs into a trap of Foundation's own (Limits).
     @Test(arguments: ["GET", "POST"]) func taskResumedSuspendedAndResumedAtOnceEnds(method: String) async throws {
-        let origin = try OriginServer { _ in
-            usleep(5_000)
+        let gates = (0..<50).map { _ in Gate() }
+        let origin = try OriginServer { request in
+            Int(request.path.dropFirst()).map { gates[$0].wait() }
             return .ok("a", ["Cache-Control": "no-store"])
         }
         let harness = try LoadingHarness()
-        for _ in 1...50 {
-            let request = URLRequest(origin.url("/a"), method: method)
+        for (number, gate) in gates.enumerated() {
+            let request = URLRequest(origin.url("/\(number)"), method: method)
             let data = await withCheckedContinuation { continuation in
                 let task = harness.session.dataTask(with: request) { data, _, _ in
                     continuation.resume(returning: data)
@@ -113,6 +114,7 @@ import Testing
                 task.resume()
                 task.suspend()
                 task.resume()
+                gate.open()
             }
             #expect(data?.isEmpty == false)
         }
@@ -129,7 +131,7 @@ import Testing
                 load.urlProtocol.stopLoading()
             }
             // A load that rests would hang: the test does not wait for ever.
-            for _ in 0..<3_000 where load.body == nil { try await Task.sleep(nanoseconds: 10_000_000) }
+            #expect(load.waitForEnd())
             #expect(load.body == Data("a".utf8))
         }
 
@@ -265,6 +267,9 @@ import Testing
             session.invalidateAndCancel()
         }
 
+        /// False when no end was told within half a minute.
+        func waitForEnd() -> Bool { client.end.wait(timeout: .now() + 30) == .success }
+
         /// Nil until the end was told.
         var body: Data? { queue.sync { client.hasEnded ? client.data : nil } }
     }
@@ -290,7 +295,10 @@ import Testing
     /// `@unchecked Sendable`: used on the protocol's queue only.
     private final class RecordingClient: NSObject, URLProtocolClient, @unchecked Sendable {
         var data = Data()
-        var hasEnded = false
+        var hasEnded = false {
+            didSet { end.signal() }
+        }
+        let end = DispatchSemaphore(value: 0)
 
         func urlProtocol(
             _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse

@@ -58,6 +58,15 @@ final class LoadingHarness: Sendable {
         return Loaded(data: data, response: http)
     }
 
+    /// False in the fallback where a task's session cannot be found out: see `LoaderFallbackTests`.
+    static var storesForSessions: Bool {
+        #if canImport(FoundationNetworking)
+            TaskSession.isReadable
+        #else
+            true
+        #endif
+    }
+
     /// The event of the load that `body` makes.
     func report(of body: () async throws -> Void) async throws -> DiskURLCache.LoadReport {
         let events = cache.events()

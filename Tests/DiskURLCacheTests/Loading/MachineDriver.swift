@@ -14,12 +14,17 @@ struct MachineDriver {
         var confirmsRedirects = false
         var largestStorableBody = 1_000_000
         var isOffline = false
+        var hasKey = true
     }
 
     enum Stored {
         case fresh
         case stale(String = "x")
         case redirect
+        /// A redirect that does not say where to.
+        case deadEnd
+        /// The first six bytes of ten.
+        case part
 
         func candidate(_ now: Date, body: String? = nil) -> Candidate {
             var status = 200
@@ -33,6 +38,13 @@ struct MachineDriver {
             case .redirect:
                 status = 301
                 fields = ["Cache-Control": "max-age=600", "Location": "/b"]
+            case .deadEnd:
+                status = 301
+                fields = ["Cache-Control": "max-age=600"]
+            case .part:
+                status = 206
+                fields.set("Cache-Control", "max-age=600")
+                fields.set("Content-Range", "bytes 0-5/10")
             }
             return Candidate(
                 response: StoredResponse(
@@ -42,6 +54,7 @@ struct MachineDriver {
     }
 
     private(set) var machine: LoadMachine
+    private(set) var lastReport: LoadMachine.Report?
     private let now = Date(timeIntervalSince1970: 1_790_000_000)
 
     init(
@@ -52,12 +65,12 @@ struct MachineDriver {
         configure(&options)
         var request = URLRequest(Responses.url("/a"), fields, method: method)
         request.cachePolicy = policy
-        let isOffline = options.isOffline
+        let (isOffline, hasKey) = (options.isOffline, options.hasKey)
         let largestStorableBody = options.largestStorableBody
         machine = LoadMachine(
             request: request,
             settings: LoadMachine.Settings(
-                key: { KeyPolicy.standard.key(for: $0) },
+                key: { hasKey ? KeyPolicy.standard.key(for: $0) : nil },
                 options: { _, _ in
                     var caching = CachingOptions()
                     caching.isOffline = isOffline
@@ -92,8 +105,17 @@ struct MachineDriver {
     }
     mutating func cancel() -> [String] { send(.cancelled) }
 
+    /// A refresh of the first of these, in place of `start`.
+    mutating func refresh(_ stored: [Stored]) -> [String] {
+        let revalidation = Revalidation(index: 0, fields: ["If-None-Match": "\"e\""], reason: .stale)
+        return send(.refreshing(stored.map { $0.candidate(now) }, revalidation, now: now))
+    }
+
     mutating func send(_ event: LoadMachine.Event) -> [String] {
-        machine.handle(event).map(Self.text)
+        let actions = machine.handle(event)
+        for case .report(let report) in actions { lastReport = report }
+        // What others may have of an answer is for `SharedFetchTests`.
+        return actions.map(Self.text).filter { $0 != "share" }
     }
 
     private static func text(_ action: LoadMachine.Action) -> String {
@@ -107,6 +129,7 @@ struct MachineDriver {
             return "fetch" + (collapsible ? " collapsible" : "") + condition
         case .cancelFetch: return "cancelFetch"
         case .releaseFollowers: return "release"
+        case .share: return "share"
         case .deliverNetworkHead: return "networkHead"
         case .deliverStoredHead(let head, _): return "storedHead \(head.status)"
         case .deliverReusedHead(let presentation, let stored, _, _, _):
@@ -116,7 +139,8 @@ struct MachineDriver {
         case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
         case .confirmStorage(_, let data, let byDelegate):
             return "confirmStorage \(text(data))" + (byDelegate ? " by delegate" : "")
-        case .store(_, let data, _, _, let target): return "store \(text(data)) \(path(target))"
+        case .store(_, let data, _, _, let basis, let target):
+            return "store \(text(data)) \(path(target))" + (basis.map { " over \($0)" } ?? "")
         case .giveUpStoring(let bytes, _): return "giveUp \(bytes)"
         case .change(.update(let index, _), let target): return "change update \(index) \(path(target))"
         case .change(.addVariant(let index, _), let target): return "change add \(index) \(path(target))"

@@ -146,6 +146,56 @@ import Testing
         #expect(cache.contains(URLRequest(url: origin.url("/60"))), "in memory")
     }
 
+    /// Where a response may live is decided once: neither a 304 nor a pin puts on disk what expires too soon for it.
+    @Test func whatStaysOffTheDiskStaysOffAfterAnUpdate() async throws {
+        let origin = try OriginServer { request in
+            let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
+            return request.fields["If-None-Match"] == nil ? .ok("x", fields) : .status(304, "", fields)
+        }
+        let clock = ManualClock()
+        let cache = try makeCache {
+            $0.minimumDiskLifetime = 300
+            $0.clock = clock.wallClock
+        }
+        let request = URLRequest(url: origin.url("/a"))
+        _ = try await cache.data(for: request)
+        clock.advance(by: 100)
+        #expect(try await cache.data(for: request).source == .revalidated(.memory))
+        #expect(cache.setPinned(true, for: request))
+        cache.flush()
+        #expect(records.isEmpty)
+        #expect(try await cache.data(for: request).source == .stored(.memory))
+    }
+
+    /// Only images are cached: the rule by content type is asked when the response is known.
+    @Test func onlyOneContentTypeIsCached() async throws {
+        let origin = try OriginServer { request in
+            .ok(
+                "x",
+                ["Cache-Control": "max-age=1000", "Content-Type": request.path == "/p" ? "image/png" : "text/html"])
+        }
+        let cache = try makeCache([
+            Rule(.contentType("image/*"), Treatment(storage: .memoryAndDisk)), Rule(.all, Treatment(storage: .never)),
+        ])
+        for path in ["/p", "/h"] {
+            _ = try await cache.data(from: origin.url(path))
+            let again = try await cache.data(from: origin.url(path))
+            #expect(again.source == (path == "/p" ? .stored(.memory) : .network))
+        }
+        #expect(origin.requests.count == 3)
+    }
+
+    /// Rules that cancel each other are refused where they are set.
+    @Test func rulesThatCancelEachOtherAreRefused() throws {
+        let images = Rule(.contentType("image/*"), Treatment(lifetime: .whenMissing(60)))
+        let nothing = Rule(.all, Treatment(storage: .never))
+        for (rules, index) in [([images, nothing], 0), ([nothing, images], 1)] {
+            var configuration = DiskURLCache.Configuration()
+            let error = #expect(throws: DiskURLCache.RuleError.self) { try configuration.setRules(rules) }
+            #expect(error?.index == index)
+        }
+    }
+
     @Test func aKeyPolicyForSomeRequests() async throws {
         let origin = try OriginServer { request in .ok(request.target, ["Cache-Control": "max-age=1000"]) }
         let cache = try makeCache([Rule(.url("*/links?*"), Treatment(keyPolicy: "links"))]) {

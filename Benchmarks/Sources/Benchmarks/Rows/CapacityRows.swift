@@ -7,7 +7,9 @@ import Foundation
 
 /// Stores into a full cache: each makes another entry go.
 enum CapacityRows {
-    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+    static let groups = [Group("store at capacity", run: run)]
+
+    private static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         var sides: [Samples] = []
         for count in [1_000, options.manyEntries] {
             let samples = try atCapacity(options, scratch, count: count)
@@ -65,8 +67,8 @@ enum CapacityRows {
     private static func items(_ next: inout Int, _ batch: Int, _ body: Data) -> [(URLRequest, CachedURLResponse)] {
         defer { next += batch }
         return (next..<next + batch).map { number in
-            let url = Content.url(number)
-            return (URLRequest(url: url), Content.cached(url, body))
+            let request = Content.request(number)
+            return (request, Content.cached(request.url!, body))
         }
     }
 

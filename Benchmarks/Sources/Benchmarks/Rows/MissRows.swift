@@ -7,7 +7,9 @@ import Foundation
 
 /// A lookup that finds nothing, against the cheapest way of asking the disk.
 enum MissRows {
-    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+    static let groups = [Group("miss", run: run)]
+
+    private static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let count = options.manyEntries
         let directory = scratch.folder("misses")
         let cache = DiskURLCache.filled(at: directory, count: count, bodySize: 1 << 10, memoryCapacity: 1 << 20)

@@ -1,4 +1,4 @@
-@_spi(Measuring) import DiskURLCache
+import DiskURLCache
 import Foundation
 
 #if canImport(FoundationNetworking)
@@ -7,7 +7,9 @@ import Foundation
 
 /// Opening, first hit, usage, a lost index, clearing: with many entries.
 enum OpenRows {
-    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+    static let groups = [Group("open, rebuild, clear", run: run)]
+
+    private static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let count = options.manyEntries
         let name = "\(count.grouped) entries"
         let directory = scratch.folder("open")
@@ -18,7 +20,6 @@ enum OpenRows {
             report.add(try indexBytes(directory, count: count, cache))
             _ = try SQLitePeer.filled(path: databasePath, count: count, body: body)
         }
-        try index(report, options, scratch, count: count)
         let requests = Content.sample(of: count)
         let rounds = options.rounds(50)
         var opened: DiskURLCache?
@@ -63,31 +64,18 @@ enum OpenRows {
         try removeAll(report, directory, requests, count: count)
     }
 
-    /// The index alone: written as a whole, and read.
-    private static func index(_ report: Report, _ options: Options, _ scratch: Scratch, count: Int) throws {
-        let folder = scratch.folder("index")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let measurement = IndexMeasurement(entries: count, directory: folder)
-        let samples = try Measure.alternately(
-            rounds: options.rounds(50),
-            [
-                Side("save") { _ in guard measurement.save() else { throw DiskSet.MissingEntry() } },
-                Side("load") { _ in guard measurement.load() == count else { throw DiskSet.MissingEntry() } },
-            ])
-        report.add(Row("index saved, \(count.grouped) entries", samples[0], target: 15_000))
-        report.add(Row("index loaded, \(count.grouped) entries", samples[1], target: 30_000))
-    }
-
-    /// The index is every file of the cache that is no record; which those are is told by their length and name.
-    private static func indexFiles(_ directory: URL) -> [[CChar]] {
-        RawFiles.files(under: directory).filter { path in
+    /// The index is every file of the cache that is no record; its files have "index" in their names.
+    private static func indexFiles(_ directory: URL) throws -> [[CChar]] {
+        let files = RawFiles.files(under: directory).filter { path in
             let name = RawFiles.text(path).split(separator: "/").last.map(String.init) ?? ""
             return name.lowercased().contains("index")
         }
+        guard !files.isEmpty else { throw Child.Failure(message: "no index in \(directory.path)") }
+        return files
     }
 
     private static func indexBytes(_ directory: URL, count: Int, _ cache: DiskURLCache) throws -> Row {
-        let bytes = indexFiles(directory).reduce(0) { sum, path in
+        let bytes = try indexFiles(directory).reduce(0) { sum, path in
             var status = stat()
             return stat(path, &status) == 0 ? sum + Int(status.st_size) : sum
         }
@@ -107,7 +95,7 @@ enum OpenRows {
                     "rebuild",
                     prepare: {
                         withExtendedLifetime(cache) { cache = nil }
-                        for path in indexFiles(directory) { RawFiles.remove(path) }
+                        for path in try indexFiles(directory) { RawFiles.remove(path) }
                     },
                     operation: { _ in
                         let opened = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 30, directory: directory)

@@ -1,10 +1,11 @@
-import CSQLite
 import DiskURLCache
 import Foundation
 
 /// What an entry takes beside its body.
 enum SpaceRows {
-    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+    static let groups = [Group("on disk", run: onDisk), Group("index in memory", run: resident)]
+
+    private static func onDisk(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         for size in [100, 1_000, 3_000, 4_000, 10_000] {
             let count = 500
             let directory = scratch.folder("space-\(size)")
@@ -21,7 +22,6 @@ enum SpaceRows {
                         "\((perEntry / Double(size)).short) × the body; lengths of all files together \((Double(lengths) / Double(count)).short) B an entry."
                 ))
         }
-        try resident(report, options, scratch)
     }
 
     /// What the index adds to the memory in use, by the difference that opening makes to the heap.
@@ -29,25 +29,15 @@ enum SpaceRows {
         let count = options.manyEntries
         let directory = scratch.folder("resident")
         _ = DiskURLCache.filled(at: directory, count: count, bodySize: 100)
-        let before = heapBytes()
+        let before = Memory.heapBytes()
         let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 30, directory: directory)
         consume(cache.currentDiskUsage)
-        let added = heapBytes() - before
+        let added = Memory.heapBytes() - before
         withExtendedLifetime(cache) {
             report.add(
                 Row(
                     "index in memory, \(count.grouped) entries", value: Double(max(0, added)) / Double(count),
                     unit: "B/entry", target: 160))
         }
-    }
-
-    /// Bytes that were allocated and not freed; what the allocator keeps for later is not among them.
-    private static func heapBytes() -> Int {
-        #if canImport(Glibc)
-            let info = mallinfo2()
-            return Int(info.uordblks) + Int(info.hblkhd)
-        #else
-            return 0
-        #endif
     }
 }

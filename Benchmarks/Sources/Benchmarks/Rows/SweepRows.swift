@@ -3,11 +3,9 @@ import Foundation
 
 /// Cost against body size and against entry count, for the plots.
 enum SweepRows {
-    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
-        guard options.sweeps else {
-            print("  (with --sweep)")
-            return
-        }
+    static let groups = [Group("by size", run: bySize), Group("by entries", run: byEntries)]
+
+    private static func bySize(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let sizes = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 51_200].filter { !options.isQuick || $0 <= 1_024 }
         for kilobytes in sizes {
             let part = try Scratch(in: scratch.url.path)
@@ -17,6 +15,9 @@ enum SweepRows {
                 rounds: options.rounds(kilobytes > 4_096 ? 20 : 100), [set.bodyOnly, set.raw])
             report.add(Row("sweep: read by size, \(kilobytes.grouped) KB", samples))
         }
+    }
+
+    private static func byEntries(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         // Deleted together at the end: see `Scratch.settle`.
         var parts: [Scratch] = []
         defer { withExtendedLifetime(parts) {} }

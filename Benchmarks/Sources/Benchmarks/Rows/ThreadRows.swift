@@ -7,7 +7,9 @@ import Foundation
 
 /// Memory hits on two threads at once against one: what the locks cost each other.
 enum ThreadRows {
-    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+    static let groups = [Group("two threads", run: run)]
+
+    private static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let count = 1_000
         let requests = (0..<count).map(Content.request)
         let body = Content.body(1 << 10)
@@ -41,15 +43,9 @@ enum ThreadRows {
                     DispatchQueue.concurrentPerform(iterations: 2) { work($0, on: caches[$0]) }
                 },
             ])
-        let hits = zip(samples, [2, 1, 2]).map { Double($1 * count * loops) / $0.median }
-        var row = Row("memory hits on two threads", value: hits[0], unit: "hits/µs")
-        row.n = samples[0].sorted.count
-        for (peer, target) in [(1, 1.7), (2, nil)] {
-            row.comparisons.append(
-                Row.Comparison(
-                    peer: samples[peer].name, median: hits[peer], p99: hits[peer], n: samples[peer].sorted.count,
-                    ratio: hits[0] / hits[peer], target: target, isFloor: true))
-        }
-        report.add(row)
+        report.add(
+            Row(
+                throughput: "memory hits on two threads", samples, operations: [2, 1, 2].map { $0 * count * loops },
+                perSecond: false, targets: [1.7]))
     }
 }

@@ -15,7 +15,10 @@ enum TraceRows {
         var bytes: Int
     }
 
-    static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+    static let groups = [Group("hit ratio by trace", run: run)]
+
+    private static func run(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
+        let overhead = overhead(scratch)
         let length = options.isQuick ? 20_000 : 100_000
         for (name, trace) in [
             ("Zipf", zipf(length: length)), ("Zipf with scans", zipfWithScans(length: length)),
@@ -25,7 +28,7 @@ enum TraceRows {
             for share in [0.01, 0.05, 0.2] {
                 let capacity = Int(Double(total) * share)
                 let lru = throughCache(trace, capacity: capacity, scratch)
-                let best = belady(trace, capacity: capacity)
+                let best = belady(trace, capacity: capacity, overhead: overhead)
                 let label = "\(name), capacity \((share * 100).short) % of \((Double(total) / 1_048_576).short) MB"
                 var hits = Row("hit ratio, \(label)", value: lru.hits, unit: "")
                 hits.compare(with: Samples(name: "optimum (Belady)", [best.hits]), target: nil)
@@ -108,7 +111,9 @@ enum TraceRows {
 
     /// With items of different sizes the true optimum is hard to compute; evicting what is needed last is the usual
     /// stand-in, and refusing an item that is needed later than all that would have to go belongs to it.
-    private static func belady(_ trace: [Access], capacity: Int) -> (hits: Double, bytes: Double) {
+    private static func belady(
+        _ trace: [Access], capacity: Int, overhead: Int
+    ) -> (hits: Double, bytes: Double) {
         var nextUse = [Int](repeating: Int.max, count: trace.count)
         var upcoming: [Int: Int] = [:]
         for index in trace.indices.reversed() {
@@ -143,8 +148,14 @@ enum TraceRows {
         return (Double(hits) / Double(trace.count), Double(hitBytes) / Double(allBytes))
     }
 
-    /// What `DiskURLCache` charges an entry in memory beside its body, about: objects and eight header fields.
-    private static let overhead = 1_300
+    /// What `DiskURLCache` charges an entry in memory beside its body: objects and header fields.
+    private static func overhead(_ scratch: Scratch) -> Int {
+        let cache = DiskURLCache(
+            memoryCapacity: 1 << 20, diskCapacity: 0, directory: scratch.folder("trace-overhead"))
+        let request = Content.request(0)
+        cache.storeCachedResponse(Content.cached(request.url!, Content.body(1_000)), for: request)
+        return cache.currentMemoryUsage - 1_000
+    }
 }
 
 /// A heap that gives the use furthest in the future first.

@@ -1,0 +1,129 @@
+import DiskURLCache
+import Foundation
+
+/// What the page is made of. Entries are columns, and texts that repeat are in tables of their own: a page of 10,000 entries
+/// stays below 2 MB.
+struct ReportData: Encodable {
+    /// One number or text for each entry, in each column. Numbers of seconds count from when the page was written.
+    struct Columns: Encodable {
+        var host: [Int] = []
+        var folder: [Int] = []
+        var leaf: [String] = []
+        var type: [Int] = []
+        var vary: [Int] = []
+        /// -1: none.
+        var tags: [Int] = []
+        /// 0: not HTTP.
+        var status: [Int] = []
+        var bytes: [Int] = []
+        var disk: [Int] = []
+        var age: [Int?] = []
+        var stored: [Int?] = []
+        var used: [Int?] = []
+        /// Seconds of freshness left, negative when stale; nil where nothing says how long.
+        var left: [Int?] = []
+        var pinned: [Int] = []
+        /// Which of the variants of one URL, from 1, and of how many.
+        var variant: [Int] = []
+        var variants: [Int] = []
+    }
+
+    /// A list without repetition, and the place of each text in it.
+    private struct Table {
+        var texts: [String] = []
+        private var places: [String: Int] = [:]
+
+        mutating func place(_ text: String) -> Int {
+            if let place = places[text] { return place }
+            places[text] = texts.count
+            texts.append(text)
+            return texts.count - 1
+        }
+    }
+
+    let directory: String
+    let writtenAt: Int
+    let summary: Stats.Summary
+    /// Characters of a path that are shown; nil where none is longer.
+    let cut: Int?
+    let hosts: [String]
+    let folders: [String]
+    let types: [String]
+    let vary: [String]
+    let tags: [String]
+    let entries: Columns
+    let log: LogSummary?
+
+    init(
+        _ records: [CacheInspector.Record], summary: Stats.Summary, log: LogSummary?, directory: String, now: Date,
+        longestPath: Int
+    ) {
+        self.directory = directory
+        writtenAt = Int(now.timeIntervalSince1970)
+        // The page has tables of its own for these.
+        self.summary = summary.withoutGroups
+        self.log = log
+        var (hosts, folders, types, vary, tags) = (Table(), Table(), Table(), Table(), Table())
+        var columns = Columns()
+        let countByURL = Dictionary(records.map { ($0.url ?? $0.fileName, 1) }, uniquingKeysWith: +)
+        var seenByURL: [String: Int] = [:]
+        var isCut = false
+        for record in records {
+            var (host, folder, leaf) = Self.parts(of: record)
+            if folder.count + leaf.count > longestPath {
+                isCut = true
+                if folder.count > longestPath { folder = folder.prefix(longestPath) + "…" }
+                let room = max(8, longestPath - folder.count)
+                if leaf.count > room { leaf = leaf.prefix(room) + "…" }
+            }
+            columns.host.append(hosts.place(host))
+            columns.folder.append(folders.place(folder))
+            columns.leaf.append(leaf)
+            columns.type.append(types.place(record.contentType ?? "unknown"))
+            columns.vary.append(vary.place(record.varyFields.joined(separator: ", ")))
+            columns.tags.append(record.tags.isEmpty ? -1 : tags.place(record.tags.joined(separator: ", ")))
+            columns.status.append(record.status ?? 0)
+            columns.bytes.append(record.bodyLength)
+            columns.disk.append(record.allocated)
+            columns.age.append(record.age.map(Self.seconds))
+            columns.stored.append(record.storedAt.map { Self.seconds(now.timeIntervalSince($0)) })
+            columns.used.append(record.lastUsed.map { Self.seconds(max(0, now.timeIntervalSince($0))) })
+            columns.left.append(record.freshUntil.map { Self.seconds($0.timeIntervalSince(now)) })
+            columns.pinned.append(record.isPinned ? 1 : 0)
+            let name = record.url ?? record.fileName
+            seenByURL[name, default: 0] += 1
+            columns.variant.append(seenByURL[name] ?? 1)
+            columns.variants.append(countByURL[name] ?? 1)
+        }
+        entries = columns
+        cut = isCut ? longestPath : nil
+        (self.hosts, self.folders, self.types) = (hosts.texts, folders.texts, types.texts)
+        (self.vary, self.tags) = (vary.texts, tags.texts)
+    }
+
+    /// `https://` is what a reader expects, so it is left out.
+    private static func parts(of record: CacheInspector.Record) -> (host: String, folder: String, leaf: String) {
+        guard let text = record.url else { return ("(URL not kept)", "", "\(record.fileName.prefix(16))…") }
+        guard let separator = text.range(of: "://") else { return ("(no host)", "", text) }
+        let rest = text[separator.upperBound...]
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        let scheme = text[..<separator.lowerBound].lowercased()
+        let host = (scheme == "https" ? "" : scheme + "://") + rest[..<end]
+        let path = rest[end...]
+        let folderEnd = path.prefix { $0 != "?" }.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+        return (host, String(path[..<folderEnd]), String(path[folderEnd...]))
+    }
+
+    /// Times without end are cut.
+    private static func seconds(_ interval: TimeInterval) -> Int {
+        Int(min(max(interval, -1e11), 1e11))
+    }
+}
+
+extension Stats.Summary {
+    fileprivate var withoutGroups: Self {
+        var summary = self
+        (summary.types, summary.hosts, summary.statuses) = ([], [], [])
+        return summary
+    }
+}

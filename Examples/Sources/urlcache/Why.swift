@@ -1,0 +1,166 @@
+import ArgumentParser
+import DiskURLCache
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+struct Why: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract:
+            "Explains what a cache does with a URL, clause by clause: key, variants, freshness, what would change it.",
+        usage: "urlcache why [<directory>] <url> [--load] [--method <method>] [--header <header> ...]",
+        discussion: """
+            With a directory: from what is stored there, without a change and without the network. Without one, or with \
+            --load: from the origin's answer to the request, which is not stored anywhere. The standard rules count, not those \
+            of an app: in a program, DiskURLCache.explanation(for:response:sentAt:) knows these.
+            """)
+
+    @Argument(help: "The cache's directory, if any, and an http or https URL.")
+    var arguments: [String]
+
+    @Flag(help: "Ask the origin too, and explain what would be done with its answer.")
+    var load = false
+
+    @Option(help: "The request's method.")
+    var method = "GET"
+
+    @Option(help: "A field of the request, such as 'Accept-Language: de'. May be given several times.")
+    var header: [String] = []
+
+    func validate() throws {
+        guard (1...2).contains(arguments.count) else {
+            throw ValidationError("Give a URL, and a directory before it if any.")
+        }
+        for field in header where !field.contains(":") {
+            throw ValidationError("\"\(field)\" is no header field: write 'Name: value'.")
+        }
+    }
+
+    func run() async throws {
+        let isWeb = { (text: String) in
+            text.lowercased().hasPrefix("http://") || text.lowercased().hasPrefix("https://")
+        }
+        // In either order: one of them is a URL and the other is not.
+        let text = arguments.last(where: isWeb) ?? arguments[arguments.count - 1]
+        let directory = arguments.count == 2 ? arguments.first { $0 != text } : nil
+        var request = URLRequest(url: try webURL(text))
+        request.httpMethod = method
+        for field in header {
+            let parts = field.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+            request.addValue(parts.count > 1 ? parts[1] : "", forHTTPHeaderField: parts[0])
+        }
+        let inspector = try directory.map { try CacheInspector(directory: URL(fileURLWithPath: $0, isDirectory: true)) }
+        print("\(method) \(printable(text))")
+        // A request that may change something at the origin is sent only where that is asked for.
+        let isSafe = ["GET", "HEAD", "OPTIONS"].contains(method.uppercased())
+        guard load || (inspector == nil && isSafe) else {
+            let explanation = inspector?.explanation(for: request) ?? DiskURLCache.Explanation(of: request)
+            show(explanation)
+            if let inspector { showHistory(of: text, in: inspector) }
+            if explanation.decision == .loads {
+                print("\nAdd --load to see what the origin sends, and whether that would be stored.")
+            }
+            return
+        }
+        let sentAt = Date()
+        let response = try await head(of: request)
+        print("\nThe origin's answer: status \(response.statusCode)")
+        let names = ["cache-control", "expires", "date", "age", "last-modified", "etag", "vary", "pragma", "location"]
+        for (name, value) in Self.fields(of: response) where names.contains(name.lowercased()) {
+            print("  \(printable("\(name): \(value)"))")
+        }
+        show(
+            inspector?.explanation(for: request, response: response, sentAt: sentAt)
+                ?? DiskURLCache.Explanation(of: request, response: response, sentAt: sentAt))
+        if let inspector { showHistory(of: text, in: inspector) }
+    }
+
+    private static func fields(of response: HTTPURLResponse) -> [(String, String)] {
+        response.allHeaderFields.map { ("\($0.key)", "\($0.value)") }.sorted { $0.0 < $1.0 }
+    }
+
+    private func show(_ explanation: DiskURLCache.Explanation) {
+        let titles: [DiskURLCache.Explanation.Topic: String] = [
+            .key: "Key", .request: "The request", .stored: "What is stored", .freshness: "Freshness",
+            .validators: "Validators", .decision: "What the cache does", .storing: "The answer",
+            .advice: "What would change it",
+        ]
+        for topic in DiskURLCache.Explanation.Topic.allCases {
+            let clauses = explanation.clauses.filter { $0.topic == topic }
+            guard !clauses.isEmpty else { continue }
+            print("\n\(titles[topic] ?? topic.rawValue)")
+            for clause in clauses { print("  " + printable(clause.text) + (clause.source.map { "  [\($0)]" } ?? "")) }
+        }
+    }
+
+    /// The last loads of the URL, where the program keeps an event log.
+    private func showHistory(of url: String, in inspector: CacheInspector) {
+        let log = inspector.directory.appendingPathComponent(DiskURLCache.EventLog.fileName)
+        let loads = DiskURLCache.EventLog.entries(in: log).filter { $0.url == url && $0.event == "load" }.suffix(3)
+        guard !loads.isEmpty else { return }
+        print("\nIts last loads, as the event log tells")
+        for load in loads {
+            let why = [load.reason, load.notStored.map { "not stored: \($0)" }].compactMap { $0 }.joined(
+                separator: "; ")
+            print(
+                "  \(Date(timeIntervalSince1970: load.at))  \(load.outcome ?? "")\(why.isEmpty ? "" : "  [\(printable(why))]")"
+            )
+        }
+    }
+
+    /// One exchange with the origin: redirects are not followed, nothing is stored.
+    private func head(of request: URLRequest) async throws -> HTTPURLResponse {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.timeoutIntervalForRequest = 20
+        let listener = Listener()
+        let session = URLSession(configuration: configuration, delegate: listener, delegateQueue: nil)
+        defer { session.finishTasksAndInvalidate() }
+        do {
+            return try await withCheckedThrowingContinuation { continuation in
+                listener.begin(continuation)
+                session.dataTask(with: request).resume()
+            }
+        } catch {
+            throw Problem("The load failed: \(words(for: error))")
+        }
+    }
+}
+
+/// Ends a load at its head: the body does not matter here.
+private final class Listener: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    // @unchecked: the continuation is set before the task begins, and then touched on the session's serial queue only.
+    private var continuation: CheckedContinuation<HTTPURLResponse, any Error>?
+
+    func begin(_ continuation: CheckedContinuation<HTTPURLResponse, any Error>) {
+        self.continuation = continuation
+    }
+
+    private func end(_ result: Result<HTTPURLResponse, any Error>) {
+        continuation?.resume(with: result)
+        continuation = nil
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    ) {
+        end(.success(response))
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+    ) {
+        if let response = response as? HTTPURLResponse { end(.success(response)) }
+        completionHandler(.cancel)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        if let response = task.response as? HTTPURLResponse { return end(.success(response)) }
+        end(.failure(error ?? URLError(.badServerResponse)))
+    }
+}

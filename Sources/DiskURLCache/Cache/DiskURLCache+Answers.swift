@@ -1,0 +1,150 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// Asking the cache directly: memory, disk, network, by the engine that serves URLSession.
+
+extension DiskURLCache {
+    /// When ``answers(for:refreshing:)`` goes to the network although something is stored.
+    public enum Refresh: Sendable {
+        /// When the stored response is no longer fresh.
+        case whenStale
+        /// Always.
+        case always
+    }
+
+    /// The answer to a request from memory, disk or network. Honours the request's cache policy and treatment; a request that
+    /// cannot be cached goes to the network. Can be called from any thread; the disk is read on another one.
+    /// - Throws: the error that `URLSession` would throw, or `CancellationError`.
+    public func data(for request: URLRequest) async throws -> CacheAnswer {
+        try await DirectLoad.answer(to: request, from: self, over: SessionLink(session: directSession))
+    }
+
+    /// The answer to a `GET` of a URL; see ``data(for:)``.
+    public func data(from url: URL) async throws -> CacheAnswer {
+        try await data(for: URLRequest(url: url))
+    }
+
+    /// The stored answer at once, stale or not, then the answer of the network.
+    ///
+    /// Yields one element when nothing is stored, or when the stored answer is fresh; else two. If the network fails after a
+    /// stored answer was yielded, the sequence throws that error.
+    public func answers(
+        for request: URLRequest, refreshing refresh: Refresh = .whenStale
+    ) -> AsyncThrowingStream<CacheAnswer, any Swift.Error> {
+        AsyncThrowingStream { continuation in
+            let task = Task {
+                do {
+                    var stored = request
+                    stored.cachePolicy = .returnCacheDataDontLoad
+                    var fresh = request
+                    if let answer = try? await data(for: stored) {
+                        continuation.yield(answer)
+                        guard refresh == .always || isStale(request) else { return continuation.finish() }
+                        fresh.cachePolicy = .reloadRevalidatingCacheData
+                    }
+                    try Task.checkCancellation()
+                    continuation.yield(try await data(for: fresh))
+                    continuation.finish()
+                } catch {
+                    continuation.finish(throwing: error)
+                }
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+
+    private func isStale(_ request: URLRequest) -> Bool {
+        guard let key = key(for: request) else { return true }
+        let requestFacts = RequestFacts(request)
+        guard let variant = store.lookup(key).variants().first(where: { $0.answers(requestFacts) }),
+            let response = variant.metadata.http
+        else { return true }
+        let facts = ReuseFacts(response)
+        let freshness = Freshness(
+            of: facts, options: cachingOptions(for: request, response: response.fields),
+            now: configuration.clock.now())
+        return !freshness.isFresh || facts.directives.noCache
+    }
+
+    /// The stored response for a request, fresh or not, as `cachedResponse(for:)` gives it; nil when there is none. Reads the
+    /// disk on another thread.
+    /// - Throws: `CancellationError` when the task is cancelled before or while the disk is read.
+    public func lookup(_ request: URLRequest) async throws -> CachedURLResponse? {
+        try Task.checkCancellation()
+        let response = await withCheckedContinuation { continuation in
+            LoadDriver.lookupQueue.async { [self] in
+                continuation.resume(returning: cachedResponse(for: request))
+            }
+        }
+        try Task.checkCancellation()
+        return response
+    }
+
+    /// The stored response for a request, as `cachedResponse(for:)` gives it. Setting nil removes it.
+    public subscript(request: URLRequest) -> CachedURLResponse? {
+        get { cachedResponse(for: request) }
+        set {
+            if let newValue {
+                storeCachedResponse(newValue, for: request)
+            } else {
+                removeCachedResponse(for: request)
+            }
+        }
+    }
+
+    /// Stores data that the app made, as a 200 response that is fresh for `lifetime` seconds. Does nothing for a request without
+    /// URL.
+    public func store(
+        _ data: Data, for request: URLRequest, contentType: String = "application/octet-stream",
+        lifetime: TimeInterval
+    ) {
+        guard let url = request.url,
+            let response = URLResponse.http(
+                url: url, status: 200,
+                fields: [
+                    "Content-Type": contentType, "Content-Length": "\(data.count)",
+                    "Cache-Control": "max-age=\(Int64(clampingSeconds: lifetime))",
+                ]) as? HTTPURLResponse
+        else { return }
+        storeCachedResponse(CachedURLResponse(response: response, data: data), for: request)
+    }
+
+    /// Loads the responses that are not stored or not fresh, so that they are there when they are needed.
+    ///
+    /// - Parameters:
+    ///   - requests: loaded in this order.
+    ///   - maximumConcurrency: requests at a time, at least 1.
+    ///   - progress: counts requests as they end. Cancelling it, or the Swift task, stops the loads that have not begun.
+    /// - Returns: the requests that failed, with their errors.
+    @discardableResult
+    public func prefetch(
+        _ requests: [URLRequest], maximumConcurrency: Int = 4, progress: Progress = Progress(totalUnitCount: 0)
+    ) async -> [(request: URLRequest, error: any Swift.Error)] {
+        progress.totalUnitCount = Int64(requests.count)
+        return await withTaskGroup(of: (URLRequest, (any Swift.Error)?).self) { group in
+            var failed: [(request: URLRequest, error: any Swift.Error)] = []
+            var waiting = requests[...]
+            func startNext() {
+                guard !progress.isCancelled, let request = waiting.popFirst() else { return }
+                group.addTask { [self] in
+                    do {
+                        _ = try await data(for: request)
+                        return (request, nil)
+                    } catch {
+                        return (request, error)
+                    }
+                }
+            }
+            for _ in 0..<max(1, maximumConcurrency) { startNext() }
+            for await (request, error) in group {
+                progress.completedUnitCount += 1
+                if let error { failed.append((request, error)) }
+                startNext()
+            }
+            return failed + waiting.map { ($0, CancellationError()) }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import Foundation
+
+// What to do when an app runs short of memory, goes to the background and comes back. On Apple platforms the cache observes
+// the notifications itself (`AppLife+Darwin.swift`); programs elsewhere call these methods.
+
+extension DiskURLCache {
+    /// Empties the memory layer. Lookups still find responses that the app holds, for as long as it holds them. Called on
+    /// memory warnings where the platform has them.
+    public func relieveMemoryPressure() {
+        store.relieveMemory()
+    }
+
+    /// Writes everything down and gives up the folder's lock, so that no lock is held while the process is suspended:
+    /// iOS ends an app that holds one in an App Group folder. Lookups and stores go on; index and eviction wait for
+    /// ``resumeMaintenance()``, or for another process.
+    public func suspendMaintenance() {
+        flush()
+        (store.disk as? DiskStore)?.releaseLock()
+    }
+
+    /// Undoes ``suspendMaintenance()``.
+    public func resumeMaintenance() {
+        (store.disk as? DiskStore)?.reacquireLock()
+    }
+}

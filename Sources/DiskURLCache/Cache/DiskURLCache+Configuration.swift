@@ -1,0 +1,125 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension DiskURLCache {
+    /// How a cache is set up. A cache keeps a copy: changing the value later does not change the cache.
+    ///
+    /// Out-of-range numbers are brought into range rather than trapping: negative capacities count as 0, shares are
+    /// clamped to 0...1.
+    public struct Configuration: Sendable {
+        /// Bytes the memory layer may take. 0 turns it off.
+        public var memoryCapacity: Int
+        /// Entries that the memory layer may hold, whatever their size; ``memoryCapacity`` holds as well.
+        public var memoryCountLimit = Int.max
+        /// Bytes on disk, counted in allocated blocks, index and folders included. 0 turns the disk layer off.
+        public var diskCapacity: Int
+        /// The cache's own folder; nil means `DiskURLCache.defaultDirectory`. It is created with mode 0700.
+        public var directory: URL?
+        /// An app's own memory layer in place of the built-in one. ``memoryCapacity`` then means nothing: the storage has a
+        /// capacity of its own.
+        public var memoryStorage: (any EntryStorage)?
+        /// An app's own disk layer in place of the built-in one with its folder, capacity, index and eviction. It gets entries
+        /// from the write buffer, soon after they were stored; ``DiskURLCache/flush()`` waits for that.
+        public var diskStorage: (any EntryStorage)?
+        /// Read-only folders that are asked when nothing else has an answer: bundled or pre-filled caches, made by a
+        /// ``DiskURLCache`` with the same key policy. The cache never changes them. Their responses are served by the same
+        /// rules as all others.
+        public var fallbackDirectories: [URL] = []
+        /// Which requests share an entry.
+        public var keyPolicy = KeyPolicy.standard
+        /// Further policies by name; a request or a rule chooses one (``CacheTreatment/keyPolicy``).
+        public var keyPolicies: [String: KeyPolicy] = [:]
+        /// Set by ``setRules(_:)``.
+        public private(set) var rules: [Rule] = []
+        /// The largest entry as a share of the layer's capacity. A larger one is not stored, and an event says so.
+        public var maximumEntryShare = 0.5
+        /// When the disk is above its capacity, eviction goes down to this share of it, so that not every store evicts.
+        public var lowWaterShare = 0.9
+        /// Pinned entries are evicted last while they take no more than this share of the disk capacity.
+        public var pinnedShare = 0.25
+        /// How HTTP caching behaves where the specifications leave a choice.
+        public var http = HTTPOptions()
+        /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk holds digests
+        /// of URLs only. User names and passwords in URLs are never written.
+        public var keepsURLs = true
+        /// Entries not used, or not stored anew, for this long are removed from disk; nil for no limit. Seconds.
+        public var maximumAgeSinceAccess: TimeInterval?
+        /// See `maximumAgeSinceAccess`, counted from when the entry was stored. Seconds.
+        public var maximumAgeSinceStorage: TimeInterval?
+        /// Responses that would expire sooner than this are kept in memory only. Seconds; 0, the default, writes every response
+        /// that may be reused.
+        public var minimumDiskLifetime: TimeInterval = 0
+        /// Bytes that may wait to be written. Above half of it a store waits up to 4 ms. At the limit it waits up to 2 seconds;
+        /// then the entry is not stored, and an event says so. At most ``memoryCapacity`` counts, or 1 MB if that is more.
+        public var pendingWriteLimit = 32 << 20
+        /// How files are protected while the device is locked; Apple platforms but macOS only. With ``CacheFileProtection/complete``
+        /// a lookup on a locked device is a miss, and nothing is deleted for it.
+        public var fileProtection = CacheFileProtection.untilFirstUnlock
+        /// Adds an RFC 9211 `Cache-Status` field with this name as the cache's identifier to responses that the
+        /// loader delivers; nil adds none.
+        public var cacheStatusName: String?
+        /// Asked by the loader before a response is stored; see ``Admission``. Called on any thread. Not asked for
+        /// `storeCachedResponse(_:for:)`.
+        public var admission: (@Sendable (Admission.Candidate) -> Admission)?
+        /// Whether a layer is the app's own.
+        var usesOwnStorage: Bool { memoryStorage != nil || diskStorage != nil }
+        /// Injected by tests.
+        var clock = WallClock.system
+        /// Injected by tests: what differs between platforms.
+        var platform = Platform.current
+        /// Injected by tests: see `PassLock`.
+        var passActivity: PassLock.Activity = ExpiringActivity.request
+
+        /// Capacities in bytes. The defaults suit an app that shows images: 16 MB in memory, 200 MB on disk.
+        public init(memoryCapacity: Int = 16 << 20, diskCapacity: Int = 200 << 20, directory: URL? = nil) {
+            self.memoryCapacity = memoryCapacity
+            self.diskCapacity = diskCapacity
+            self.directory = directory
+        }
+
+        /// Sets how chosen requests and responses are treated. See ``CacheTreatment`` for what wins over what.
+        /// - Throws: a ``CacheRuleError`` for a rule that does nothing, contradicts itself or an earlier one, or names a key
+        ///   policy that ``keyPolicies`` does not have.
+        public mutating func setRules(_ rules: [Rule]) throws(CacheRuleError) {
+            if let problem = RuleCheck.problem(in: rules, keyPolicies: Set(keyPolicies.keys)) { throw problem }
+            self.rules = rules
+        }
+    }
+
+    /// Choices that RFC 9111 and RFC 5861 leave to a cache.
+    public struct HTTPOptions: Sendable {
+        /// Guesses a lifetime for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2).
+        public var usesHeuristicFreshness = true
+        /// The share of the time since `Last-Modified` that counts as fresh; the RFC suggests a tenth.
+        public var heuristicFraction = CachingOptions.standardHeuristicFraction
+        /// The longest heuristic lifetime. Seconds; a week by default: a file that has not changed for years would otherwise be
+        /// reused for months without asking the origin.
+        public var heuristicLimit = TimeInterval(CachingOptions.standardHeuristicLimit)
+        /// `stale-while-revalidate` (RFC 5861 §3) for responses that do not state it. Seconds.
+        public var staleWhileRevalidate: TimeInterval?
+        /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds.
+        public var staleIfError: TimeInterval?
+
+        public init() {}
+    }
+
+    /// What to do with a response that could be stored.
+    public enum Admission: Sendable {
+        /// A response about to be stored.
+        public struct Candidate: Sendable {
+            public let request: URLRequest
+            public let response: HTTPURLResponse
+            public let data: Data
+        }
+
+        /// Stored as it is.
+        case store
+        /// Stored with another body, or with other header fields in a new response.
+        case storeEdited(HTTPURLResponse, Data)
+        /// Not stored; the caller gets the response.
+        case refuse
+    }
+}

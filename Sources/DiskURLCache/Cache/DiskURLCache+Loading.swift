@@ -1,0 +1,140 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// What the loader asks of a cache, and how sessions and tasks find theirs.
+
+extension DiskURLCache {
+    /// Makes sessions of this configuration cache here. Before the session is made; for `URLSession.shared.configuration`,
+    /// which is live on Linux, at any time. Attaching twice does no harm.
+    ///
+    /// On Linux this sets `urlCache` and puts the loader in front of the other protocol classes. On Apple platforms it sets
+    /// `urlCache` only: the system's own loader uses the cache then, as `URLCache` documents. What only the loader of this library
+    /// does (stale-while-revalidate, stale-if-error, collapsing, `Cache-Status`) needs
+    /// ``makeSession(configuration:delegate:delegateQueue:)`` there.
+    public func attach(to configuration: URLSessionConfiguration) {
+        configuration.urlCache = self
+        guard self.configuration.platform.attachesLoader else { return }
+        var classes = configuration.protocolClasses ?? []
+        classes.removeAll(where: CachingURLProtocol.isLoader)
+        classes.insert(CachingURLProtocol.self, at: 0)
+        configuration.protocolClasses = classes
+    }
+
+    /// A session that loads through this cache by the loader of this library, on every platform.
+    ///
+    /// The configuration is copied, and its `urlCache` becomes this cache. Its cookies, credentials and additional fields apply, and
+    /// the delegate is asked about challenges, redirects and storage as by any session. What is not cached (uploads, downloads,
+    /// WebSockets, streamed bodies, requests without a key) is loaded by the system. On watchOS, and for a background
+    /// configuration, where the system takes no loader but its own, the session is one that ``attach(to:)`` prepared.
+    public func makeSession(
+        configuration: URLSessionConfiguration = .default, delegate: (any URLSessionDelegate)? = nil,
+        delegateQueue: OperationQueue? = nil
+    ) -> URLSession {
+        let configuration = (configuration.copy() as? URLSessionConfiguration) ?? configuration
+        attach(to: configuration)
+        guard self.configuration.platform.makesSessionClasses, configuration.identifier == nil else {
+            return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
+        }
+        return SessionClasses.shared.makeSession(configuration, delegate: delegate, delegateQueue: delegateQueue)
+    }
+
+    /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
+    func invalidate(_ url: URL) {
+        guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
+        var criteria = DiskCriteria()
+        criteria.uriHash = RequestKey.uriHash(parts.url)
+        store.remove(matching: criteria)
+    }
+
+    /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason where it is not stored.
+    func insert(
+        _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
+        key: RequestKey, ticket: StoreTicket?
+    ) -> CacheNotStoredReason? {
+        let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
+        guard treatment.storage != .never else { return .refused }
+        let now = configuration.clock.now()
+        let options = cachingOptions(for: request, response: response.fields)
+        let placement: EntryPlacement =
+            if edited?.isMemoryOnly == true || treatment.storage == .memoryOnly {
+                .memoryOnly
+            } else if livesLongEnoughForDisk(response, treatment: treatment, options: options) {
+                .memoryAndDisk
+            } else {
+                .memoryWhileFresh
+            }
+        let metadata = EntryMetadata(
+            sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
+            placement: placement, userInfo: edited?.userInfo ?? [:], tags: treatment.tags.sorted(),
+            isPinned: treatment.isPinned == true)
+        return store.store(metadata, body: body, presented: edited?.presented, for: key, ticket: ticket)
+    }
+
+    /// The response as the delegate and the admission closure want it stored; nil when one of them refused.
+    func admit(
+        _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
+    ) -> LoadMachine.EditedResponse? {
+        guard confirmed.storagePolicy != .notAllowed, let response = confirmed.response as? HTTPURLResponse else {
+            return nil
+        }
+        var edited = LoadMachine.EditedResponse(data: confirmed.data)
+        if response !== proposed.response {
+            edited.fields = HeaderFields(response)
+            edited.status = response.statusCode
+        }
+        edited.isMemoryOnly = confirmed.storagePolicy == .allowedInMemoryOnly
+        let (userInfo, lost) = confirmed.persistentUserInfo
+        edited.userInfo = userInfo
+        if !lost.isEmpty {
+            edited.presented = confirmed
+            hub.emit(.userInfoKeptInMemory(url: request.url?.withoutCredentials, keys: lost))
+        }
+        guard let admission = configuration.admission else { return edited }
+        switch admission(Admission.Candidate(request: request, response: response, data: confirmed.data)) {
+        case .store: return edited
+        case .refuse: return nil
+        case .storeEdited(let response, let data):
+            edited.fields = HeaderFields(response)
+            edited.status = response.statusCode
+            edited.data = data
+            return edited
+        }
+    }
+}
+
+extension DiskURLCache: LoadHost {
+    var now: Date { configuration.clock.now() }
+    var cacheStatusName: String? { configuration.cacheStatusName }
+    var hasAdmission: Bool { configuration.admission != nil }
+
+    var largestStorableBody: Int { store.largestStorableBody }
+
+    func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
+
+    func beginFetch(of key: RequestKey) -> StoreTicket { store.ticket() }
+
+    func freshen(
+        _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, ticket: StoreTicket?
+    ) -> Bool {
+        let now = now
+        let updated = store.update(sequence, of: key, ticket: ticket) { metadata in
+            metadata.response = .http(response)
+            metadata.storedAt = now
+        }
+        return updated != nil
+    }
+
+    func remove(_ key: RequestKey) { store.remove(key) }
+
+    func remove(_ sequence: UInt64, of key: RequestKey) { store.remove(key, sequence: sequence) }
+}
+
+extension CachedURLResponse {
+    /// For HEAD answered from GET.
+    func withoutBody() -> CachedURLResponse {
+        CachedURLResponse(response: response, data: Data(), userInfo: userInfo, storagePolicy: storagePolicy)
+    }
+}

@@ -1,0 +1,417 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// An HTTP cache in memory and on disk behind stock `URLSession`.
+///
+/// ```swift
+/// URLCache.shared = DiskURLCache(memoryCapacity: 16 << 20, diskCapacity: 200 << 20)
+/// ```
+///
+/// Set before the first use of a session, that line makes `URLSession.shared` cache; ``attach(to:)`` does it for any
+/// other session. Every `URLCache` method works on the layers here and can be called from any thread. Opening does not
+/// wait for the disk, and nothing here throws or traps: a directory that cannot be used leaves a cache in memory that
+/// says so (``openingError``, ``events()``).
+public class DiskURLCache: URLCache, @unchecked Sendable {
+    // @unchecked: `URLCache` is declared Sendable by Foundation, and all state below is constant or behind a lock.
+
+    let configuration: Configuration
+    let store: TieredStore
+    var hub: EventHub { store.hub }
+    /// Loads that are under way, for collapsing and for background refreshes.
+    let loads = LoadTable()
+    /// Gives loads that the app asks for directly (``data(for:)``) a configuration; made when first needed.
+    private let directSessionBox = Mutex<URLSession?>(nil)
+    private let directoryError: CacheError?
+    #if canImport(Darwin)
+        private var appLife: AppLifeObserver?
+    #endif
+    private let offline = Mutex(false)
+    /// The superclass's initialiser may set the capacities that it is given: those are not ours. Constant once `init` is over.
+    private let isOpen = Mutex(false)
+
+    /// Opens a cache. Returns at once: the index is read in the background.
+    public init(configuration: Configuration) {
+        var configuration = configuration
+        configuration.memoryCapacity = max(0, configuration.memoryCapacity)
+        configuration.diskCapacity = max(0, configuration.diskCapacity)
+        configuration.maximumEntryShare = min(max(0, configuration.maximumEntryShare), 1)
+        let directory = configuration.directory ?? Self.defaultDirectory
+        configuration.directory = directory
+        self.configuration = configuration
+
+        directoryError = directory.isFileURL ? nil : CacheError(.notAFileURL, path: directory.absoluteString)
+        if configuration.usesOwnStorage || !directory.isFileURL {
+            store = Self.makeStore(configuration, directory: nil)
+        } else if configuration.diskCapacity == 0 {
+            // A cache in memory shares nothing. Its folder counts once its capacity is raised.
+            store = Self.makeStore(configuration, directory: directory)
+        } else {
+            let (store, wasOpen) = OpenStores.open(directory) { Self.makeStore(configuration, directory: directory) }
+            self.store = store
+            if wasOpen {
+                // As if the capacities of an open cache were set.
+                store.memoryCapacity = configuration.memoryCapacity
+                store.disk?.capacity = configuration.diskCapacity
+            }
+        }
+        let platform = configuration.platform
+        let superclass = platform.superclassCapacities(
+            memory: configuration.memoryCapacity, disk: configuration.diskCapacity)
+        super.init(
+            memoryCapacity: superclass.memory, diskCapacity: superclass.disk, diskPath: Platform.superclassDiskPath)
+        isOpen.withLock { $0 = true }
+        if platform.attachesLoader { CachingURLProtocol.register() }
+        #if canImport(Darwin)
+            appLife = AppLifeObserver(
+                AppLifeActions(
+                    relieveMemoryPressure: { [weak self] in self?.relieveMemoryPressure() },
+                    flush: { [weak self] in self?.flush() }))
+        #endif
+    }
+
+    /// - Parameter directory: nil where there is no disk layer of ours.
+    private static func makeStore(_ configuration: Configuration, directory: URL?) -> TieredStore {
+        let hub = EventHub()
+        let maintenance = MaintenanceQueue()
+        let share = configuration.maximumEntryShare
+        var disk: (any StorageLayer)?
+        if let storage = configuration.diskStorage {
+            disk = StorageAdapter(storage, maximumEntryShare: share, as: .disk)
+        } else if let directory {
+            var settings = DiskStore.Configuration(directory: directory.path, capacity: configuration.diskCapacity)
+            settings.lowWaterFraction = min(max(0, configuration.lowWaterShare), 1)
+            settings.maximumEntryShare = share
+            settings.pinnedShare = min(max(0, configuration.pinnedShare), 1)
+            settings.keepsURLs = configuration.keepsURLs
+            settings.maximumAccessAge = configuration.maximumAgeSinceAccess
+            settings.maximumStorageAge = configuration.maximumAgeSinceStorage
+            if configuration.platform.lockLifetime == .duringPass { settings.passActivity = configuration.passActivity }
+            if let preparation = FolderPreparation.current {
+                let protection = configuration.fileProtection
+                settings.prepareFolders = { preparation($0, protection: protection) }
+            }
+            disk = DiskStore(configuration: settings, clock: configuration.clock, maintenance: maintenance) {
+                hub.report($0)
+            }
+        }
+        let fallbacks = configuration.fallbackDirectories.filter(\.isFileURL).map { directory in
+            // Capacity means nothing to a folder that is never written.
+            var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
+            settings.isReadOnly = true
+            return DiskStore(configuration: settings, clock: configuration.clock)
+        }
+        // An app's own memory layer stands in place of ours.
+        let memoryCapacity = configuration.memoryStorage == nil ? configuration.memoryCapacity : 0
+        return TieredStore(
+            configuration: TieredStore.Configuration(
+                memoryCapacity: memoryCapacity, memoryCountLimit: configuration.memoryCountLimit,
+                maximumEntryShare: share,
+                // What is buffered and what memory holds keep to one limit.
+                writeBufferLimit: min(
+                    max(0, configuration.pendingWriteLimit), max(configuration.memoryCapacity, 1 << 20))),
+            memoryStorage: configuration.memoryStorage.map {
+                StorageAdapter($0, maximumEntryShare: share, as: .memory)
+            }, disk: disk, maintenance: maintenance, fallbacks: fallbacks, hub: hub)
+    }
+
+    /// Opens a cache with the standard configuration.
+    ///
+    /// On Apple platforms `URLCache` has an initialiser with the first three parameters, which a subclass can neither override nor
+    /// declare again: so this one has a fourth.
+    ///
+    /// - Parameters:
+    ///   - memoryCapacity: bytes in memory; a negative number counts as 0.
+    ///   - diskCapacity: bytes on disk; a negative number counts as 0.
+    ///   - directory: the cache's folder; nil means ``defaultDirectory``.
+    ///   - keyPolicy: which requests share an entry.
+    public convenience init(
+        memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil, keyPolicy: KeyPolicy = .standard
+    ) {
+        var configuration = Configuration(
+            memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory)
+        configuration.keyPolicy = keyPolicy
+        self.init(configuration: configuration)
+    }
+
+    /// The inherited spelling. A relative `diskPath` lies in the user's caches folder, as on Apple platforms; nil and
+    /// the empty path mean ``defaultDirectory``.
+    public override convenience init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
+        var directory: URL?
+        if let path, !path.isEmpty {
+            directory =
+                path.hasPrefix("/")
+                ? URL(fileURLWithPath: path, isDirectory: true)
+                : Self.cachesFolder.appendingPathComponent(path, isDirectory: true)
+        }
+        self.init(
+            configuration: Configuration(
+                memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory))
+    }
+
+    /// The folder of a cache that is given none: in the user's caches folder, one for each program (by its bundle
+    /// identifier or process name).
+    public static var defaultDirectory: URL {
+        let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+        let name = program.map { "/\\:".contains($0) ? "_" : $0 }
+        return
+            cachesFolder
+            .appendingPathComponent("DiskURLCache", isDirectory: true)
+            .appendingPathComponent(String(name), isDirectory: true)
+    }
+
+    private static var cachesFolder: URL {
+        FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+            ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
+    }
+
+    // MARK: Requests
+
+    /// What is stored for a request, fresh or not; nil when nothing is. `HEAD` is answered from `GET` without a body.
+    public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+        let platform = configuration.platform
+        if platform.sessionLoading == .system, SystemContract.concernsPart(request, status: nil) { return nil }
+        guard let stored = storedResponse(for: request) else { return nil }
+        guard platform.answersBySuperclass else { return stored }
+        return SuperclassCopy.copy(
+            of: stored, store: { super.storeCachedResponse($0, for: request) },
+            find: { super.cachedResponse(for: request) })
+    }
+
+    private func storedResponse(for request: URLRequest) -> CachedURLResponse? {
+        guard let key = key(for: request) else { return nil }
+        for variant in store.lookup(key).variants() where variant.answers(request) {
+            // A variant that turns out damaged is passed over: an older one may still answer.
+            guard let entry = variant.load() else { continue }
+            hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
+            return present(entry, for: request, key)
+        }
+        hub.count(for: key) { $0.misses += 1 }
+        return nil
+    }
+
+    private func present(_ entry: StoredEntry, for request: URLRequest, _ key: RequestKey) -> CachedURLResponse? {
+        let response = entry.cachedURLResponse(for: request)
+        return key.isForHead ? response?.withoutBody() : response
+    }
+
+    /// Stores a response for a request, in place of the one stored before; visible to lookups when this returns, which is
+    /// before it is on disk (``flush()`` waits for that).
+    /// Freshness is not asked: this is the app's own wish. Not stored, with an event that says why: policy
+    /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and what carries
+    /// `no-store`.
+    public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+        guard let key = key(for: request) else { return refuse(request, .noKey) }
+        if configuration.platform.sessionLoading == .system,
+            SystemContract.concernsPart(request, status: (cachedResponse.response as? HTTPURLResponse)?.statusCode)
+        {
+            return refuse(request, .refused)
+        }
+        let contentType =
+            configuration.rules.isEmpty
+            ? nil : (cachedResponse.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type")
+        let treatment = treatment(for: request, contentType: contentType)
+        guard treatment.storage != .never else { return refuse(request, .refused) }
+        // What is stored for `HEAD` is no answer to `GET`.
+        let storedKey = key.isForHead ? key.storedForHead : key
+        let call = StoreCall(request: request, response: cachedResponse, time: now)
+        switch call.outcome(treatment: treatment) {
+        case .stored(let metadata, let lost):
+            if !lost.isEmpty { hub.emit(.userInfoKeptInMemory(url: metadata.url, keys: lost)) }
+            store.store(metadata, body: cachedResponse.data, presented: cachedResponse, for: storedKey)
+        case .refused(let reason, let removesOlder):
+            if removesOlder { store.remove(storedKey) }
+            refuse(request, reason)
+        }
+    }
+
+    /// Removes what is stored for a request, all its variants; gone from memory and disk when this returns.
+    public override func removeCachedResponse(for request: URLRequest) {
+        guard let key = key(for: request) else { return }
+        store.remove(key)
+    }
+
+    /// Whether something is stored for a request, by the same key as lookups. Reads no
+    /// body and counts no hit.
+    public func contains(_ request: URLRequest) -> Bool {
+        guard let key = key(for: request) else { return false }
+        return store.contains(key)
+    }
+
+    // MARK: Tasks
+
+    // A task's request is `currentRequest`: what was asked last, after redirects. Lookups and stores use the same.
+
+    /// What is stored for a task's request. Called by Foundation before each load, and by anyone; memory answers at
+    /// once, the disk on a queue of its own. A session that has this cache but not the loader (see ``attach(to:)``) gets
+    /// nil: Foundation's own loader on Linux would take a stored response for fresh.
+    public override func getCachedResponse(
+        for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
+    ) {
+        if configuration.platform.sessionLoading == .system {
+            return answerSystem(dataTask.currentRequest ?? dataTask.originalRequest, completionHandler)
+        }
+        let link = SessionLink(dataTask)
+        guard link.servesTasks else { return completionHandler(nil) }
+        if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
+            hub.tellMissingLoader()
+            return completionHandler(nil)
+        }
+        guard let request = dataTask.currentRequest.map({ link.effectiveRequest($0) }),
+            let key = key(for: request), let url = request.url
+        else { return completionHandler(nil) }
+        let facts = RequestFacts(request)
+        let answer: @Sendable ([StoredVariant]) -> CachedURLResponse? = { variants in
+            for index in variants.indices where variants[index].answers(facts) {
+                guard let entry = variants[index].load() else { continue }
+                let findings = LookupResult.Findings(
+                    link: link, request: request, facts: facts, key: key, variants: variants.holding(entry, at: index))
+                return LookupResult(entry.cachedURLResponse(requestedURL: url), findings: findings)
+            }
+            return nil
+        }
+        let lookup = store.lookup(key)
+        if let known = lookup.known {
+            completionHandler(answer(known))
+        } else {
+            // The handler is Foundation's or the caller's; it is called once, on this queue.
+            nonisolated(unsafe) let completionHandler = completionHandler
+            LoadDriver.lookupQueue.async { completionHandler(answer(lookup.variants())) }
+        }
+    }
+
+    /// Where the system's own loader asks: what is stored, unchanged, stale or not. The loader judges.
+    private func answerSystem(_ request: URLRequest?, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
+        guard let request, let key = key(for: request) else { return completionHandler(nil) }
+        if store.lookup(key).known?.isEmpty == false { return completionHandler(cachedResponse(for: request)) }
+        // The handler is called once, on this queue.
+        nonisolated(unsafe) let completionHandler = completionHandler
+        LoadDriver.lookupQueue.async { completionHandler(self.cachedResponse(for: request)) }
+    }
+
+    /// Stores a response for a task's request, as ``storeCachedResponse(_:for:)-(_,URLRequest)``.
+    public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+        if configuration.platform.sessionLoading == .system {
+            let request = SystemContract.request(
+                original: dataTask.originalRequest, current: dataTask.currentRequest,
+                answeredBy: cachedResponse.response.url)
+            guard let request else {
+                if let request = dataTask.currentRequest { refuse(request, .refused) }
+                return
+            }
+            return storeCachedResponse(cachedResponse, for: request)
+        }
+        guard let request = dataTask.currentRequest else { return }
+        storeCachedResponse(cachedResponse, for: SessionLink(dataTask).effectiveRequest(request))
+    }
+
+    /// Removes what is stored for a task's request.
+    public override func removeCachedResponse(for dataTask: URLSessionDataTask) {
+        guard let request = dataTask.currentRequest else { return }
+        removeCachedResponse(for: SessionLink(dataTask).effectiveRequest(request))
+    }
+
+    // MARK: Removal
+
+    /// Empties both layers. Returns at once, however many entries there are; nothing older is served after it, even if
+    /// the process dies.
+    public override func removeAllCachedResponses() {
+        store.removeAll()
+    }
+
+    /// Removes what was stored at or after a date, as `URLCache` documents. See ``removeCachedResponses(olderThan:)``
+    /// for the other direction.
+    public override func removeCachedResponses(since date: Date) {
+        var criteria = DiskCriteria()
+        criteria.storedAfter = date
+        store.remove(matching: criteria)
+    }
+
+    /// Removes what was stored before a date.
+    public func removeCachedResponses(olderThan date: Date) {
+        var criteria = DiskCriteria()
+        criteria.storedBefore = date
+        store.remove(matching: criteria)
+    }
+
+    /// Empties the memory layer; the disk keeps what it has.
+    public func removeMemory() {
+        store.removeMemory()
+    }
+
+    /// Empties the disk layer; the memory keeps what it has.
+    public func removeDisk() {
+        store.removeDisk()
+    }
+
+    /// Returns when all that was stored or removed before the call is on disk, the index included, and the disk is
+    /// within its capacity. Waits for file operations: not for the main thread of an app in use.
+    public func flush() {
+        store.flush()
+    }
+
+    // MARK: Bounds
+
+    /// Bytes the memory layer may take; lowering it trims at once. Negative values count as 0.
+    public override var memoryCapacity: Int {
+        get { store.memoryCapacity }
+        set { if isOpen.withLock({ $0 }) { store.memoryCapacity = max(0, newValue) } }
+    }
+
+    /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 stores nothing.
+    public override var diskCapacity: Int {
+        get { store.disk?.capacity ?? 0 }
+        set { if isOpen.withLock({ $0 }) { store.disk?.capacity = max(0, newValue) } }
+    }
+
+    /// Bytes in memory: bodies and an estimate of what belongs to them.
+    public override var currentMemoryUsage: Int { store.memoryUsage }
+
+    /// Bytes of the stored entries on disk, in allocated blocks: 0 when nothing is stored. The capacity bounds these
+    /// together with index and folders. Waits for the index if the cache was just opened.
+    public override var currentDiskUsage: Int { store.diskUsage }
+
+    // MARK: Knowing
+
+    /// Why there is no disk layer; nil while there is one, or before the directory was first used.
+    public var openingError: CacheError? {
+        directoryError ?? store.disk?.openingError.map(CacheError.init)
+    }
+
+    /// Counts since the cache was opened.
+    public var statistics: Statistics {
+        hub.statistics
+    }
+
+    /// The events from now on. An event is made only while somebody listens; each caller gets its own stream, which
+    /// keeps the newest 1,000 events for a slow reader.
+    public func events() -> AsyncStream<Event> {
+        hub.stream()
+    }
+
+    /// True: the network is not asked, and what is stored is served however stale; a request without a stored answer
+    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4).
+    public var isOffline: Bool {
+        get { offline.withLock { $0 } }
+        set { offline.withLock { $0 = newValue } }
+    }
+
+    // MARK: Shared by the methods above and the loader
+
+    var directSession: URLSession {
+        directSessionBox.withLock { box in
+            if let session = box { return session }
+            let configuration = URLSessionConfiguration.default
+            configuration.urlCache = nil
+            let session = URLSession(configuration: configuration)
+            box = session
+            return session
+        }
+    }
+
+    private func refuse(_ request: URLRequest, _ reason: CacheNotStoredReason) {
+        hub.emit(.notStored(url: request.url?.withoutCredentials, reason: reason))
+    }
+}

@@ -1,0 +1,218 @@
+import Foundation
+
+/// The directory and its folder of records: whether they are there and ours, and what they take besides the records.
+/// Confined to `DiskStore.io`.
+struct CacheDirectory {
+    private let files: any FileSystem
+    private let paths: DiskPaths
+    /// The directory as it was opened; nil before, and when it is gone.
+    private(set) var identity: FileIdentity?
+    private(set) var error: DiskStoreError?
+    private(set) var wasOpened = false
+    /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
+    private(set) var mustClear = false
+    /// Cleared folders may be there, to be deleted.
+    private(set) var hasTrash = false
+    /// What folders and index files take, in bytes.
+    private(set) var overhead = 0
+
+    init(_ files: any FileSystem, _ paths: DiskPaths) {
+        self.files = files
+        self.paths = paths
+    }
+
+    // MARK: Opening
+
+    struct Look {
+        var directory: FileIdentity
+        var folder: FileIdentity
+        /// Made just now: another one, even where the file system gave it the same number again.
+        var isNewDirectory: Bool
+        var isNewFolder: Bool
+        /// It was open before, was gone, and was made again.
+        var wasRemade: Bool
+    }
+
+    /// Makes sure that the directory and its folder of records are there and are directories of ours. Nil when they are gone
+    /// and `mayMake` is false.
+    func look(mayMake: Bool) throws(DiskStoreError) -> Look? {
+        guard let directory = try directoryStatus(mayMake: mayMake), let folder = try folderStatus(mayMake: mayMake)
+        else { return nil }
+        return Look(
+            directory: directory.identity, folder: folder.identity, isNewDirectory: directory.isNew,
+            isNewFolder: folder.isNew, wasRemade: directory.isNew && wasOpened && error == nil)
+    }
+
+    mutating func opened(_ identity: FileIdentity) {
+        self.identity = identity
+        error = nil
+        wasOpened = true
+    }
+
+    /// True when that was not known before.
+    mutating func failed(_ error: DiskStoreError) -> Bool {
+        defer { self.error = error }
+        wasOpened = true
+        return self.error != error
+    }
+
+    mutating func forget() {
+        identity = nil
+    }
+
+    /// A link to a directory is followed here, since the user gave the path.
+    private func directoryStatus(mayMake: Bool) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
+        let path = paths.directory
+        guard path.hasPrefix("/"), !path.utf8.contains(0) else {
+            throw .cannotMakeDirectory(path: path, errno: EINVAL)
+        }
+        for attempt in 0..<2 {
+            do throws(Errno) {
+                let status = try files.status(at: path + "/.")
+                guard status.kind == .directory else { throw Errno(ENOTDIR) }
+                return (status.identity, isNew: attempt > 0)
+            } catch {
+                switch error.code {
+                case ENOENT where attempt == 0:
+                    guard mayMake else { return nil }
+                    try makeDirectories(path)
+                case ENOTDIR: throw .notADirectory(path: path)
+                case ENOENT: throw .cannotMakeDirectory(path: path, errno: error.code)
+                default: throw .notReadable(path: path, errno: error.code)
+                }
+            }
+        }
+        return nil
+    }
+
+    private func makeDirectories(_ path: String) throws(DiskStoreError) {
+        var partial = ""
+        for component in path.split(separator: "/") {
+            partial += "/" + component
+            do throws(Errno) {
+                try files.makeDirectory(partial)
+            } catch {
+                // A parent that exists already is fine. Whether the path leads to a directory is checked at the end.
+                let isThere = (try? files.status(at: partial + "/.")) != nil
+                if !isThere {
+                    if error.code == EEXIST || error.code == ENOTDIR { throw .notADirectory(path: partial) }
+                    throw .cannotMakeDirectory(path: partial, errno: error.code)
+                }
+            }
+        }
+    }
+
+    private func folderStatus(mayMake: Bool) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
+        let path = paths.records
+        for attempt in 0..<2 {
+            do throws(Errno) {
+                let status = try files.status(at: path)
+                switch status.kind {
+                case .directory: return (status.identity, isNew: attempt > 0)
+                case .symbolicLink: throw Errno(ELOOP)
+                case .regular, .other: throw Errno(ENOTDIR)
+                }
+            } catch {
+                switch error.code {
+                case ENOENT where attempt == 0:
+                    guard mayMake else { return nil }
+                    do throws(Errno) {
+                        try files.makeDirectory(path)
+                    } catch {
+                        if error.code != EEXIST { throw .notWritable(path: path, errno: error.code) }
+                    }
+                case ELOOP: throw .symbolicLink(path: path)
+                case ENOTDIR: throw .notADirectory(path: path)
+                default: throw .notReadable(path: path, errno: error.code)
+                }
+            }
+        }
+        return nil
+    }
+
+    // MARK: The folder of records
+
+    /// Nil when it is not there or is not a folder: a link in its place would lead to files that are not ours.
+    var folder: FileIdentity? {
+        guard let status = try? files.status(at: paths.records), status.kind == .directory else { return nil }
+        return status.identity
+    }
+
+    enum Clearing {
+        /// With the identity of the new folder, where one could be made.
+        case done(FileIdentity?)
+        /// The error, where it is a new one.
+        case failed(Errno?)
+    }
+
+    /// Moves the records' folder away, which takes the same time at any number of records; it is deleted later. Once moved, no
+    /// lookup of any process finds them.
+    mutating func clear() -> Clearing {
+        do throws(Errno) {
+            let status = try files.status(at: paths.records)
+            guard status.kind == .directory else { throw Errno(ELOOP) }
+            try files.rename(paths.records, to: paths.newTrash())
+            hasTrash = true
+        } catch {
+            // There is no folder of ours, so there is nothing to clear.
+            if !error.isMissing, error.code != ELOOP, error.code != ENOTDIR {
+                defer { mustClear = true }
+                return .failed(mustClear ? nil : error)
+            }
+        }
+        mustClear = false
+        // The old index names slots that new records will use: after a crash its rows would be taken for theirs.
+        try? files.unlink(paths.index)
+        guard (try? files.status(at: paths.directory + "/.")) != nil else { return .done(nil) }
+        try? files.makeDirectory(paths.records)
+        return .done(folder)
+    }
+
+    // MARK: Cleared folders
+
+    mutating func noteTrash(_ isThere: Bool = true) {
+        hasTrash = isThere
+    }
+
+    /// Deletes folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are
+    /// not ours: they are moved back to the records' folder. Needs no lock: nobody else uses these folders.
+    static func sweepTrash(_ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
+        var folders: [String] = []
+        try? files.list(paths.directory) { name in
+            let name = String(cString: name)
+            if DiskPaths.isTrash(name) { folders.append(paths.directory + "/" + name) }
+        }
+        var budget = limit
+        for folder in folders {
+            guard let status = try? files.status(at: folder), status.kind == .directory else { continue }
+            var records: [String] = []
+            var others: [String] = []
+            try? files.list(folder) { name in
+                if RecordName(name) == nil {
+                    others.append(String(cString: name))
+                } else if records.count < budget {
+                    records.append(String(cString: name))
+                }
+            }
+            for name in records {
+                // A folder or a link under a record's name is not ours either.
+                guard let status = try? files.status(at: folder + "/" + name), status.kind == .regular else {
+                    others.append(name)
+                    continue
+                }
+                try? files.unlink(folder + "/" + name)
+            }
+            budget -= records.count
+            if budget <= 0 { return false }
+            for name in others { try? files.rename(folder + "/" + name, to: paths.records + "/" + name) }
+            try? files.removeDirectory(folder)
+        }
+        return true
+    }
+
+    // MARK: What it takes
+
+    mutating func updateOverhead() {
+        overhead = paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }
+    }
+}

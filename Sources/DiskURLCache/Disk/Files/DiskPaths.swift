@@ -1,0 +1,63 @@
+/// The paths in a cache directory. Each is resolved anew whenever it is used: no directory is kept open, so a directory
+/// that was replaced, or cleared by another process, is seen at once.
+struct DiskPaths: Sendable {
+    let directory: String
+    var records: String { directory + "/records" }
+    var index: String { directory + "/index.plist" }
+    var newIndex: String { directory + "/index.plist.new" }
+    var journal: String { directory + "/index.journal" }
+    var secondary: String { directory + "/secondary.journal" }
+    var removals: String { directory + "/removals" }
+    var newRemovals: String { directory + "/removals.new" }
+    var lock: String { directory + "/lock" }
+
+    /// The bytes before a record's name.
+    private let prefix: [CChar]
+
+    init(directory: String) {
+        var directory = directory
+        while directory.count > 1, directory.hasSuffix("/") { directory.removeLast() }
+        self.directory = directory
+        prefix = Array((directory + "/records/").utf8CString.dropLast())
+    }
+
+    static let trashPrefix = "trash-"
+
+    /// A name that no other clearing chose.
+    func newTrash() -> String {
+        let number = String(UInt64.random(in: 0 ... .max), radix: 16)
+        return directory + "/" + Self.trashPrefix + String(repeating: "0", count: 16 - number.count) + number
+    }
+
+    /// Whether a name in the directory is that of a folder of cleared records.
+    static func isTrash(_ name: String) -> Bool {
+        name.utf8.count == 22 && name.hasPrefix(trashPrefix)
+            && name.utf8.dropFirst(6).allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+    }
+
+    /// Calls with the path of a record, without allocating.
+    @inline(__always)
+    func withRecord<Result>(_ name: RecordName, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: prefix.count + RecordName.length + 1) { buffer in
+            guard let base = buffer.baseAddress else { return body("") }
+            prefix.withUnsafeBufferPointer { source in
+                if let start = source.baseAddress { base.update(from: start, count: source.count) }
+            }
+            name.write(to: base + prefix.count)
+            return body(base)
+        }
+    }
+
+    /// Calls with the name of a record in the folder of records.
+    @inline(__always)
+    static func withName<Result>(_ name: RecordName, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: RecordName.length + 1) { buffer in
+            guard let base = buffer.baseAddress else { return body("") }
+            name.write(to: base)
+            return body(base)
+        }
+    }
+
+    /// Everything besides the records that counts towards the capacity.
+    var besidesRecords: [String] { [directory + "/.", records, index, journal, lock, secondary, removals] }
+}

@@ -1,0 +1,132 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// The number that a failed system call left.
+struct Errno: Error, Hashable, Sendable {
+    let code: Int32
+
+    init(_ code: Int32) {
+        self.code = code
+    }
+
+    static var last: Errno { Errno(errno) }
+
+    /// Nothing has that name.
+    var isMissing: Bool { code == ENOENT }
+
+    /// The system refuses for now, say because files are protected while the device is locked.
+    var isNotPermitted: Bool { code == EPERM || code == EACCES }
+}
+
+/// What `stat` says of a file, as far as we ask.
+struct FileStatus: Sendable, Hashable {
+    enum Kind: Sendable { case regular, directory, symbolicLink, other }
+
+    var kind: Kind
+    var permissions: UInt32
+    var size: Int
+    /// What the file takes on disk, in bytes: allocated blocks, not its length.
+    var allocated: Int
+    var links: Int
+    var identity: FileIdentity
+    /// Nanoseconds since 1970.
+    var modified: Int
+
+    var modifiedSeconds: UInt32 { UInt32(clamping: modified / 1_000_000_000) }
+}
+
+/// Two paths lead to the same file exactly when these are equal.
+struct FileIdentity: Sendable, Hashable {
+    var device: UInt64
+    var inode: UInt64
+}
+
+/// The few file operations that the disk layer uses: a seam for tests, which fail, shorten, log or replay the k-th of them.
+///
+/// Each method is one system call, its errors and its short counts included; what loops until done is in the extension.
+protocol FileSystem: Sendable {
+    func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32
+    func close(_ file: Int32) throws(Errno)
+    func status(_ file: Int32) throws(Errno) -> FileStatus
+    /// Of the name itself, should it be a symbolic link.
+    func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus
+    /// The same of a name in a directory that is open.
+    func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus
+    /// From a place in the file, whatever was read before.
+    func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int
+    /// Both pieces by one call, as if they were one.
+    func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int
+    func truncate(_ file: Int32, _ length: Int) throws(Errno)
+    func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno)
+    func unlink(_ path: UnsafePointer<CChar>) throws(Errno)
+    func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno)
+    func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
+    func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
+    /// Every name in a directory that is not a symbolic link, `.` and `..` left out.
+    func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno)
+    /// Lock of the open file (`flock`), without waiting: false when somebody else holds it.
+    func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool
+    /// Lock of the process (`fcntl`), without waiting: not inherited by a forked child, gone when the process dies.
+    func lockProcess(_ file: Int32) throws(Errno) -> Bool
+}
+
+extension FileSystem {
+    /// Opens for reading or writing as asked; never follows a symbolic link in the last place, never leaks over exec,
+    /// never hangs on a FIFO.
+    func openFile(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
+        while true {
+            do throws(Errno) {
+                return try open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            } catch {
+                if error.code != EINTR { throw error }
+            }
+        }
+    }
+
+    /// Fills the buffer from that place of the file on; the count is short only at the end of the file.
+    func readFully(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
+        var done = 0
+        while done < buffer.count {
+            do throws(Errno) {
+                let count = try read(
+                    file, UnsafeMutableRawBufferPointer(rebasing: buffer[done...]), at: offset + done)
+                if count <= 0 { break }
+                done += count
+            } catch {
+                if error.code != EINTR { throw error }
+            }
+        }
+        return done
+    }
+
+    /// Writes all of both pieces, or throws.
+    func writeFully(
+        _ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer = .init(start: nil, count: 0)
+    ) throws(Errno) {
+        let total = first.count + second.count
+        var done = 0
+        while done < total {
+            do throws(Errno) {
+                let head = UnsafeRawBufferPointer(rebasing: first[min(done, first.count)...])
+                let tail = UnsafeRawBufferPointer(rebasing: second[max(0, done - first.count)...])
+                let count = try write(file, head, tail)
+                if count <= 0 { throw Errno(EIO) }
+                done += count
+            } catch {
+                if error.code != EINTR { throw error }
+            }
+        }
+    }
+
+    /// Closes, the error told or not: the descriptor is gone either way.
+    func closeQuietly(_ file: Int32) {
+        try? close(file)
+    }
+}

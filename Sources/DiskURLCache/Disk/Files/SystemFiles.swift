@@ -1,0 +1,172 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// The operating system's files. New files get mode 0600 and new directories 0700, less what the umask takes.
+struct SystemFiles: FileSystem {
+    func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
+        #if canImport(Darwin)
+            let file = Darwin.open(path, flags, mode_t(0o600))
+        #elseif canImport(Glibc)
+            let file = Glibc.open(path, flags, mode_t(0o600))
+        #elseif canImport(Musl)
+            let file = Musl.open(path, flags, mode_t(0o600))
+        #else
+            let file = Android.open(path, flags, mode_t(0o600))
+        #endif
+        if file < 0 { throw .last }
+        return file
+    }
+
+    func close(_ file: Int32) throws(Errno) {
+        #if canImport(Darwin)
+            let result = Darwin.close(file)
+        #elseif canImport(Glibc)
+            let result = Glibc.close(file)
+        #elseif canImport(Musl)
+            let result = Musl.close(file)
+        #else
+            let result = Android.close(file)
+        #endif
+        if result != 0 { throw .last }
+    }
+
+    func status(_ file: Int32) throws(Errno) -> FileStatus {
+        var value = stat()
+        if fstat(file, &value) != 0 { throw .last }
+        return FileStatus(value)
+    }
+
+    func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
+        var value = stat()
+        if lstat(path, &value) != 0 { throw .last }
+        return FileStatus(value)
+    }
+
+    func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
+        var value = stat()
+        if fstatat(directory, name, &value, AT_SYMLINK_NOFOLLOW) != 0 { throw .last }
+        return FileStatus(value)
+    }
+
+    func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
+        let count = pread(file, buffer.baseAddress, buffer.count, off_t(offset))
+        if count < 0 { throw .last }
+        return count
+    }
+
+    func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int {
+        let count = withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { pieces in
+            pieces.initializeElement(
+                at: 0, to: iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count))
+            pieces.initializeElement(
+                at: 1, to: iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count)
+            )
+            return writev(file, pieces.baseAddress, second.isEmpty ? 1 : 2)
+        }
+        if count < 0 { throw .last }
+        return count
+    }
+
+    func truncate(_ file: Int32, _ length: Int) throws(Errno) {
+        if ftruncate(file, off_t(length)) != 0 { throw .last }
+    }
+
+    func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno) {
+        if fchmod(file, mode_t(permissions)) != 0 { throw .last }
+    }
+
+    func unlink(_ path: UnsafePointer<CChar>) throws(Errno) {
+        if unlinkat(AT_FDCWD, path, 0) != 0 { throw .last }
+    }
+
+    func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno) {
+        if renameat(AT_FDCWD, path, AT_FDCWD, newPath) != 0 { throw .last }
+    }
+
+    func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
+        if mkdir(path, 0o700) != 0 { throw .last }
+        // A umask that takes the owner's own rights would leave a folder that nobody can use.
+        var value = stat()
+        if lstat(path, &value) == 0, value.st_mode & 0o777 != 0o700 { chmod(path, 0o700) }
+    }
+
+    func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
+        if rmdir(path) != 0 { throw .last }
+    }
+
+    func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
+        let file = try open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard let directory = fdopendir(file) else {
+            let error = Errno.last
+            try? close(file)
+            throw error
+        }
+        defer { closedir(directory) }
+        let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else {
+                let error = Errno.last
+                if error.code != 0 { throw error }
+                return
+            }
+            let name = (UnsafeRawPointer(entry) + nameOffset).assumingMemoryBound(to: CChar.self)
+            let isDot = name[0] == 46 && (name[1] == 0 || (name[1] == 46 && name[2] == 0))
+            if !isDot { body(name) }
+        }
+    }
+
+    func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
+        if flock(file, (exclusively ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 { return true }
+        let error = Errno.last
+        if error.code == EWOULDBLOCK { return false }
+        throw error
+    }
+
+    func lockProcess(_ file: Int32) throws(Errno) -> Bool {
+        #if canImport(Darwin)
+            var request = flock(l_start: 0, l_len: 0, l_pid: 0, l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET))
+        #else
+            var request = flock()
+            request.l_type = Int16(F_WRLCK)
+            request.l_whence = Int16(SEEK_SET)
+        #endif
+        if fcntl(file, F_SETLK, &request) == 0 { return true }
+        let error = Errno.last
+        if error.code == EACCES || error.code == EAGAIN { return false }
+        throw error
+    }
+}
+
+extension FileStatus {
+    init(_ value: stat) {
+        kind =
+            switch value.st_mode & S_IFMT {
+            case S_IFREG: .regular
+            case S_IFDIR: .directory
+            case S_IFLNK: .symbolicLink
+            default: .other
+            }
+        permissions = UInt32(value.st_mode) & 0o777
+        size = Int(value.st_size)
+        allocated = Int(value.st_blocks) * 512
+        links = Int(value.st_nlink)
+        identity = FileIdentity(
+            device: UInt64(truncatingIfNeeded: value.st_dev), inode: UInt64(truncatingIfNeeded: value.st_ino))
+        #if canImport(Darwin)
+            let time = value.st_mtimespec
+        #else
+            let time = value.st_mtim
+        #endif
+        // A time beyond 2262, or before 1678, comes from a damaged file system.
+        let (seconds, overflow) = Int(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+        modified = overflow ? 0 : seconds &+ Int(time.tv_nsec)
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+
+/// The bytes of an entry's metadata, as `OnDiskFormat.md` lists them. `sequence` and `isPinned` are not among them: the
+/// record's header has those.
+enum MetadataCodec {
+    /// Bounds what a lookup may allocate for an entry besides its body. Servers limit a message's header fields to
+    /// 8–64 KB in all; 4 MB leaves room for large `userInfo`.
+    static let maximumLength = 4 << 20
+
+    /// False when the metadata cannot be kept as they are: a header field that could forge another, or too much of them.
+    static func write(_ metadata: EntryMetadata, to writer: inout ByteWriter, keepsURL: Bool) -> Bool {
+        writer.append(metadata.storedAt.timeIntervalSinceReferenceDate)
+        writer.append(optional: keepsURL ? metadata.url : nil)
+        switch metadata.response {
+        case .http(let response):
+            writer.append(UInt8(0))
+            guard write(response, to: &writer) else { return false }
+        case .other(let mimeType, let expectedContentLength, let textEncodingName):
+            writer.append(UInt8(1))
+            writer.append(optional: mimeType)
+            writer.append(expectedContentLength)
+            writer.append(optional: textEncodingName)
+        }
+        guard PropertyValueCodec.write(metadata.userInfo, to: &writer) else { return false }
+        writer.append(UInt32(clamping: metadata.tags.count))
+        for tag in metadata.tags { writer.append(tag) }
+        return writer.count <= maximumLength
+    }
+
+    static func decode(_ bytes: UnsafeRawBufferPointer, sequence: UInt64, isPinned: Bool) -> EntryMetadata? {
+        var reader = ByteReader(bytes)
+        guard let storedAt = reader.date(), let url = reader.optionalString(), let kind = reader.number(UInt8.self)
+        else { return nil }
+        let response: EntryMetadata.Response
+        switch kind {
+        case 0:
+            guard let http = readResponse(from: &reader) else { return nil }
+            response = .http(http)
+        case 1:
+            guard let mimeType = reader.optionalString(), let length = reader.number(Int64.self),
+                let encoding = reader.optionalString()
+            else { return nil }
+            response = .other(mimeType: mimeType, expectedContentLength: length, textEncodingName: encoding)
+        default: return nil
+        }
+        guard let userInfo = PropertyValueCodec.readDictionary(from: &reader), let tags = readTags(from: &reader),
+            reader.remaining == 0
+        else { return nil }
+        return EntryMetadata(
+            sequence: sequence, url: url, response: response, storedAt: storedAt, placement: .memoryAndDisk,
+            userInfo: userInfo, tags: tags, isPinned: isPinned)
+    }
+
+    private static func write(_ response: StoredResponse, to writer: inout ByteWriter) -> Bool {
+        guard writer.append(response.method, where: isSafe) else { return false }
+        writer.append(Int64(response.status))
+        writer.append(response.requestTime.timeIntervalSinceReferenceDate)
+        writer.append(response.responseTime.timeIntervalSinceReferenceDate)
+        writer.append(UInt32(clamping: response.fields.count))
+        var areSafe = true
+        response.fields.forEachField { name, value in
+            areSafe = areSafe && writer.append(name, where: isSafe) && writer.append(value, where: isSafe)
+        }
+        guard areSafe else { return false }
+        writer.append(UInt8(response.vary.matchesNothing ? 1 : 0))
+        writer.append(UInt32(clamping: response.vary.fields.count))
+        for field in response.vary.fields {
+            writer.append(field.name)
+            writer.append(UInt8(field.value == nil ? 0 : 1))
+            if let value = field.value { writer.append(value) }
+        }
+        return true
+    }
+
+    private static func readResponse(from reader: inout ByteReader) -> StoredResponse? {
+        guard let method = reader.stringBytes(), isSafe(method), let status = reader.number(Int64.self),
+            let requestTime = reader.date(), let responseTime = reader.date(),
+            let fields = readFields(from: &reader), let vary = readVary(from: &reader)
+        else { return nil }
+        return StoredResponse(
+            method: String(decoding: method, as: UTF8.self), status: Int(truncatingIfNeeded: status), fields: fields,
+            requestTime: requestTime,
+            responseTime: responseTime, vary: vary)
+    }
+
+    /// Checks the fields and keeps their bytes: a caller who wants the body alone never has their strings made.
+    private static func readFields(from reader: inout ByteReader) -> HeaderFields? {
+        // The shortest field takes 8 bytes: a count that needs more than is left is not worth an allocation.
+        guard let count = reader.number(UInt32.self).map(Int.init), count <= reader.remaining / 8 else { return nil }
+        var rest = reader
+        for _ in 0..<count {
+            guard let name = rest.stringBytes(), isSafe(name), let value = rest.stringBytes(), isSafe(value)
+            else { return nil }
+        }
+        guard let raw = reader.raw(rest.position - reader.position) else { return nil }
+        let bytes = [UInt8](raw)
+        return HeaderFields(estimatedSize: bytes.count + count * HeaderFields.fieldOverhead) {
+            bytes.withUnsafeBytes { makeFields(count, from: $0) }
+        }
+    }
+
+    private static func makeFields(_ count: Int, from bytes: UnsafeRawBufferPointer) -> [HeaderFields.Field] {
+        var reader = ByteReader(bytes)
+        var fields: [HeaderFields.Field] = []
+        fields.reserveCapacity(count)
+        while let name = reader.string(), let value = reader.string() {
+            fields.append(HeaderFields.Field(name: name, value: value))
+        }
+        return fields
+    }
+
+    private static func readVary(from reader: inout ByteReader) -> VaryKey? {
+        guard let matchesNothing = reader.boolean(), let count = reader.number(UInt32.self),
+            Int(count) <= reader.remaining / 5
+        else { return nil }
+        if count == 0 { return VaryKey(fields: [], matchesNothing: matchesNothing) }
+        var fields: [VaryKey.Field] = []
+        for _ in 0..<count {
+            guard let name = reader.string(), let hasValue = reader.boolean() else { return nil }
+            var value: KeyDigest?
+            if hasValue {
+                guard let digest = reader.digest() else { return nil }
+                value = digest
+            }
+            fields.append(VaryKey.Field(name: name, value: value))
+        }
+        return VaryKey(fields: fields, matchesNothing: matchesNothing)
+    }
+
+    private static func readTags(from reader: inout ByteReader) -> [String]? {
+        guard let count = reader.number(UInt32.self), Int(count) <= reader.remaining / 4 else { return nil }
+        if count == 0 { return [] }
+        var tags: [String] = []
+        for _ in 0..<count {
+            guard let tag = reader.string() else { return nil }
+            tags.append(tag)
+        }
+        return tags
+    }
+
+    // CR, LF and NUL end or cut a field: whoever writes the fields out again would write another field.
+    private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        // What is too long in any case need not be looked through.
+        guard bytes.count <= maximumLength else { return false }
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var position = 0
+        // Eight bytes at a time: a byte that is zero after the exclusive or is one of the three.
+        while position + 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            let lineFeeds = word ^ ones &* 10
+            let returns = word ^ ones &* 13
+            let found =
+                (word &- ones) & ~word | (lineFeeds &- ones) & ~lineFeeds | (returns &- ones) & ~returns
+            if found & (ones &* 0x80) != 0 { return false }
+            position += 8
+        }
+        while position < bytes.count {
+            let byte = bytes[position]
+            if byte == 0 || byte == 10 || byte == 13 { return false }
+            position += 1
+        }
+        return true
+    }
+}

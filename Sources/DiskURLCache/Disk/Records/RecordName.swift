@@ -1,0 +1,39 @@
+/// The name of a record's file: the 32 hexadecimal digits of its key's name, and one of the slot.
+///
+/// A name has eight slots. They hold the variants of a key, and let a new record be written beside the one it replaces: no
+/// rename, which costs ten times a create. Keys that share a name share its slots.
+struct RecordName: Sendable, Hashable {
+    var key: KeyName
+    var slot: UInt8
+
+    static let length = KeyName.length + 1
+    static let slots: UInt8 = 8
+
+    init(key: KeyName, slot: UInt8) {
+        self.key = key
+        self.slot = slot
+    }
+
+    /// Nil for a name that is not a record's: that file is somebody else's.
+    init?(_ name: UnsafePointer<CChar>) {
+        var count = 0
+        while count <= Self.length, name[count] != 0 { count += 1 }
+        guard count == Self.length else { return nil }
+        let bytes = UnsafeRawBufferPointer(start: name, count: count)
+        guard let key = KeyName(hex: .init(rebasing: bytes[..<KeyName.length])), case 48..<56 = bytes[KeyName.length]
+        else { return nil }
+        self.key = key
+        slot = bytes[KeyName.length] - 48
+    }
+
+    /// The digits.
+    var text: String { key.hex + String(slot) }
+
+    /// Writes the digits and a NUL.
+    @inline(__always)
+    func write(to destination: UnsafeMutablePointer<CChar>) {
+        key.writeHex(to: UnsafeMutableRawPointer(destination))
+        destination[KeyName.length] = CChar(48 + slot)
+        destination[Self.length] = 0
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+
+/// A record ready to be written but for its slot.
+struct PreparedRecord: Sendable {
+    var header: RecordHeader
+    /// Space for the header, then the metadata.
+    private var head: ByteWriter
+    var body: Data
+
+    /// Nil when the entry cannot be kept as it is: a record has no place for "memory only", for example.
+    init?(_ entry: StoredEntry, for key: DiskKey, keepsURL: Bool) {
+        self.init(
+            entry.metadata, entry.body, for: key, keepsURL: keepsURL,
+            bodyChecksum: entry.body.withUnsafeBytes { Checksum.of($0) })
+    }
+
+    /// The next head of a record whose body stays as it is.
+    init?(_ metadata: EntryMetadata, updating old: RecordHeader, keepsURL: Bool) {
+        self.init(metadata, Data(), for: DiskKey(old), keepsURL: keepsURL, bodyChecksum: old.bodyChecksum)
+        header.name = old.name
+        header.bodyLength = old.bodyLength
+    }
+
+    private init?(
+        _ metadata: EntryMetadata, _ body: Data, for key: DiskKey, keepsURL: Bool,
+        bodyChecksum: @autoclosure () -> UInt64
+    ) {
+        // Most metadata fit, and so does the whole into what the allocator has at hand (1,032 bytes).
+        head = ByteWriter(capacity: 800, leaving: RecordHeader.length)
+        guard metadata.placement == .memoryAndDisk, MetadataCodec.write(metadata, to: &head, keepsURL: keepsURL)
+        else { return nil }
+        self.body = body
+        header = RecordHeader(
+            name: RecordName(key: key.name, slot: 0), digest: key.digest, isPinned: metadata.isPinned,
+            sequence: metadata.sequence, uriHash: key.uriHash, hostHash: key.hostHash,
+            tagFilter: TagFilter(metadata.tags), storedAt: metadata.storedAt.recordSeconds,
+            varyHash: metadata.varyHash, metadataLength: head.count, bodyLength: body.count,
+            bodyChecksum: bodyChecksum())
+    }
+
+    /// Brings the header's bytes up to date; calls with all that is written before the body.
+    mutating func withHead<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        head.withUnsafeMutableBytes {
+            header.write(into: $0)
+            return body(UnsafeRawBufferPointer($0))
+        }
+    }
+}
+
+extension EntryMetadata {
+    var varyHash: UInt64 { http?.vary.recordHash ?? 0 }
+}
+
+/// Creates records and appends heads to them. Bytes that were written are never changed: a record is whole, or its checksums show
+/// that it is not.
+struct RecordWriter: Sendable {
+    let files: any FileSystem
+    let paths: DiskPaths
+    /// Whether a record may be locked while it is written: see `PassLock`. Unlocked and unfinished, another process may take it for a
+    /// torn one and remove it, which is a miss.
+    var mayLock: @Sendable () -> Bool = { true }
+
+    // MARK: Creating
+
+    /// Writes the record into its slot, which must be free; returns the bytes that it takes on disk. After a failure the unfinished
+    /// file is removed, except where the slot was not free (`EEXIST`).
+    func create(_ record: inout PreparedRecord) throws(Errno) -> Int {
+        let (name, body) = (record.header.name, record.body)
+        let result: Result<Int, Errno> = record.withHead { head in
+            paths.withRecord(name) { path in
+                do throws(Errno) {
+                    return .success(try create(head, body, at: path))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        }
+        return try result.get()
+    }
+
+    private func create(
+        _ head: UnsafeRawBufferPointer, _ body: Data, at path: UnsafePointer<CChar>
+    ) throws(Errno) -> Int {
+        let file = try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
+        // Tells other processes that this unfinished record has a writer who lives. One that already looks at the file,
+        // empty as it is, takes it for a torn one and is about to remove it: the slot is as good as taken.
+        if mayLock(), (try? files.lockFile(file, exclusively: true)) == false {
+            files.closeQuietly(file)
+            throw Errno(EEXIST)
+        }
+        var isOpen = true
+        var hasName = true
+        do throws(Errno) {
+            let failure: Errno? = body.withUnsafeBytes { write(head, $0, to: file) }
+            if let failure { throw failure }
+            let status = try files.status(file)
+            // A process that looked at it before it was locked has removed it. The name may be another file's by now.
+            hasName = status.links > 0
+            guard hasName else { throw Errno(EEXIST) }
+            // The umask may have removed permissions that we need ourselves.
+            if status.permissions != 0o600 { try files.setPermissions(file, 0o600) }
+            isOpen = false
+            try files.close(file)
+            return status.allocated
+        } catch {
+            if isOpen { files.closeQuietly(file) }
+            if hasName { try? files.unlink(path) }
+            throw error
+        }
+    }
+
+    private func write(
+        _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, to file: Int32
+    ) -> Errno? {
+        do throws(Errno) {
+            try files.writeFully(file, head, body)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    // MARK: Updating
+
+    /// How long the heads after a body may grow: a sixteenth of the body, so that writing it anew once in a while costs less
+    /// than the updates. 64 KB at least, since a small body is soon written; 1 MB at most, since each lookup reads them.
+    static func chainLimit(bodyLength: Int) -> Int {
+        min(max(64 << 10, bodyLength / 16), 1 << 20)
+    }
+
+    enum Update {
+        /// The record as it is now.
+        case appended(RecordHeader, allocated: Int)
+        /// The file has another record by now, or none.
+        case notFound
+        /// The record is to be written whole, elsewhere: it has too many heads, or another process holds its lock.
+        case mustRewrite
+        /// The metadata cannot be kept as they are.
+        case notRepresentable
+    }
+
+    /// Appends a head to the record that has this sequence, by one write under the file's lock. Until that write is
+    /// complete the last head does not count: a reader takes the file for damaged, which is a miss.
+    func append(
+        _ metadata: EntryMetadata, to name: RecordName, of digest: KeyDigest, replacing sequence: UInt64,
+        keepsURL: Bool, limit: Int
+    ) throws(Errno) -> Update {
+        let result: Result<Update, Errno> = paths.withRecord(name) { path in
+            do throws(Errno) {
+                let file = try files.openFile(path, O_RDWR | O_APPEND)
+                defer { files.closeQuietly(file) }
+                guard mayLock(), try files.lockFile(file, exclusively: true) else { return .success(.mustRewrite) }
+                // Read under the lock: from here on the file does not change.
+                let reader = RecordReader(files: files, paths: paths)
+                guard case .record(let record) = reader.read(file, name, .head, limit: limit),
+                    record.header.digest == digest, record.header.sequence == sequence
+                else { return .success(.notFound) }
+                return .success(try append(metadata, to: file, record, keepsURL: keepsURL, limit: limit))
+            } catch {
+                return error.isMissing ? .success(.notFound) : .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func append(
+        _ metadata: EntryMetadata, to file: Int32, _ record: LoadedRecord, keepsURL: Bool, limit: Int
+    ) throws(Errno) -> Update {
+        guard var next = PreparedRecord(metadata, updating: record.header, keepsURL: keepsURL)
+        else { return .notRepresentable }
+        let chain = record.chainLength + next.header.headLength
+        guard next.header.follows(record.header), chain <= Self.chainLimit(bodyLength: next.header.bodyLength),
+            record.status.size + next.header.headLength <= limit
+        else { return .mustRewrite }
+        let failure = next.withHead { write($0, .init(start: nil, count: 0), to: file) }
+        if let failure {
+            // The part that was written is cut off, and the record is as before.
+            try? files.truncate(file, record.status.size)
+            throw failure
+        }
+        return .appended(next.header, allocated: (try? files.status(file))?.allocated ?? record.status.allocated)
+    }
+}

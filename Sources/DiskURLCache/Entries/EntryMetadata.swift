@@ -1,0 +1,50 @@
+import Foundation
+
+/// Everything about a stored response except its body.
+struct EntryMetadata: Sendable, Hashable {
+    /// Orders entries of one key by when they were stored: larger is more recent, even if the clock was set back. Made by
+    /// `EntrySequence`.
+    var sequence: UInt64
+    /// The response's URL; nil where URLs are kept off the disk, and then the request's URL stands in.
+    var url: String?
+    var response: Response
+    /// When the entry was stored, or last freshened by a 304.
+    var storedAt: Date
+    /// In which layers the entry may live.
+    var placement: EntryPlacement
+    /// Property-list values only. Other values of `userInfo` are kept by the memory layer alone.
+    var userInfo: [String: PropertyValue]
+    /// Names of the groups the entry belongs to, for removal by tag.
+    var tags: [String]
+    /// Pinned entries are evicted last, within the pinned share of the capacity.
+    var isPinned: Bool
+
+    enum Response: Sendable, Hashable {
+        case http(StoredResponse)
+        /// A response that is not HTTP (`data:`, `file:`, or made by hand).
+        case other(mimeType: String?, expectedContentLength: Int64, textEncodingName: String?)
+    }
+
+    /// The HTTP facts; nil for a response that is not HTTP.
+    var http: StoredResponse? {
+        if case .http(let response) = response { response } else { nil }
+    }
+
+    /// What tells the variants of one key apart.
+    var varyKey: VaryKey { http?.vary ?? .none }
+
+    /// Whether `URLCache`'s own methods may return this response for a request with these fields: `Vary` selects it, and it is not
+    /// a part (206), which would be taken for the whole.
+    func answers(_ fields: HeaderFields) -> Bool {
+        varyKey.matches(fields) && http?.status != 206
+    }
+}
+
+/// In which layers an entry may live: decided once, when the response is stored, and kept through every later change.
+enum EntryPlacement: Sendable, Hashable {
+    case memoryAndDisk
+    /// Never on disk, because the app or a delegate asked for it (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).
+    case memoryOnly
+    /// Not on disk, since the response expires too soon to be worth a file.
+    case memoryWhileFresh
+}

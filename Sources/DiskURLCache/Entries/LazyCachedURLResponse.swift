@@ -1,0 +1,43 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+
+    /// A cached response that builds its `HTTPURLResponse` when it is first asked for: building one costs more than reading a
+    /// small record, and many callers want the body alone. Equal to one that was built at once.
+    ///
+    /// Not on Apple platforms, where the class has its accessors in Objective-C and the system may read past an override.
+    final class LazyCachedURLResponse: CachedURLResponse, @unchecked Sendable {
+        // @unchecked: the superclass is declared Sendable by Foundation; `built` is reached only while this object's
+        // `SharedLock` is held, and the rest is constant.
+        private let head: EntryMetadata.Response
+        private let text: String?
+        private let requestedURL: URL
+        @exclusivity(unchecked) private var built: URLResponse?
+
+        /// What the superclass is given in place of a response.
+        static let placeholder = URLResponse(
+            url: URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+
+        init(
+            head: EntryMetadata.Response, url text: String?, requestedURL: URL, data: Data,
+            userInfo: [AnyHashable: Any]?,
+            storagePolicy: URLCache.StoragePolicy
+        ) {
+            self.head = head
+            self.text = text
+            self.requestedURL = requestedURL
+            super.init(response: Self.placeholder, data: data, userInfo: userInfo, storagePolicy: storagePolicy)
+        }
+
+        override var response: URLResponse {
+            if let built = SharedLock.withLock(of: self, { built }) { return built }
+            let response = head.urlResponse(url: text.flatMap { URL(string: $0) } ?? requestedURL)
+            return SharedLock.withLock(of: self) {
+                // Another thread may have been faster: all get one object.
+                if let built { return built }
+                built = response
+                return response
+            }
+        }
+    }
+#endif

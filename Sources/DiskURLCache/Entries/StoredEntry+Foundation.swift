@@ -1,0 +1,107 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// The bridge between Foundation's response objects and the values that the layers keep.
+
+extension EntryMetadata.Response {
+    /// - Parameter fields: of an HTTP response. They come from a dictionary: each name once, repeated fields joined by Foundation.
+    init(_ response: URLResponse, fields: HeaderFields?, method: String, vary: VaryKey, time: Date) {
+        if let response = response as? HTTPURLResponse, let fields {
+            self = .http(
+                StoredResponse(
+                    method: method, status: response.statusCode, fields: fields,
+                    requestTime: time, responseTime: time, vary: vary))
+        } else {
+            self = .other(
+                mimeType: response.mimeType, expectedContentLength: response.expectedContentLength,
+                textEncodingName: response.textEncodingName)
+        }
+    }
+
+    func urlResponse(url: URL) -> URLResponse {
+        switch self {
+        case .http(let response): response.urlResponse(url: url)
+        case .other(let mimeType, let length, let encoding):
+            URLResponse(
+                url: url, mimeType: mimeType, expectedContentLength: Int(clamping: length), textEncodingName: encoding)
+        }
+    }
+}
+
+extension StoredResponse {
+    func urlResponse(url: URL) -> URLResponse {
+        .http(url: url, status: status, fields: fields)
+    }
+}
+
+extension URLResponse {
+    /// An `HTTPURLResponse` with these fields.
+    static func http(url: URL, status: Int, fields: HeaderFields) -> URLResponse {
+        let dictionary = fields.dictionary
+        // The initialiser is failable by declaration only; a plain response would still beat a crash.
+        return HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: dictionary)
+            ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+    }
+}
+
+extension HeaderFields {
+    init(_ response: HTTPURLResponse) {
+        var fields: [Field] = []
+        let dictionary = response.allHeaderFields
+        fields.reserveCapacity(dictionary.count)
+        for (name, value) in dictionary {
+            guard let name = name.base as? String else { continue }
+            fields.append(Field(name: name, value: value as? String ?? "\(value)"))
+        }
+        self.init(fields)
+    }
+
+    init(_ request: URLRequest) {
+        self.init(dictionary: request.allHTTPHeaderFields ?? [:])
+    }
+}
+
+extension StoredVariant {
+    func answers(_ request: URLRequest) -> Bool {
+        if let entry { return entry.answers(request) }
+        return metadata.varyKey == .none ? metadata.http?.status != 206 : metadata.answers(HeaderFields(request))
+    }
+}
+
+extension StoredEntry {
+    /// The entry as Foundation's object, made anew.
+    func makeCachedURLResponse(requestedURL: URL) -> CachedURLResponse {
+        let userInfo = metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue)
+        let policy = metadata.placement == .memoryOnly ? URLCache.StoragePolicy.allowedInMemoryOnly : .allowed
+        #if canImport(FoundationNetworking)
+            return LazyCachedURLResponse(
+                head: metadata.response, url: metadata.url, requestedURL: requestedURL, data: body, userInfo: userInfo,
+                storagePolicy: policy)
+        #else
+            let url = metadata.url.flatMap { URL(string: $0) } ?? requestedURL
+            return CachedURLResponse(
+                response: metadata.response.urlResponse(url: url), data: body, userInfo: userInfo, storagePolicy: policy
+            )
+        #endif
+    }
+}
+
+extension CachedURLResponse {
+    /// The values of `userInfo` that can be written to disk, and the keys of the others.
+    var persistentUserInfo: (values: [String: PropertyValue], lost: [String]) {
+        var values: [String: PropertyValue] = [:]
+        var lost: [String] = []
+        guard let userInfo, !userInfo.isEmpty else { return (values, lost) }
+        for (key, value) in userInfo {
+            if let name = key.base as? String, let value = PropertyValue(value) {
+                values[name] = value
+            } else {
+                lost.append("\(key)")
+            }
+        }
+        return (values, lost.sorted())
+    }
+}

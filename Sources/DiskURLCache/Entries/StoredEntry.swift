@@ -1,0 +1,103 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The value that the layers exchange: one stored response with its body. Immutable; replaced as a whole.
+final class StoredEntry: @unchecked Sendable {
+    // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
+    let metadata: EntryMetadata
+    let body: Data
+    /// Whether the response was selected by no request field and is whole, as nearly all are. Known in advance: it is
+    /// asked at each hit.
+    let answersEveryRequest: Bool
+    /// What the entry takes in memory, in bytes: the body and an estimate of the rest. Asked several times at each store.
+    let memoryCost: Int
+    /// The object that a caller stored, `userInfo` of any type included.
+    private let given: CachedURLResponse?
+    /// Values that are made when they are first asked for.
+    @exclusivity(unchecked) private var made = Made()
+
+    private struct Made {
+        /// The response that lookups return, where none was given.
+        var cached: CachedURLResponse?
+        /// The parsed facts, once a load needed them.
+        var reuseFacts: ReuseFacts?
+        /// The values of the fields that `Vary` names in the last request that matched. They stay in memory.
+        var matched: [String?]?
+        /// The response that a load delivered last, and its form.
+        var delivered: (form: DeliveredForm, response: URLResponse)?
+    }
+
+    /// Everything besides the entry that a delivered response depends on.
+    struct DeliveredForm: Equatable {
+        var url: URL
+        var presentation: Presentation
+        /// In seconds.
+        var age: Int64
+        /// This cache's member of `Cache-Status`; nil where none is added.
+        var cacheStatus: String?
+    }
+
+    init(metadata: EntryMetadata, body: Data, presented given: CachedURLResponse? = nil) {
+        self.metadata = metadata
+        self.body = body
+        self.given = given
+        answersEveryRequest = metadata.varyKey == .none && metadata.http?.status != 206
+        memoryCost = body.count + Self.headCost(metadata)
+    }
+
+    /// What an entry takes in memory besides its body: 600 bytes for the objects around it, and the header fields.
+    static func headCost(_ metadata: EntryMetadata) -> Int { 600 + (metadata.http?.fields.estimatedSize ?? 0) }
+
+    /// Whether `URLCache`'s own methods may hand this entry out for a request.
+    func answers(_ request: URLRequest) -> Bool {
+        if answersEveryRequest { return true }
+        guard metadata.http?.status != 206 else { return false }
+        let fields = HeaderFields(request)
+        let selecting = metadata.varyKey.fields.map { fields[$0.name] }
+        // Digests of the values tell; those of the same values as the last time need not be computed again.
+        if SharedLock.withLock(of: self, { made.matched }) == selecting { return true }
+        guard metadata.varyKey.matches(fields) else { return false }
+        SharedLock.withLock(of: self) { made.matched = selecting }
+        return true
+    }
+
+    /// The entry as Foundation hands it out. The request's URL stands in where the record holds none.
+    func cachedURLResponse(for request: URLRequest) -> CachedURLResponse? {
+        given ?? request.url.map { cachedURLResponse(requestedURL: $0) }
+    }
+
+    func cachedURLResponse(requestedURL url: URL) -> CachedURLResponse {
+        if let given { return given }
+        if let response = SharedLock.withLock(of: self, { made.cached }) { return response }
+        let response = makeCachedURLResponse(requestedURL: url)
+        return SharedLock.withLock(of: self) {
+            // Another thread may have been faster: all get one object.
+            if let response = made.cached { return response }
+            made.cached = response
+            return response
+        }
+    }
+
+    /// The response as a load delivers it. Loads within one second, whose `Age` is the same, share the object: making
+    /// one costs more than the rest of a hit.
+    func urlResponse(_ form: DeliveredForm, _ make: () -> URLResponse) -> URLResponse {
+        if let last = SharedLock.withLock(of: self, { made.delivered }), last.form == form { return last.response }
+        let response = make()
+        SharedLock.withLock(of: self) { made.delivered = (form, response) }
+        return response
+    }
+
+    /// The facts that decide about reuse, parsed once. Nil for a response that is not HTTP.
+    var reuseFacts: ReuseFacts? {
+        if let facts = SharedLock.withLock(of: self, { made.reuseFacts }) { return facts }
+        let facts = metadata.http.map { ReuseFacts($0) }
+        SharedLock.withLock(of: self) { made.reuseFacts = facts }
+        return facts
+    }
+
+    /// The object that was handed out for this entry, if one was.
+    var presentedResponse: CachedURLResponse? { given ?? SharedLock.withLock(of: self) { made.cached } }
+}

@@ -1,0 +1,50 @@
+extension EventHub {
+    /// Tells the disk layer's events in public terms.
+    func report(_ event: DiskEvent) {
+        switch event {
+        case .stored, .becameMaintainer, .remadeDirectory: break
+        case .evicted(_, let bytes):
+            count { $0.evictions += 1 }
+            emit(.evicted(entries: 1, bytes: bytes))
+        case .dropped(_, let reason):
+            emit(.notStored(url: nil, reason: .disk(reason.text)))
+        case .removedCorruptRecord: emit(.removedDamagedRecord)
+        case .rebuiltIndex(let reason): emit(.rebuiltIndex(reason: "\(reason)"))
+        case .cannotDelete(let errno): emit(.problem(CacheError(.io, path: "", errno: errno)))
+        case .unavailable(let error): emit(.problem(CacheError(error)))
+        }
+    }
+}
+
+extension DiskEvent.DropReason {
+    fileprivate var text: String {
+        switch self {
+        case .tooLarge: "too large"
+        case .notRepresentable: "header fields that cannot be written safely"
+        case .backlog: "the disk did not keep up"
+        case .failed(let errno): "system error \(errno)"
+        case .unavailable: "no disk layer"
+        }
+    }
+}
+
+extension CacheError {
+    init(_ error: DiskStoreError) {
+        switch error {
+        case .cannotMakeDirectory(let path, let errno): self.init(.directoryUnavailable, path: path, errno: errno)
+        case .notADirectory(let path), .symbolicLink(let path): self.init(.obstructed, path: path)
+        case .notReadable(let path, let errno), .notWritable(let path, let errno):
+            self.init(.notWritable, path: path, errno: errno)
+        }
+    }
+}
+
+extension CacheStatistics {
+    mutating func countHit(_ layer: CacheLayer, bytes: Int) {
+        switch layer {
+        case .memory: memoryHits += 1
+        case .disk, .fallback: diskHits += 1
+        }
+        bytesSaved += bytes
+    }
+}

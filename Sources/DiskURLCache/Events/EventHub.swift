@@ -1,0 +1,65 @@
+import Foundation
+
+/// Hands events to listeners, and counts. An event is made only while somebody listens.
+final class EventHub: Sendable {
+    private struct State {
+        var listeners: [UInt64: @Sendable (CacheEvent) -> Void] = [:]
+        var nextListener: UInt64 = 0
+        var hasToldMissingLoader = false
+    }
+
+    private let state = Mutex(State())
+    /// Counted apart and added up when asked: threads that look up different keys do not wait for each other.
+    private let counts = (0..<8).map { _ in Mutex(CacheStatistics(), isContended: true) }
+
+    var statistics: CacheStatistics {
+        counts.reduce(into: CacheStatistics()) { sum, count in count.withLock { sum.add($0) } }
+    }
+
+    func count(_ change: (inout CacheStatistics) -> Void) {
+        counts[0].withLock(change)
+    }
+
+    func count(for key: RequestKey, _ change: (inout CacheStatistics) -> Void) {
+        counts[key.stripe(of: counts.count)].withLock(change)
+    }
+
+    var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
+
+    func emit(_ event: @autoclosure () -> CacheEvent) {
+        let listeners = state.withLock { $0.listeners }
+        guard !listeners.isEmpty else { return }
+        let event = event()
+        for listener in listeners.values { listener(event) }
+    }
+
+    /// Once, to whoever listens then.
+    func tellMissingLoader() {
+        let isNews = state.withLock { state in
+            guard !state.listeners.isEmpty, !state.hasToldMissingLoader else { return false }
+            state.hasToldMissingLoader = true
+            return true
+        }
+        if isNews { emit(.problem(CacheError(.loaderMissing, path: ""))) }
+    }
+
+    func addListener(_ listener: @escaping @Sendable (CacheEvent) -> Void) -> UInt64 {
+        state.withLock { state in
+            state.nextListener += 1
+            state.listeners[state.nextListener] = listener
+            return state.nextListener
+        }
+    }
+
+    func removeListener(_ id: UInt64) {
+        state.withLock { _ = $0.listeners.removeValue(forKey: id) }
+    }
+
+    /// The newest 1,000 events wait for a slow reader; older ones are dropped rather than held without bound.
+    func stream() -> AsyncStream<CacheEvent> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1_000)) { continuation in
+            let id = addListener { continuation.yield($0) }
+            continuation.onTermination = { [weak self] _ in self?.removeListener(id) }
+        }
+    }
+}

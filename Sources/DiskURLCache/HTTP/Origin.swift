@@ -1,0 +1,15 @@
+import Foundation
+
+extension URL {
+    /// Whether both have the same scheme, host and port (RFC 9110 §4.3.1). A URL without a host shares its origin with none.
+    func hasSameOrigin(as other: URL) -> Bool {
+        guard let scheme = scheme?.lowercased(), scheme == other.scheme?.lowercased(),
+            let host = host?.lowercased(), !host.isEmpty, host == other.host?.lowercased()
+        else { return false }
+        return port(for: scheme) == other.port(for: scheme)
+    }
+
+    private func port(for scheme: String) -> Int? {
+        port ?? (scheme == "https" ? 443 : scheme == "http" ? 80 : nil)
+    }
+}

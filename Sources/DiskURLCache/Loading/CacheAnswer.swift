@@ -1,0 +1,34 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// An answer and where it came from.
+public struct CacheAnswer: Sendable {
+    public enum Source: Sendable, Hashable {
+        /// From the store without asking the origin.
+        case stored(CacheLayer)
+        /// From the store, after the origin confirmed it.
+        case revalidated(CacheLayer)
+        case network
+    }
+
+    public let data: Data
+    public let response: HTTPURLResponse
+    /// Seconds since the origin made or confirmed the answer, as far as is known; 0 from the network.
+    public var age: TimeInterval { summary.report.age.map(TimeInterval.init) ?? 0 }
+    public var source: Source { summary.source }
+    /// Served although no longer fresh, on purpose.
+    public var isStale: Bool { summary.isStale }
+    /// All that is known about the load.
+    public var report: CacheLoadReport { summary.loadReport }
+
+    private let summary: LoadSummary
+
+    init(data: Data, response: HTTPURLResponse, summary: LoadSummary) {
+        self.data = data
+        self.response = response
+        self.summary = summary
+    }
+}

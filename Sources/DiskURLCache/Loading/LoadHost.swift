@@ -1,0 +1,48 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a load needs of the cache that it serves: keys, rules, time, the store, and somebody to tell.
+protocol LoadHost: AnyObject, Sendable {
+    var hub: EventHub { get }
+    /// Loads that are under way.
+    var loads: LoadTable { get }
+    var now: Date { get }
+    /// The cache's identifier in `Cache-Status`; nil where responses get no such field.
+    var cacheStatusName: String? { get }
+    /// Whether the app wants to be asked before something is stored.
+    var hasAdmission: Bool { get }
+
+    /// The key of a request; nil for one that is not cached.
+    func key(for request: URLRequest) -> RequestKey?
+    /// - Parameter response: the head of what is stored or received, as far as there is one.
+    func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions
+    /// What the delegate or the app made of a response about to be stored; nil when one refused.
+    func admit(
+        _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
+    ) -> LoadMachine.EditedResponse?
+    /// What is stored of a key.
+    func lookUp(_ key: RequestKey) -> Lookup
+    /// Taken when the network is asked, and handed over with the answer.
+    func beginFetch(of key: RequestKey) -> StoreTicket
+    /// Stores what a load fetched; tells why where it is not stored. Not stored is what the ticket says was removed or
+    /// invalidated since.
+    func insert(
+        _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
+        key: RequestKey, ticket: StoreTicket?
+    ) -> CacheNotStoredReason?
+    /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
+    /// False where that one is not there any more.
+    func freshen(
+        _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, ticket: StoreTicket?
+    ) -> Bool
+    func remove(_ key: RequestKey)
+    /// Removes the stored response with this number.
+    func remove(_ sequence: UInt64, of key: RequestKey)
+    /// The largest body that may be stored, in bytes.
+    var largestStorableBody: Int { get }
+    /// Removes every stored response of a URL (RFC 9111 §4.4).
+    func invalidate(_ url: URL)
+}

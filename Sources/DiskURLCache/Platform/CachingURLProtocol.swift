@@ -1,0 +1,145 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The loader as the URL loading system sees it: callbacks in, `LoadDriver` or `PassThrough` behind.
+///
+/// Foundation calls one instance on one queue at a time, and the state is touched there only.
+class CachingURLProtocol: URLProtocol {
+    private var driver: LoadDriver?
+    private var port: ClientPort?
+    #if canImport(FoundationNetworking)
+        private var passThrough: PassThrough?
+    #endif
+
+    /// Puts the class in front of Foundation's for `URLSession.shared`, if no session was used yet. Done once.
+    static func register() {
+        _ = registration
+    }
+
+    private static let registration: Bool = URLProtocol.registerClass(CachingURLProtocol.self)
+
+    /// Whether a class is this one, or one that `SessionClasses` made.
+    static func isLoader(_ candidate: AnyClass) -> Bool {
+        candidate is CachingURLProtocol.Type
+    }
+
+    override class func canInit(with request: URLRequest) -> Bool {
+        #if canImport(FoundationNetworking)
+            // The load is then of the next class: the user's own, or Foundation's.
+            guard TaskSession.isReadable else { return false }
+            let scheme = request.url?.scheme?.lowercased()
+            return scheme == "http" || scheme == "https"
+        #else
+            // A load without a task: its session is not known.
+            return false
+        #endif
+    }
+
+    #if canImport(Darwin)
+        /// Apple's system asks with the task: what is not cached stays with the system.
+        override class func canInit(with task: URLSessionTask) -> Bool {
+            let link = SessionLink(task, loader: self)
+            guard let request = task.currentRequest else { return false }
+            return LoaderChoice.takes(
+                link.effectiveRequest(LoaderChoice.sent(request, original: task.originalRequest)),
+                isDataTask: task is URLSessionDataTask && !(task is URLSessionUploadTask),
+                cache: SessionLink.cache(for: task, link: link))
+        }
+    #endif
+
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest {
+        request
+    }
+
+    // Foundation calls from several places at once as a task is resumed, suspended and resumed again, while it waits for the
+    // lookup: a stop may come after the start that followed it. So the task's state says whether the load is to rest.
+
+    override func startLoading() {
+        if let port {
+            if !isSuspended { port.resume() }
+            return
+        }
+        #if canImport(FoundationNetworking)
+            if let passThrough { return passThrough.startLoading() }
+        #endif
+        guard let task else { return fail() }
+        let findings = (cachedResponse as? LookupResult)?.findings
+        let link = findings?.link ?? SessionLink(task, loader: type(of: self))
+        let cache = SessionLink.cache(for: task, link: link)
+        #if canImport(FoundationNetworking)
+            let request = findings?.request ?? link.effectiveRequest(task.originalRequest ?? request)
+            let key = findings?.key ?? cache?.key(for: request)
+            let reason =
+                link.servesTasks
+                ? Self.reasonToBypass(task, hasCache: cache != nil, hasKey: key != nil) : "unknown-session"
+            if let reason {
+                guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
+                else { return fail() }
+                self.passThrough = passThrough
+                return passThrough.startLoading()
+            }
+        #else
+            let request = link.withCookies(
+                link.effectiveRequest(LoaderChoice.sent(request, original: task.originalRequest)))
+            let key = findings?.key ?? cache?.key(for: request)
+        #endif
+        guard let cache else { return fail() }
+        let port = ClientPort(self, task: task, link: link)
+        let driver = LoadDriver(
+            cache: cache, request: request, transport: link, client: port, facts: findings?.facts, key: key)
+        self.port = port
+        self.driver = driver
+        if isSuspended { port.pause() }
+        driver.start(with: findings?.variants)
+    }
+
+    private func fail() {
+        client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
+    }
+
+    #if canImport(FoundationNetworking)
+        /// Nil for a load that the cache has a part in.
+        private static func reasonToBypass(_ task: URLSessionTask, hasCache: Bool, hasKey: Bool) -> String? {
+            // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
+            if task is URLSessionUploadTask { return "upload" }
+            guard task is URLSessionDataTask else { return "download" }
+            guard hasCache else { return "no-cache" }
+            return hasKey ? nil : "no-key"
+        }
+    #endif
+
+    #if canImport(FoundationNetworking)
+        /// Nil once the client was told of the end. A cancellation that crosses the end on its way makes Foundation
+        /// call the client once more, for a task that it may have forgotten by then: that ends the process.
+        override var client: (any URLProtocolClient)? {
+            get { port?.hasEnded == true || passThrough?.hasEnded == true ? nil : super.client }
+            set { super.client = newValue }
+        }
+    #endif
+
+    /// Apple's system holds the calls of a suspended task back by itself.
+    private var isSuspended: Bool {
+        #if canImport(FoundationNetworking)
+            task?.state == .suspended
+        #else
+            false
+        #endif
+    }
+
+    override func stopLoading() {
+        #if canImport(FoundationNetworking)
+            // Foundation tells by the error whether it means cancellation or suspension. The task's state cannot: a
+            // task suspended and resumed in quick succession is running again when this comes.
+            let isCancelled = task?.error != nil
+            if let passThrough { return passThrough.stopLoading(isCancelled: isCancelled) }
+            if !isCancelled {
+                if isSuspended { port?.pause() }
+                return
+            }
+        #endif
+        driver?.cancel()
+    }
+}

@@ -1,0 +1,241 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The one way to a protocol's client: in order, on the queue where Foundation expects it, and never after the end.
+///
+/// Calling the client of a task that was stopped ends the process on Linux, so every call is checked against the
+/// state on the very queue that stops. A suspended task's calls wait until it is resumed.
+///
+/// The pieces of a delegate's task go to the delegate as Foundation's own class hands them over, on the delegate queue and
+/// without the client: a detour for each over the one queue that all sessions share would let a fast answer pile up before it.
+///
+/// `@unchecked Sendable`: the state is confined to `queue`; the task is handed to its delegate and not used else.
+final class ClientPort: LoadClient, @unchecked Sendable {
+    private enum State {
+        case open
+        case paused([LoadCall])
+        case closed
+    }
+
+    /// What follows the head of an answer that streams.
+    private struct Stream {
+        var calls: [LoadCall] = []
+        /// The head is on its way: what comes now comes after it.
+        var hasHead = false
+        /// The delegate has heard the head.
+        var isOpen = false
+        var isPaused = false
+        var isClosed = false
+    }
+
+    var wantsSummary: Bool { false }
+    /// For completion handlers each `didLoad` replaces the data before it.
+    let takesPieces: Bool
+    var confirmsStorage: Bool { takesPieces }
+    var confirmsRedirects: Bool { delegate != nil }
+
+    private weak var urlProtocol: URLProtocol?
+    private let task: URLSessionTask
+    private let session: URLSession?
+    private let delegate: (any URLSessionTaskDelegate)?
+    private let queue: (any ClientQueue)?
+    /// Who takes pieces directly; nil where they go through the client.
+    private let dataDelegate: (any URLSessionDataDelegate)?
+    private let stream = Mutex(Stream())
+    private var state = State.open
+    /// The client knows that the task is over. Not so after a 401: Foundation may ask for credentials then, and it is
+    /// through the client that a refusal ends the task.
+    private(set) var hasEnded = false
+    private var isUnauthorized = false
+    private var hasToldHead = false
+
+    /// Where `startLoading` was called.
+    init(_ urlProtocol: URLProtocol, task: URLSessionTask, link: SessionLink) {
+        self.urlProtocol = urlProtocol
+        self.task = task
+        session = link.session
+        #if canImport(FoundationNetworking)
+            queue = link.workQueue
+        #elseif canImport(CFNetwork)
+            queue = ClientThread()
+        #else
+            queue = nil
+        #endif
+        #if canImport(FoundationNetworking)
+            delegate = task.delegate
+            takesPieces = delegate != nil && link.deliversPieces(of: task)
+        #else
+            // What only the session's delegate hears of, it is asked about where the task has no delegate of its own.
+            delegate = task.delegate ?? link.session?.delegate as? any URLSessionTaskDelegate
+            takesPieces = true
+        #endif
+        dataDelegate =
+            takesPieces && link.hasSerialDelegateQueue ? link.session?.delegate as? any URLSessionDataDelegate : nil
+    }
+
+    /// From any thread but `queue`.
+    func send(_ calls: [LoadCall]) {
+        guard !calls.isEmpty else { return }
+        guard let queue else { return perform(calls) }
+        if dataDelegate != nil {
+            let followsHead = stream.withLock { stream in
+                defer { if calls.contains(where: \.isHead) { stream.hasHead = true } }
+                if stream.hasHead, !stream.isClosed { stream.calls += calls }
+                return stream.hasHead
+            }
+            if followsHead { return passOnSoon() }
+        }
+        queue.enqueue { self.perform(calls) }
+    }
+
+    /// On `queue`.
+    func perform(_ calls: [LoadCall]) {
+        for call in calls {
+            switch state {
+            case .closed: return
+            case .paused(let waiting): state = .paused(waiting + [call])
+            case .open: deliver(call)
+            }
+        }
+    }
+
+    /// On `queue`: the task was suspended.
+    func pause() {
+        guard case .open = state else { return }
+        state = .paused([])
+        stream.withLock { $0.isPaused = true }
+    }
+
+    /// On `queue`: the task goes on.
+    func resume() {
+        guard case .paused(let waiting) = state else { return }
+        state = .open
+        perform(waiting)
+        openStream()
+    }
+
+    /// On `queue`: no call comes after this one.
+    func close() {
+        state = .closed
+        stream.withLock { $0 = Stream(isClosed: true) }
+        urlProtocol = nil
+    }
+
+    private func deliver(_ call: LoadCall) {
+        guard let urlProtocol, let client = urlProtocol.client else { return }
+        switch call {
+        case .receive(let response):
+            isUnauthorized = (response as? HTTPURLResponse)?.statusCode == 401
+            client.urlProtocol(urlProtocol, didReceive: response, cacheStoragePolicy: .notAllowed)
+            hasToldHead = true
+            openStream()
+        case .load(let data):
+            client.urlProtocol(urlProtocol, didLoad: data)
+        case .finish:
+            state = .closed
+            client.urlProtocolDidFinishLoading(urlProtocol)
+            hasEnded = !isUnauthorized
+        case .fail(let error, _):
+            state = .closed
+            client.urlProtocol(urlProtocol, didFailWithError: error)
+            hasEnded = true
+        }
+    }
+
+    // MARK: Streaming
+
+    private func passOnSoon() {
+        guard let delegateQueue = session?.delegateQueue else { return }
+        // What comes from the network comes on the delegate queue already: see `NetworkSessions`.
+        if OperationQueue.current === delegateQueue { passOn() } else { delegateQueue.addOperation(passOn) }
+    }
+
+    /// On `queue`, once the delegate queue has the head. Opened behind it there: an earlier operation must not overtake it.
+    private func openStream() {
+        guard dataDelegate != nil, hasToldHead else { return }
+        stream.withLock { $0.isPaused = false }
+        session?.delegateQueue.addOperation { [self] in
+            stream.withLock { $0.isOpen = true }
+            passOn()
+        }
+    }
+
+    /// On the delegate queue, which is serial: so the delegate gets everything in order.
+    @Sendable private func passOn() {
+        guard let dataDelegate, let session, let dataTask = task as? URLSessionDataTask else { return }
+        while true {
+            let call: LoadCall? = stream.withLock { stream in
+                guard stream.isOpen, !stream.isPaused, !stream.calls.isEmpty else { return nil }
+                return stream.calls.removeFirst()
+            }
+            switch call {
+            case nil: return
+            case .load(let data):
+                #if canImport(Darwin)
+                    dataDelegate.urlSession?(session, dataTask: dataTask, didReceive: data)
+                #else
+                    dataDelegate.urlSession(session, dataTask: dataTask, didReceive: data)
+                #endif
+            case let call?: queue?.enqueue { self.perform([call]) }
+            }
+        }
+    }
+
+    // MARK: The delegate's say
+
+    func confirmStorage(
+        of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        guard takesPieces, let session, let dataTask = task as? URLSessionDataTask,
+            let delegate = delegate as? any URLSessionDataDelegate
+        else { return completion(response) }
+        // Of a task that was cancelled, and whose load goes on for others, the delegate is not asked any more.
+        guard !stream.withLock({ $0.isClosed }) else { return completion(nil) }
+        session.delegateQueue.addOperation {
+            #if canImport(Darwin)
+                if delegate.urlSession?(
+                    session, dataTask: dataTask, willCacheResponse: response, completionHandler: completion) != nil
+                {
+                    return
+                }
+                // The task's own delegate has no such method: then the session's is asked.
+                guard let other = session.delegate as? any URLSessionDataDelegate,
+                    other.urlSession?(
+                        session, dataTask: dataTask, willCacheResponse: response, completionHandler: completion) != nil
+                else { return completion(response) }
+            #else
+                delegate.urlSession(
+                    session, dataTask: dataTask, willCacheResponse: response, completionHandler: completion)
+            #endif
+        }
+    }
+
+    func confirmRedirect(
+        _ response: HTTPURLResponse, to next: URLRequest, completion: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        guard let session, let delegate else { return completion(next) }
+        let task = task
+        session.delegateQueue.addOperation {
+            #if canImport(Darwin)
+                if delegate.urlSession?(
+                    session, task: task, willPerformHTTPRedirection: response, newRequest: next,
+                    completionHandler: completion) != nil
+                {
+                    return
+                }
+                guard let other = session.delegate as? any URLSessionTaskDelegate,
+                    other.urlSession?(
+                        session, task: task, willPerformHTTPRedirection: response, newRequest: next,
+                        completionHandler: completion) != nil
+                else { return completion(next) }
+            #else
+                delegate.urlSession(
+                    session, task: task, willPerformHTTPRedirection: response, newRequest: next,
+                    completionHandler: completion)
+            #endif
+        }
+    }
+}

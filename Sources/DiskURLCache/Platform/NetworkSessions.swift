@@ -1,0 +1,245 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The network part of loads: one inner session for each outer session, with the outer one's configuration (timeouts,
+/// cookie storage, credentials, proxies, connection limits, the user's own protocol classes) but without our loader and
+/// without a cache. What the outer session adds to requests is part of them already, see `SessionLink`.
+///
+/// Redirects are not followed: each comes back as a response, for the load to decide about.
+final class NetworkSessions: Sendable {
+    static let shared = NetworkSessions()
+
+    private struct Key: Hashable {
+        let outer: ObjectIdentifier?
+        let usesDelegateQueue: Bool
+    }
+
+    private struct Inner {
+        weak var outer: URLSession?
+        let session: URLSession
+        let delegate: NetworkDelegate
+    }
+
+    private let sessions = Mutex<[Key: Inner]>([:])
+    /// Tasks are made and resumed here: doing so on the queue that calls protocols traps in libdispatch.
+    private let queue = DispatchQueue(label: "DiskURLCache.network", qos: .userInitiated)
+
+    /// Sends a request; the receiver hears of it until the end or until the token is cancelled.
+    /// - Parameter delegateQueue: the outer session's, where pieces are to reach its delegate: they come on it then, as with
+    ///   Foundation's own class, so that no more of them wait than there. Nil for a queue of the loader's own, which nobody
+    ///   can hold up.
+    func start(
+        _ request: URLRequest, outer: URLSession?, task outerTask: URLSessionTask?, delegateQueue: OperationQueue?,
+        token: FetchToken, receiver: any FetchReceiver
+    ) {
+        queue.async {
+            guard !token.isCancelled else { return }
+            let inner = self.inner(for: outer, delegateQueue: delegateQueue)
+            let task = inner.session.dataTask(with: request)
+            inner.delegate.add(receiver, for: task, outer: outer, outerTask)
+            let controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
+                delegate.remove(task)
+                // There the task's end is told too, so that the two do not cross: a cancellation that comes while
+                // Foundation forgets the task ends the process.
+                session.delegateQueue.addOperation { task.cancel() }
+            })
+            let isWanted = token.didStart(controls)
+            // A task that is never resumed hears nothing and holds nothing.
+            if isWanted { task.resume() } else { inner.delegate.remove(task) }
+        }
+    }
+
+    private func inner(for outer: URLSession?, delegateQueue: OperationQueue?) -> Inner {
+        let (inner, abandoned) = sessions.withLock { sessions in
+            let id = Key(outer: outer.map { ObjectIdentifier($0) }, usesDelegateQueue: delegateQueue != nil)
+            if let inner = sessions[id], inner.outer === outer { return (inner, [URLSession]()) }
+            // An outer session that is gone left its inner one behind.
+            var abandoned = sessions.filter { $0.key.outer != nil && $0.value.outer == nil }
+            if let stale = sessions[id] { abandoned[id] = stale }
+            for key in abandoned.keys { sessions[key] = nil }
+            let inner = Self.makeInner(for: outer, delegateQueue: delegateQueue)
+            sessions[id] = inner
+            return (inner, abandoned.values.map(\.session))
+        }
+        for session in abandoned { session.finishTasksAndInvalidate() }
+        return inner
+    }
+
+    private static func makeInner(for outer: URLSession?, delegateQueue: OperationQueue?) -> Inner {
+        let configuration =
+            (outer?.configuration.copy() as? URLSessionConfiguration) ?? URLSessionConfiguration.default
+        configuration.urlCache = nil
+        configuration.protocolClasses = otherClasses(of: outer)
+        if outer != nil {
+            // Both are part of each request already. Adding them again here would send, after a redirect to another
+            // origin, credentials that the key of that hop does not know of.
+            configuration.httpAdditionalHeaders = nil
+            configuration.httpShouldSetCookies = false
+        }
+        let delegate = NetworkDelegate()
+        let session = URLSession(
+            configuration: configuration, delegate: delegate, delegateQueue: delegateQueue ?? ownDelegateQueue())
+        return Inner(outer: outer, session: session, delegate: delegate)
+    }
+
+    private static func ownDelegateQueue() -> OperationQueue {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        queue.qualityOfService = .userInitiated
+        return queue
+    }
+
+    /// The classes that would be asked if the loader were not there: the user's first, then Foundation's.
+    static func otherClasses(of outer: URLSession?) -> [AnyClass] {
+        let own = (outer?.configuration.protocolClasses ?? []).filter { !CachingURLProtocol.isLoader($0) }
+        let standard = (URLSessionConfiguration.default.protocolClasses ?? []).filter { candidate in
+            !CachingURLProtocol.isLoader(candidate) && !own.contains { $0 == candidate }
+        }
+        return own + standard
+    }
+}
+
+/// Passes what an inner session says on to the receiver of each task.
+final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
+    private struct Exchange {
+        let receiver: any FetchReceiver
+        /// Whose load it is: who is asked about challenges.
+        let session: URLSession?
+        let task: URLSessionTask?
+        var hasHead = false
+    }
+
+    private let exchanges = Mutex<[Int: Exchange]>([:])
+
+    func add(
+        _ receiver: any FetchReceiver, for task: URLSessionTask, outer session: URLSession?,
+        _ outerTask: URLSessionTask?
+    ) {
+        let exchange = Exchange(receiver: receiver, session: session, task: outerTask)
+        exchanges.withLock { $0[task.taskIdentifier] = exchange }
+    }
+
+    func remove(_ task: URLSessionTask) {
+        exchanges.withLock { _ = $0.removeValue(forKey: task.taskIdentifier) }
+    }
+
+    /// - Parameter error: nil when the answer is complete.
+    private func end(_ task: URLSessionTask, _ error: (any Error)?) {
+        guard let exchange = exchanges.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) else { return }
+        // Foundation on Linux tells no delegate of a redirect without a Location, but has it.
+        if error == nil, !exchange.hasHead, let response = task.response { exchange.receiver.fetchReceived(response) }
+        exchange.receiver.fetchEnded(error)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        let receiver = exchanges.withLock { exchanges in
+            exchanges[dataTask.taskIdentifier]?.hasHead = true
+            return exchanges[dataTask.taskIdentifier]?.receiver
+        }
+        #if canImport(Darwin)
+            if usesCredentials(response.url) { receiver?.fetchUsedCredentials() }
+        #endif
+        receiver?.fetchReceived(response)
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        exchanges.withLock { $0[dataTask.taskIdentifier]?.receiver }?.fetchReceived(data)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: Swift.Error?) {
+        end(task, error)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        // Foundation ends the process when it hears this of a task that was cancelled meanwhile. Cancellations come on
+        // this queue too, so none can come in between.
+        guard task.state == .running else { return }
+        completionHandler(nil)
+    }
+
+    #if canImport(Darwin)
+        /// Hosts that were given credentials in this session: the system may send them again without a challenge.
+        private let hostsWithCredentials = Mutex<Set<String>>([])
+
+        private func noteCredentials(for url: URL?) {
+            if let host = url?.host { hostsWithCredentials.withLock { _ = $0.insert(host) } }
+        }
+
+        private func usesCredentials(_ url: URL?) -> Bool {
+            guard let host = url?.host else { return false }
+            return hostsWithCredentials.withLock { $0.contains(host) }
+        }
+
+        /// The app's delegate answers, as if its own session had been asked: see `ChallengeRoute`.
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            let exchange = exchanges.withLock { $0[task.taskIdentifier] }
+            // A load that ended meanwhile needs no connection.
+            guard let exchange else { return completionHandler(.cancelAuthenticationChallenge, nil) }
+            // About one request. What else there is (trust, client certificate, NTLM, Negotiate) is about the connection.
+            let ofRequest = [
+                NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic,
+                NSURLAuthenticationMethodHTTPDigest,
+            ]
+            let isOfConnection = !ofRequest.contains(challenge.protectionSpace.authenticationMethod)
+            let hasProposed = challenge.proposedCredential != nil
+            let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] in
+                if ChallengeRoute.addsCredentials(
+                    isOfConnection: isOfConnection, disposition: $0, hasProposed: hasProposed)
+                {
+                    noteCredentials(for: task.currentRequest?.url)
+                }
+                completionHandler($0, $1)
+            }
+            guard let outer = exchange.session else { return answer(.performDefaultHandling, nil) }
+            let outerTask = exchange.task
+            let ofTask = outerTask?.delegate
+            let ofSession = outer.delegate
+            outer.delegateQueue.addOperation {
+                let route = ChallengeRoute(isOfConnection: isOfConnection, .init(ofTask, ofSession))
+                switch (route, outerTask) {
+                case (.session, _):
+                    ofSession?.urlSession?(outer, didReceive: challenge, completionHandler: answer)
+                case (.task, let outerTask?):
+                    ofTask?.urlSession?(outer, task: outerTask, didReceive: challenge, completionHandler: answer)
+                case (.sessionForTask, let outerTask?):
+                    (ofSession as? any URLSessionTaskDelegate)?.urlSession?(
+                        outer, task: outerTask, didReceive: challenge, completionHandler: answer)
+                default: answer(.performDefaultHandling, nil)
+                }
+            }
+        }
+    #else
+        /// A 401 is delivered as it is: the outer session then asks its own delegate and repeats the request by itself.
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            end(task, nil)
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        }
+    #endif
+}
+
+#if canImport(Darwin)
+    extension ChallengeRoute.Methods {
+        init(_ ofTask: (any URLSessionTaskDelegate)?, _ ofSession: (any URLSessionDelegate)?) {
+            session = ofSession?.urlSession(_:didReceive:completionHandler:) != nil
+            task = ofTask?.urlSession(_:task:didReceive:completionHandler:) != nil
+            let other = ofSession as? any URLSessionTaskDelegate
+            sessionForTask = other?.urlSession(_:task:didReceive:completionHandler:) != nil
+        }
+    }
+#endif

@@ -1,0 +1,143 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+
+    /// A whole load by Foundation's own protocol class, with the session's own delegate, cookies and timeouts: for
+    /// uploads, downloads, streamed bodies and all that is not cached. Only looked at: an unsafe request that succeeds
+    /// makes stored responses invalid (RFC 9111 §4.4), and its answer may stand for a later GET's.
+    ///
+    /// `@unchecked Sendable`: used on the queue on which Foundation calls protocols, only.
+    final class PassThrough: NSObject, URLProtocolClient, @unchecked Sendable {
+        /// Holds this object as its client, so it is let go at the end.
+        private var native: URLProtocol?
+        private let client: any URLProtocolClient
+        private let cache: (any LoadHost)?
+        private let reason: String
+        private let startTime: Date
+        private var bytes = 0
+        /// See `ClientPort.hasEnded`.
+        private(set) var hasEnded = false
+        /// Made when the first data or the end comes, since Foundation tells of the head only where a delegate asks.
+        private lazy var representation = native?.task.flatMap {
+            PostRepresentation(of: $0, requestTime: startTime, cache: cache)
+        }
+
+        /// Nil when Foundation has no class for the request.
+        init?(of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: (any LoadHost)?, reason: String) {
+            guard let client = outer.client,
+                let nativeClass = Self.nativeClass(for: outer.request, session: link.session)
+            else { return nil }
+            self.client = client
+            self.cache = cache
+            self.reason = reason
+            startTime = cache?.now ?? Date()
+            super.init()
+            native = nativeClass.init(task: task, cachedResponse: nil, client: self)
+        }
+
+        /// The class that would have been asked if the loader were not there.
+        private static func nativeClass(for request: URLRequest, session: URLSession?) -> URLProtocol.Type? {
+            for case let candidate as URLProtocol.Type in NetworkSessions.otherClasses(of: session)
+            where candidate.canInit(with: request) {
+                return candidate
+            }
+            return nil
+        }
+
+        func startLoading() {
+            // A stop may have come before the start that it followed: see `CachingURLProtocol`.
+            guard let native, native.task?.state != .suspended else { return }
+            native.startLoading()
+        }
+
+        func stopLoading(isCancelled: Bool) {
+            guard let native else { return }
+            if isCancelled {
+                native.stopLoading()
+                // Of its end a cancelled task hears from Foundation: nothing more comes through here.
+                end(failure: "cancelled")
+            } else if native.task?.state == .suspended {
+                native.stopLoading()
+            }
+            // Else it was resumed again already, and Foundation's class would take this call for a cancellation.
+        }
+
+        private func end(failure: String? = nil, _ error: (any Swift.Error)? = nil) {
+            guard let task = native?.task else { return }
+            native = nil
+            let response = task.response as? HTTPURLResponse
+            guard let cache, let request = task.originalRequest else { return }
+            if let response { invalidate(in: cache, after: response, request: request, task: task) }
+            let load = LoadFacts(
+                url: request.url, method: RequestFacts(request).method,
+                bytes: max(bytes, Int(clamping: task.countOfBytesReceived)),
+                duration: cache.now.timeIntervalSince(startTime), startedAt: startTime, error: error)
+            cache.hub.record(
+                bypass: reason, failure: failure, status: response?.statusCode ?? 0, of: load,
+                cacheName: cache.cacheStatusName)
+        }
+
+        private func invalidate(
+            in cache: any LoadHost, after response: HTTPURLResponse, request: URLRequest, task: URLSessionTask
+        ) {
+            guard let url = request.url else { return }
+            var status = response.statusCode
+            var fields = HeaderFields(response)
+            if let final = task.currentRequest?.url, final != url {
+                // Foundation followed a redirect by itself: that was the answer to the unsafe request.
+                status = 303
+                fields = ["Location": final.absoluteString]
+            }
+            let urls = Invalidation.urls(
+                method: RequestFacts(request).method, target: url, status: status, fields: fields)
+            for url in urls { cache.invalidate(url) }
+        }
+
+        // MARK: URLProtocolClient. The native protocol goes along: Foundation's client keeps its data there.
+
+        func urlProtocol(
+            _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse
+        ) {
+            client.urlProtocol(`protocol`, wasRedirectedTo: request, redirectResponse: redirectResponse)
+        }
+
+        func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {
+            client.urlProtocol(`protocol`, cachedResponseIsValid: cachedResponse)
+        }
+
+        func urlProtocol(
+            _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
+        ) {
+            client.urlProtocol(`protocol`, didReceive: response, cacheStoragePolicy: policy)
+        }
+
+        func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
+            bytes += data.count
+            representation?.append(data)
+            client.urlProtocol(`protocol`, didLoad: data)
+        }
+
+        func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
+            let representation = representation
+            end()
+            representation?.store()
+            let isUnauthorized = (`protocol`.task?.response as? HTTPURLResponse)?.statusCode == 401
+            client.urlProtocolDidFinishLoading(`protocol`)
+            hasEnded = !isUnauthorized
+        }
+
+        func urlProtocol(_ protocol: URLProtocol, didFailWithError error: Swift.Error) {
+            end(failure: "network", error)
+            client.urlProtocol(`protocol`, didFailWithError: error)
+            hasEnded = true
+        }
+
+        func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
+            client.urlProtocol(`protocol`, didReceive: challenge)
+        }
+
+        func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {
+            client.urlProtocol(`protocol`, didCancel: challenge)
+        }
+    }
+#endif

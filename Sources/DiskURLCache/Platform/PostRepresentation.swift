@@ -1,0 +1,60 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+
+    /// The answer to a `POST` that says it is what a `GET` would get (RFC 9110 §9.3.3), collected while it passes
+    /// through Foundation's loader, and then stored for that `GET`.
+    struct PostRepresentation {
+        private let cache: any LoadHost
+        /// The request that the answer will serve.
+        private let request: URLRequest
+        private let key: RequestKey
+        private let response: StoredResponse
+        /// Nil once it is larger than what may be stored.
+        private var body: Data? = Data()
+
+        /// Nil where the answer may not be stored. To be asked on the queue on which Foundation calls protocols.
+        init?(of task: URLSessionTask, requestTime: Date, cache: (any LoadHost)?) {
+            let link = SessionLink(task)
+            // Foundation hands the body to a data delegate past the protocol's client: it cannot be seen here.
+            guard let cache, let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url,
+                let response = task.response as? HTTPURLResponse, link.servesTasks, !link.deliversPieces(of: task)
+            else { return nil }
+            let request = link.effectiveRequest(sent)
+            var get = request
+            get.httpMethod = "GET"
+            get.httpBody = nil
+            guard let key = cache.key(for: get) else { return nil }
+            let exchange = Exchange(
+                request: RequestFacts(request), url: url, revalidation: nil, candidates: [],
+                status: response.statusCode, fields: HeaderFields(response), requestTime: requestTime,
+                responseTime: cache.now)
+            let options = cache.cachingOptions(for: get, response: exchange.fields)
+            guard case .store(let stored, _) = Storability.verdict(for: exchange, options: options),
+                stored.method == "GET"
+            else { return nil }
+            self.cache = cache
+            self.request = get
+            self.key = key
+            self.response = stored
+        }
+
+        mutating func append(_ data: Data) {
+            body?.append(data)
+            if let count = body?.count, count > cache.largestStorableBody { body = nil }
+        }
+
+        func store() {
+            guard let body, let url = request.url,
+                let proposed = URLResponse.http(url: url, status: response.status, fields: response.fields)
+                    as? HTTPURLResponse
+            else { return }
+            let cached = CachedURLResponse(response: proposed, data: body, userInfo: nil, storagePolicy: .allowed)
+            guard let edited = cache.admit(cached, for: request, proposed: cached) else { return }
+            var response = response
+            if let fields = edited.fields { response.fields = fields }
+            if let status = edited.status { response.status = status }
+            _ = cache.insert(response, body: edited.data, edited: edited, for: request, key: key, ticket: nil)
+        }
+    }
+#endif

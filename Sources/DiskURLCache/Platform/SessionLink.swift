@@ -1,0 +1,126 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a task's session is like, as far as it can be found out: on Linux from the task, see `TaskSession`; on Apple platforms from
+/// the class of its protocol, see `SessionClasses`.
+struct SessionLink: Sendable {
+    let session: URLSession?
+    /// Nil for a load that no task stands for.
+    let task: URLSessionTask?
+    /// On Linux the queue on which Foundation calls protocols, and on which it expects a protocol to call its client.
+    let workQueue: DispatchQueue?
+    /// False where the loader must leave a task to Foundation's own class: its client can be called on one queue only.
+    let servesTasks: Bool
+
+    /// For a load that no task stands for.
+    init(session: URLSession) {
+        self.session = session
+        task = nil
+        workQueue = nil
+        servesTasks = false
+    }
+
+    /// - Parameter loader: the class of the task's protocol, where one was made.
+    init(_ task: URLSessionTask, loader: CachingURLProtocol.Type? = nil) {
+        self.task = task
+        #if canImport(FoundationNetworking)
+            let found = TaskSession(of: task)
+            session = found?.session
+            workQueue = found?.workQueue
+            servesTasks = found != nil
+        #else
+            session = loader.flatMap { SessionClasses.shared.session(of: $0) }
+            workQueue = nil
+            servesTasks = session != nil
+        #endif
+    }
+
+    /// The cache of the session that a task belongs to.
+    static func cache(for task: URLSessionTask, link: SessionLink? = nil) -> (any LoadHost)? {
+        let link = link ?? SessionLink(task)
+        if let session = link.session { return session.configuration.urlCache as? any LoadHost }
+        #if canImport(FoundationNetworking)
+            return URLCache.shared as? any LoadHost
+        #else
+            // Not guessed: it may be anybody's.
+            return nil
+        #endif
+    }
+
+    /// The request as Foundation will send it: fields of the configuration are added where the request has none. The
+    /// session's cookies are in it since the task was made.
+    func effectiveRequest(_ request: URLRequest) -> URLRequest {
+        guard let additional = session?.configuration.httpAdditionalHeaders, !additional.isEmpty else { return request }
+        var request = request
+        for (name, value) in additional {
+            guard let name = name.base as? String, request.value(forHTTPHeaderField: name) == nil else { continue }
+            request.setValue(value as? String ?? "\(value)", forHTTPHeaderField: name)
+        }
+        return request
+    }
+
+    /// The request with the session's cookies, unless it has its own or wants none: on Apple platforms a protocol gets it without.
+    func withCookies(_ request: URLRequest) -> URLRequest {
+        guard request.httpShouldHandleCookies, request.value(forHTTPHeaderField: "Cookie") == nil else {
+            return request
+        }
+        return prepare(request)
+    }
+
+    /// Whether the loader handles tasks of this session. `URLSession.shared` takes registered classes.
+    var hasLoader: Bool {
+        guard let session else { return false }
+        return session.configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
+    }
+
+    /// Whether pieces may go to the session's delegate past the protocol's client, in order. On Apple platforms everything goes
+    /// through the client, who knows of completion handlers and of tasks' own delegates.
+    var hasSerialDelegateQueue: Bool {
+        #if canImport(FoundationNetworking)
+            return session?.delegateQueue.maxConcurrentOperationCount == 1
+        #else
+            return false
+        #endif
+    }
+
+    /// True when it is certain that each piece reaches a delegate: a completion handler would get the last one only.
+    /// To be asked on `workQueue`.
+    func deliversPieces(of task: URLSessionTask) -> Bool {
+        #if canImport(FoundationNetworking)
+            guard let session, let workQueue, session.delegate is any URLSessionDataDelegate else { return false }
+            return TaskSession(session: session, workQueue: workQueue).callsDelegate(for: task)
+        #else
+            return true
+        #endif
+    }
+}
+
+extension SessionLink: Transport {
+    func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+        let delegateQueue = inPieces && hasSerialDelegateQueue ? session?.delegateQueue : nil
+        NetworkSessions.shared.start(
+            request, outer: session, task: task, delegateQueue: delegateQueue, token: token, receiver: receiver)
+    }
+
+    var owner: ObjectIdentifier? { session.map { ObjectIdentifier($0) } }
+
+    /// The cookies that the session has by now, as Foundation does it.
+    func prepare(_ request: URLRequest) -> URLRequest {
+        guard let configuration = session?.configuration, configuration.httpShouldSetCookies, let url = request.url,
+            let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty,
+            let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
+        else { return request }
+        var request = request
+        request.setValue(value, forHTTPHeaderField: "Cookie")
+        return request
+    }
+
+    /// The request's own where it has one. A request does not tell whether it was given 60 seconds, or nothing.
+    func timeout(of request: URLRequest) -> TimeInterval {
+        guard request.timeoutInterval == 60, let session else { return request.timeoutInterval }
+        return session.configuration.timeoutIntervalForRequest
+    }
+}

@@ -1,0 +1,73 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+
+    /// The session of a task, and the queue on which Foundation calls the task's protocol.
+    ///
+    /// Foundation on Linux tells a protocol neither, so both are read by `Mirror`: here and nowhere else. Each read touches one
+    /// property that is set when the task is made and not changed after; its position is learnt from a task that nobody
+    /// else has. Where Foundation lays its tasks out differently there is no answer, and the load is Foundation's own.
+    struct TaskSession {
+        let session: URLSession
+        let workQueue: DispatchQueue
+
+        /// False where Foundation lays its tasks out differently, or where the environment says so: for tests, and for a Foundation
+        /// with which reading goes wrong. Then nothing is cached for URLSession.
+        static var isReadable: Bool { positions != nil }
+
+        init?(of task: URLSessionTask) {
+            guard let positions = Self.positions, let properties = Self.properties(of: task),
+                let session = Self.value(at: positions.session, of: properties) as? URLSession,
+                let workQueue = Self.value(at: positions.workQueue, of: properties) as? DispatchQueue
+            else { return nil }
+            self.session = session
+            self.workQueue = workQueue
+        }
+
+        init(session: URLSession, workQueue: DispatchQueue) {
+            self.session = session
+            self.workQueue = workQueue
+        }
+
+        private static let positions: (session: Int, workQueue: Int)? = {
+            guard ProcessInfo.processInfo.environment["DISKURLCACHE_NO_MIRROR"] == nil,
+                let labels = properties(of: URLSessionDataTask())?.children.map(\.label),
+                let session = labels.firstIndex(of: "session"), let workQueue = labels.firstIndex(of: "workQueue")
+            else { return nil }
+            return (session, workQueue)
+        }()
+
+        /// What `URLSessionTask` itself declares.
+        private static func properties(of task: URLSessionTask) -> Mirror? {
+            var mirror: Mirror? = Mirror(reflecting: task)
+            while let current = mirror, current.subjectType != URLSessionTask.self { mirror = current.superclassMirror }
+            return mirror
+        }
+
+        private static func value(at position: Int, of mirror: Mirror) -> Any? {
+            let children = mirror.children
+            let index = children.index(children.startIndex, offsetBy: position, limitedBy: children.endIndex)
+            return index.flatMap { $0 < children.endIndex ? children[$0].value : nil }
+        }
+
+        /// Whether the session's delegate hears of the task; false for a task with a completion handler. To be asked on
+        /// `workQueue`, which guards what is read.
+        func callsDelegate(for task: URLSessionTask) -> Bool {
+            guard let registry = Self.child("taskRegistry", of: session),
+                let behaviours = Self.child("behaviours", of: registry)
+            else { return false }
+            for (_, element) in Mirror(reflecting: behaviours).children {
+                let pair = Array(Mirror(reflecting: element).children)
+                guard pair.count == 2, pair[0].value as? Int == task.taskIdentifier else { continue }
+                // The other cases hold a completion handler.
+                return Mirror(reflecting: pair[1].value).children.isEmpty && "\(pair[1].value)" == "callDelegate"
+            }
+            return false
+        }
+
+        /// Reads no further than to the one that is asked for.
+        private static func child(_ label: String, of subject: Any) -> Any? {
+            Mirror(reflecting: subject).children.first { $0.label == label }?.value
+        }
+    }
+#endif

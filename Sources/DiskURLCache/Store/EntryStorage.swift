@@ -1,0 +1,87 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A storage of an app's own, in place of a built-in layer (``DiskURLCache/Configuration/memoryStorage``,
+/// ``DiskURLCache/Configuration/diskStorage``): to encrypt entries, or to keep them in a database.
+///
+/// The cache calls it from any thread, possibly from several at once. A disk storage gets entries from the cache's write buffer,
+/// soon after they were stored, in the order of the stores. Nothing here throws: a storage that cannot read or write an entry
+/// drops it, and the next lookup is a miss. `StorageAcceptance` in the library's tests is a suite for any implementation.
+public protocol EntryStorage: Sendable {
+    /// All entries under a name, one for each variant, in any order.
+    /// - Parameter name: 64 hexadecimal digits: the SHA-256 of the key.
+    func entries(named name: String) -> [CacheEntry]
+
+    /// Stores an entry in place of the one with the same name and variant. When this returns, `entries(named:)` finds it.
+    func store(_ entry: CacheEntry, named name: String)
+
+    /// Removes the entry of a variant, or all of a name when `variant` is nil.
+    func removeEntries(named name: String, variant: String?)
+
+    /// Removes every entry that satisfies the predicate.
+    func removeEntries(where shouldRemove: (CacheEntry) -> Bool)
+
+    /// Bytes that the storage may take. It evicts by a rule of its own.
+    var capacity: Int { get nonmutating set }
+
+    /// Bytes that the storage takes.
+    var usage: Int { get }
+
+    /// Returns when everything that was stored or removed before is as durable as the storage makes it.
+    func flush()
+}
+
+/// One stored response with its body, as an ``EntryStorage`` keeps it. A value; immutable.
+public struct CacheEntry: Sendable {
+    let entry: StoredEntry
+    let key: DiskKey
+
+    /// Tells the entries of one name apart, which `Vary` selects among. A response that replaces another has its variant.
+    public var variant: String { String(entry.metadata.varyHash, radix: 16) }
+
+    /// The URL of the response without user name and password.
+    public var url: String? { entry.metadata.url }
+    /// When the response was stored, or last confirmed by a 304.
+    public var storedAt: Date { entry.metadata.storedAt }
+    /// See ``CacheTreatment/tags``.
+    public var tags: [String] { entry.metadata.tags }
+    /// See ``CacheTreatment/isPinned``.
+    public var isPinned: Bool { entry.metadata.isPinned }
+
+    /// Bytes of body and header fields, roughly what the entry takes in memory.
+    public var byteCount: Int { entry.memoryCost }
+
+    init(_ entry: StoredEntry, key: DiskKey) {
+        self.entry = entry
+        self.key = key
+    }
+
+    /// The entry in the bytes of the record format (`OnDiskFormat.md`), checksums included; nil when its header
+    /// fields cannot be written safely (a line break in a value, or metadata above the format's limits).
+    public func encoded() -> Data? {
+        guard var record = PreparedRecord(entry, for: key, keepsURL: true) else { return nil }
+        return record.withHead { Data($0) } + record.body
+    }
+
+    /// Reads the bytes that ``encoded()`` made. Nil for all others, even if a single bit differs.
+    public init?(encoded data: Data) {
+        let decoded: CacheEntry? = data.withUnsafeBytes { bytes in
+            guard case .header(let header) = RecordHeader.decode(bytes), header.recordLength == bytes.count,
+                RecordHeader.isIntact(bytes, metadataLength: header.metadataLength)
+            else { return nil }
+            let bodyStart = RecordHeader.length + header.metadataLength
+            let body = UnsafeRawBufferPointer(rebasing: bytes[bodyStart...])
+            guard Checksum.of(body) == header.bodyChecksum,
+                let metadata = MetadataCodec.decode(
+                    UnsafeRawBufferPointer(rebasing: bytes[RecordHeader.length..<bodyStart]),
+                    sequence: header.sequence, isPinned: header.isPinned)
+            else { return nil }
+            return CacheEntry(StoredEntry(metadata: metadata, body: Data(body)), key: DiskKey(header))
+        }
+        guard let decoded else { return nil }
+        self = decoded
+    }
+}

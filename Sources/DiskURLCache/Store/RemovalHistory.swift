@@ -1,0 +1,63 @@
+/// Recent removals, so that an answer that was under way during a removal is not stored after it (RFC 9111 §4.4).
+///
+/// A load takes a ticket when it asks the network, and hands it over with the answer.
+final class RemovalHistory: Sendable {
+    enum Removal: Sendable {
+        case key(RequestKey)
+        case matching(DiskCriteria)
+        /// By another cache of the directory.
+        case shared(SharedRemoval)
+        case everything
+    }
+
+    /// Guarded by the lock around it.
+    private struct State {
+        /// The number of the first one in the list.
+        var start: UInt64 = 0
+        var removals: [Removal] = []
+    }
+
+    /// More removals are not remembered. An answer with an older ticket is not stored.
+    private static let limit = 1_024
+    private let state = Mutex(State())
+
+    /// The number of the next removal.
+    var next: UInt64 { state.withLock { $0.start + UInt64($0.removals.count) } }
+
+    func note(_ removal: Removal) {
+        state.withLock { state in
+            if case .everything = removal {
+                state.start += UInt64(state.removals.count)
+                state.removals = []
+            } else if state.removals.count == Self.limit {
+                state.removals.removeFirst(Self.limit / 2)
+                state.start += UInt64(Self.limit / 2)
+            }
+            state.removals.append(removal)
+        }
+    }
+
+    /// Whether an entry of a key was removed since that number was the next.
+    func concerns(_ key: RequestKey, _ metadata: EntryMetadata, since number: UInt64) -> Bool {
+        state.withLock { state in
+            guard number >= state.start else { return true }
+            return state.removals.dropFirst(Int(number - state.start)).contains { removal in
+                switch removal {
+                case .key(let removed): removed == key
+                case .matching(let criteria): criteria.matches(key, metadata)
+                case .shared(let removal):
+                    removal.concerns(key.name, metadata, uriHash: key.uriHash, hostHash: key.hostHash)
+                case .everything: true
+                }
+            }
+        }
+    }
+}
+
+/// Taken by a load when it asks the network, and kept until it stores the answer.
+struct StoreTicket: Sendable {
+    /// The number of the first removal after the ticket was taken.
+    let removal: UInt64
+    /// The folder of records when the ticket was taken. Another folder since then means that another process removed everything.
+    let folder: FileIdentity?
+}

@@ -1,0 +1,44 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A call of `storeCachedResponse`, and whether its response is stored.
+struct StoreCall: Sendable {
+    let request: URLRequest
+    let response: CachedURLResponse
+    let time: Date
+
+    enum Outcome {
+        /// `lost` names the keys of `userInfo` whose values cannot be written to disk.
+        case stored(EntryMetadata, lost: [String])
+        /// - Parameter removesOlder: whether the older response of the key is removed: the app does not want it served any more.
+        case refused(CacheNotStoredReason, removesOlder: Bool)
+    }
+
+    func outcome(treatment: CacheTreatment) -> Outcome {
+        guard response.storagePolicy != .notAllowed else { return .refused(.refused, removesOlder: false) }
+        let fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
+        let facts = RequestFacts(request)
+        if CacheControl.forbidsStoring(fields?["Cache-Control"])
+            || CacheControl.forbidsStoring(facts.fields["Cache-Control"])
+        {
+            return .refused(.http(StorageRefusal.responseNoStore.rawValue), removesOlder: true)
+        }
+        let vary = VaryKey(fields?["Vary"], request: facts.fields)
+        guard !vary.matchesNothing else {
+            return .refused(.http(StorageRefusal.varyAsterisk.rawValue), removesOlder: false)
+        }
+        let (userInfo, lost) = response.persistentUserInfo
+        let metadata = EntryMetadata(
+            sequence: 0, url: response.response.url?.withoutCredentials,
+            response: EntryMetadata.Response(
+                response.response, fields: fields, method: facts.method, vary: vary, time: time),
+            storedAt: time,
+            placement: response.storagePolicy == .allowedInMemoryOnly || treatment.storage == .memoryOnly
+                ? .memoryOnly : .memoryAndDisk,
+            userInfo: userInfo, tags: treatment.tags.sorted(), isPinned: treatment.isPinned == true)
+        return .stored(metadata, lost: lost)
+    }
+}

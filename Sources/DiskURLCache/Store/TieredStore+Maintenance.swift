@@ -1,0 +1,75 @@
+import Foundation
+
+// What the maintenance queue does, and the calls that wait for it.
+
+extension TieredStore {
+    /// One pass: what is buffered goes to the disk in the order of the calls, and the disk is kept within its bounds.
+    func pass(isFlush: Bool) {
+        guard let disk, disk.isOwnProcess else { return }
+        takeRemovalsNow()
+        let hasWrites = !buffer.isEmpty
+        guard disk.beginPass(isFlush: isFlush, mayMake: hasWrites) else {
+            // What was stored since is for the next pass, which may make the directory.
+            if hasWrites { dropAll() } else if !buffer.isEmpty { maintenance.schedule(after: 0) }
+            return
+        }
+        noteUses()
+        drain(to: disk)
+        disk.endPass(isFlush: isFlush)
+        updateReserved()
+    }
+
+    private func drain(to disk: any StorageLayer) {
+        while let next = buffer.next() {
+            takeRemovals(at: MonotonicTime.nanoseconds)
+            writing.withLock { _ in
+                // Removed or replaced while it waited.
+                guard let write = buffer.current(next) else { return }
+                // Another process removed everything since the entry was stored.
+                if let folder = write.folder, let current = disk.folderIdentity(), current != folder { return }
+                disk.write(write.entry, for: write.key, usedAt: write.usedAt)
+            }
+            // What another process removed while it was written is still in the buffer, and goes with the file.
+            takeRemovals(at: MonotonicTime.nanoseconds)
+            buffer.finish(next)
+            if disk.isOverCapacity {
+                noteUses()
+                disk.evictIfNeeded(now: false)
+            }
+        }
+    }
+
+    /// The directory cannot be used: what is buffered lives in memory only.
+    private func dropAll() {
+        while let write = buffer.next() {
+            buffer.finish(write)
+            hub.emit(.notStored(url: write.entry.metadata.url, reason: .disk("no disk layer")))
+        }
+        updateReserved()
+    }
+
+    /// Tells the disk what memory answered since the last time, so that its order of use is exact.
+    private func noteUses() {
+        let uses = notedUses.withLock { last in
+            let uses = memory.uses(since: last)
+            last = uses.reduce(last) { max($0, $1.time) }
+            return uses
+        }
+        if !uses.isEmpty { disk?.noteUses(uses.map { ($0.key.name, $0.time) }) }
+    }
+
+    /// Returns when all that was stored or removed before is in the files, within the capacity, and the index is saved.
+    func flush() {
+        guard disk?.isOwnProcess != false else { return }
+        maintenance.perform { pass(isFlush: true) }
+        (disk as? DiskStore)?.balanceByNeighbour { pass(isFlush: true) }
+    }
+
+    /// The cache goes: what is buffered lands now, and nothing is held any more.
+    func close() {
+        // In a forked child the queue may be gone, and what is buffered is its parent's to write.
+        guard disk?.isOwnProcess != false else { return }
+        maintenance.perform { pass(isFlush: true) }
+        disk?.close()
+    }
+}

@@ -1,0 +1,37 @@
+/// A SHA-256 digest as four big-endian words: small enough to copy, cheap to hash and compare.
+struct KeyDigest: Sendable, Hashable {
+    var words: SIMD4<UInt64>
+
+    /// 64 lower-case hexadecimal digits.
+    var hex: String {
+        String(unsafeUninitializedCapacity: 64) { buffer in
+            writeHex(to: UnsafeMutableRawPointer(buffer.baseAddress!))
+            return 64
+        }
+    }
+
+    /// Writes the 64 digits of `hex` without allocating.
+    func writeHex(to destination: UnsafeMutableRawPointer) {
+        for word in 0..<4 { HexDigits.write(words[word], to: destination + word * 16) }
+    }
+
+    /// Reads 64 lower-case hexadecimal digits; nil for anything else.
+    init?(hex bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == 64 else { return nil }
+        var words = SIMD4<UInt64>()
+        for word in 0..<4 {
+            guard let number = HexDigits.number(of: bytes, at: word * 16) else { return nil }
+            words[word] = number
+        }
+        self.words = words
+    }
+
+    init(words: SIMD4<UInt64>) {
+        self.words = words
+    }
+
+    // The words of a SHA-256 digest are uniform already: one of them is as good a hash as any.
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(words[0])
+    }
+}

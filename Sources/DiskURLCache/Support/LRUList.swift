@@ -1,0 +1,69 @@
+/// Order of use over slots numbered by the owner: O(1) to touch, add and remove. Knows no keys and no locks.
+///
+/// Invariant: every linked slot is reachable from `mostRecent` by `older` and from `leastRecent` by `newer`.
+struct LRUList: Sendable {
+    private struct Links {
+        var newer: Int32
+        var older: Int32
+    }
+
+    private static let none: Int32 = -1
+    private var links: [Links] = []
+    private var head = none
+    private var tail = none
+
+    var leastRecent: Int? { tail == Self.none ? nil : Int(tail) }
+
+    var mostRecent: Int? { head == Self.none ? nil : Int(head) }
+
+    /// The slot used just before `slot`; nil for the least recently used one.
+    func older(than slot: Int) -> Int? {
+        let older = links[slot].older
+        return older == Self.none ? nil : Int(older)
+    }
+
+    /// The slot used just after `slot`; nil for the most recently used one.
+    func newer(than slot: Int) -> Int? {
+        let newer = links[slot].newer
+        return newer == Self.none ? nil : Int(newer)
+    }
+
+    /// Links a slot as the most recently used one. Slots are used densely from 0.
+    mutating func insert(_ slot: Int) {
+        insert(slot, newerThan: mostRecent)
+    }
+
+    /// Links a slot as the one used just after another; with nil, as the least recently used one.
+    mutating func insert(_ slot: Int, newerThan other: Int?) {
+        while links.count <= slot {
+            links.append(Links(newer: Self.none, older: Self.none))
+        }
+        let older = other.map { Int32($0) } ?? Self.none
+        let newer = older == Self.none ? tail : links[Int(older)].newer
+        links[slot] = Links(newer: newer, older: older)
+        if newer == Self.none { head = Int32(slot) } else { links[Int(newer)].older = Int32(slot) }
+        if older == Self.none { tail = Int32(slot) } else { links[Int(older)].newer = Int32(slot) }
+    }
+
+    mutating func touch(_ slot: Int) {
+        guard head != Int32(slot) else { return }
+        remove(slot)
+        insert(slot)
+    }
+
+    mutating func remove(_ slot: Int) {
+        let (newer, older) = (links[slot].newer, links[slot].older)
+        if newer == Self.none { head = older } else { links[Int(newer)].older = older }
+        if older == Self.none { tail = newer } else { links[Int(older)].newer = newer }
+    }
+
+    mutating func removeAll() {
+        links.removeAll()
+        head = Self.none
+        tail = Self.none
+    }
+
+    mutating func reserve(_ capacity: Int) {
+        links.reserveCapacity(capacity)
+    }
+}

@@ -1,0 +1,254 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// A 304 or a pin appends a head to its record. Whatever happens to the file: the old head, the new head or a miss.
+@Suite("Updated records") struct UpdateDamageTests {
+    private let key = RequestKey.test("a")
+
+    private func metadata(_ sequence: UInt64, tags: [String] = ["new"], language: String? = "de") -> EntryMetadata {
+        StoredEntry.test(Data(), sequence: sequence, language: language, tags: tags).metadata
+    }
+
+    private func update(_ store: DiskStore, to sequence: UInt64, from old: UInt64, tags: [String] = ["new"]) -> Bool {
+        store.update(
+            metadata(sequence, tags: tags), of: key, replacing: old, usedAt: MonotonicTime.nanoseconds)
+    }
+
+    private func read(_ fixture: DiskFixture, _ extent: RecordReader.Extent = .whole) -> RecordReading {
+        RecordReader(files: SystemFiles(), paths: DiskPaths(directory: fixture.directory))
+            .read(RecordName(key: key.name, slot: 0), extent, limit: 100 << 20)
+    }
+
+    /// A directory with a record of two heads; its path, its bytes, and how many there were before the second head.
+    private func fixture(
+        bodyLength: Int = 300, _ label: String = #function
+    ) throws -> (fixture: DiskFixture, path: String, bytes: Data, before: Int) {
+        let fixture = try DiskFixture(label)
+        let store = fixture.open()
+        store.store(.test(testBody(1, length: bodyLength), sequence: 5, language: "de"), for: key)
+        let path = try #require(fixture.onlyRecord(key))
+        let before = try SystemFiles().status(at: path).size
+        #expect(update(store, to: 6, from: 5))
+        store.close()
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        #expect(bytes.count > before + RecordHeader.length)
+        return (fixture, path, bytes, before)
+    }
+
+    private func overwrite(_ path: String, _ bytes: Data) throws {
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try file.truncate(atOffset: 0)
+        try file.write(contentsOf: bytes)
+        try file.close()
+    }
+
+    @Test func anUpdateAppendsAHeadAndWritesNoBody() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1, length: 3_000_000), sequence: 1, language: "de"), for: key)
+        store.store(.test(testBody(2), sequence: 2, language: "en"), for: key)
+        store.flush()
+        let names = fixture.recordNames()
+        _ = files.takeReadings()
+        _ = files.takeCalls()
+        files.logChanges()
+        var pinned = metadata(3, tags: ["x", "y"])
+        pinned.isPinned = true
+        pinned.storedAt = Date(timeIntervalSince1970: 1_800_000_000)
+        #expect(store.update(pinned, of: key, replacing: 1, usedAt: MonotonicTime.nanoseconds))
+        let written = files.changes.reduce(0) { if case .write(_, _, let bytes) = $1 { $0 + bytes.count } else { $0 } }
+        #expect(written < 2000)
+        #expect(files.takeReadings().values.reduce(0) { $0 + $1.bytes } < 20_000)
+        #expect(fixture.recordNames() == names)
+        for round in 0..<3 {
+            let found = try #require(store.variants(of: key).first)
+            #expect(found.metadata == pinned)
+            // Not the body, until somebody wants it.
+            if round < 2 { #expect(files.takeReadings().values.reduce(0) { $0 + $1.bytes } < 20_000) }
+            #expect(found.load()?.body == testBody(1, length: 3_000_000))
+            _ = files.takeReadings()
+            // The row knows what the head says.
+            #expect(
+                store.catalog.read { $0.rows(of: key.name) }.contains { row in
+                    row.isPinned && row.tagFilter == TagFilter(["x", "y"]) && row.storedAt == 1_800_000_000
+                })
+            #expect(store.usage == fixture.allocatedByRecords())
+            // And so does one that is made anew.
+            if round == 1 { store.withIO { store.examine(key.name, &$0, verifyingBodies: true) } }
+        }
+        store.close()
+        let reopened = fixture.open()
+        #expect(reopened.variants(of: key).map(\.metadata.sequence) == [3, 2])
+        reopened.flush()
+        reopened.remove(matching: DiskCriteria(tag: "y"))
+        #expect(reopened.variants(of: key).map(\.metadata.sequence) == [2])
+    }
+
+    @Test func onlyTheRecordThatWasAskedAboutIsUpdated() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        #expect(!update(store, to: 6, from: 5))
+        store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
+        #expect(!update(store, to: 7, from: 6))
+        #expect(store.variants(of: key).map(\.metadata.sequence) == [5])
+        store.store(.test(testBody(2), sequence: 6, language: "de"), for: key)
+        #expect(!update(store, to: 7, from: 5))
+        #expect(store.body(key) == testBody(2))
+        store.remove(key)
+        #expect(!update(store, to: 7, from: 6))
+        #expect(store.variants(of: key).isEmpty)
+        #expect(fixture.recordNames().isEmpty)
+        store.store(.test(testBody(1), sequence: 8, language: "de"), for: key)
+        store.removeAll()
+        #expect(!update(store, to: 9, from: 8))
+        #expect(fixture.recordNames().isEmpty)
+    }
+
+    @Test("Fault 9: truncated at every length: the old head at its end, a miss elsewhere")
+    func truncatedAtEveryLength() throws {
+        let (fixture, path, bytes, before) = try fixture()
+        for length in 0..<bytes.count {
+            try overwrite(path, bytes.prefix(length))
+            switch read(fixture) {
+            case .damaged: #expect(length != before)
+            case .record(let record):
+                #expect(length == before && record.header.sequence == 5)
+                #expect(record.body == testBody(1, length: 300))
+            default: Issue.record("length \(length)")
+            }
+        }
+        try overwrite(path, bytes + Data([0]))
+        if case .record = read(fixture) { Issue.record("one byte more goes unnoticed") }
+        try overwrite(path, bytes + bytes[before...])
+        if case .record = read(fixture) { Issue.record("a head twice goes unnoticed") }
+    }
+
+    @Test("Fault 10: every single-bit flip: a miss", arguments: [300, 20_000]) func everyBitFlip(length: Int) throws {
+        let (fixture, path, bytes, before) = try fixture(bodyLength: length)
+        let heads = Array(0..<before - length) + Array(before..<bytes.count)
+        for position in heads {
+            for bit in 0..<8 {
+                var flipped = bytes
+                flipped[position] ^= 1 << UInt8(bit)
+                try overwrite(path, flipped)
+                // A large record is read in pieces when only its head is wanted.
+                if case .record(let record) = read(fixture, length == 300 ? .whole : .head) {
+                    Issue.record("bit \(bit) of byte \(position) goes unnoticed: \(record.header)")
+                    return
+                }
+            }
+        }
+    }
+
+    @Test("Fault 8: a head whose end is zeros is a miss, and the file goes") func tornHead() throws {
+        let (fixture, path, bytes, before) = try fixture()
+        for kept in [before, before + 1, before + 100, bytes.count - 1] {
+            try overwrite(path, bytes.prefix(kept) + Data(count: bytes.count - kept))
+            let store = fixture.open()
+            #expect(store.variants(of: key).isEmpty)
+            store.flush()
+            #expect(fixture.recordNames().isEmpty)
+            #expect(store.usage == 0)
+            store.close()
+            try bytes.write(to: URL(fileURLWithPath: path))
+        }
+    }
+
+    @Test(
+        "Faults 35-38, 42: an append that fails leaves the old head, and what was written of it is cut off",
+        arguments: [ENOSPC, EDQUOT, EIO], [0, 50])
+    func failedAppend(code: Int32, written: Int) throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1, length: 5000), sequence: 5, language: "de"), for: key)
+        store.flush()
+        let path = try #require(fixture.onlyRecord(key))
+        let before = try Data(contentsOf: URL(fileURLWithPath: path))
+        let isFirst = Mutex(written > 0)
+        files.rule = { call in
+            guard call.isRecord, call.operation == .write else { return nil }
+            return isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst ? .short(written) : .error(code)
+            }
+        }
+        #expect(!update(store, to: 6, from: 5))
+        files.rule = { _ in nil }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+        #expect(store.variants(of: key).map(\.metadata.sequence) == [5])
+        #expect(fixture.log.events.contains(.dropped(key: key.name, .failed(errno: code))))
+        #expect(update(store, to: 6, from: 5))
+        #expect(store.variants(of: key).map(\.metadata.sequence) == [6])
+        #expect(store.body(key) == testBody(1, length: 5000))
+    }
+
+    @Test func aChainThatIsTooLongIsWrittenAnew() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        let body = testBody(1, length: 300_000)
+        store.store(.test(body, sequence: 1, language: "de"), for: key)
+        let limit = 300_000 + RecordWriter.chainLimit(bodyLength: 300_000) + 2 * 1000
+        var names: Set<String> = []
+        var largest = 0
+        for sequence in UInt64(1)..<600 {
+            #expect(update(store, to: sequence + 1, from: sequence, tags: ["\(sequence)"]))
+            let path = try #require(fixture.onlyRecord(key))
+            names.insert(path)
+            largest = max(largest, try SystemFiles().status(at: path).size)
+        }
+        #expect(largest <= limit)
+        #expect(largest > 300_000 + RecordWriter.chainLimit(bodyLength: 300_000) / 2)
+        #expect(names.count == 2 || names.count > 2 && names.count < 20)
+        let found = try #require(store.variants(of: key).first)
+        #expect(found.metadata.tags == ["599"])
+        #expect(found.load()?.body == body)
+        store.flush()
+        #expect(store.usage == fixture.allocatedByRecords())
+        #expect(store.entryCount == 1)
+    }
+
+    @Test func aRecordThatSomebodyElseHasLockedIsWrittenAnew() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
+        let path = try #require(fixture.onlyRecord(key))
+        let file = try SystemFiles().openFile(path, O_RDONLY)
+        #expect(try SystemFiles().lockFile(file, exclusively: true))
+        #expect(update(store, to: 6, from: 5))
+        SystemFiles().closeQuietly(file)
+        #expect(try #require(fixture.onlyRecord(key)) != path)
+        #expect(store.variants(of: key).map(\.metadata.sequence) == [6])
+        #expect(store.body(key) == testBody(1))
+        store.flush()
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    @Test func whatCannotBeKeptTakesTheOldRecordAlong() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
+        var bad = metadata(6)
+        bad.placement = .memoryOnly
+        #expect(store.update(bad, of: key, replacing: 5, usedAt: 0))
+        #expect(store.variants(of: key).isEmpty)
+        #expect(fixture.recordNames().isEmpty)
+        #expect(fixture.log.events.contains(.dropped(key: key.name, .notRepresentable)))
+    }
+
+    @Test("Fault 56: what a secondary cache updates the maintainer counts") func updatesOfOthers() throws {
+        let fixture = try DiskFixture()
+        let maintainer = fixture.open()
+        maintainer.store(.test(testBody(1, length: 3800), sequence: 5, language: "de"), for: key)
+        maintainer.flush()
+        let other = fixture.open()
+        for sequence in UInt64(5)..<25 { #expect(update(other, to: sequence + 1, from: sequence)) }
+        other.flush()
+        maintainer.flush()
+        #expect(maintainer.variants(of: key).map(\.metadata.sequence) == [25])
+        #expect(maintainer.usage == fixture.allocatedByRecords())
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// The least recently used goes first, exactly: within a process, into the next one, and across those that share a directory.
+@Suite("Order of use") struct RecencyTests {
+    /// Numbers of the entries, the least recently used first.
+    private func order(_ store: DiskStore) -> [String] {
+        var names: [String] = []
+        store.forEachRecord { names.append($0.metadata.tags.first ?? "?") }
+        return names
+    }
+
+    private func fill(_ store: DiskStore, _ numbers: some Sequence<Int>) {
+        for number in numbers {
+            store.store(
+                .test(testBody(number), sequence: UInt64(number + 1), tags: ["\(number)"]), for: .test("\(number)"))
+        }
+    }
+
+    private func names(_ numbers: [Int]) -> [String] { numbers.map(String.init) }
+
+    @Test func usesAndWritesTakeTheirPlaceByTime() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        fill(store, 0..<6)
+        let early = MonotonicTime.nanoseconds
+        let between = MonotonicTime.nanoseconds
+        _ = store.variants(of: .test("0"))
+        let late = MonotonicTime.nanoseconds
+        _ = store.variants(of: .test("2"))
+        #expect(order(store) == names([1, 3, 4, 5, 0, 2]))
+        // What memory answered is told later, and in any order.
+        store.noteUses([(RequestKey.test("1").name, late), (RequestKey.test("3").name, early)])
+        #expect(order(store) == names([4, 5, 3, 0, 1, 2]))
+        // An earlier use than one that is known does nothing.
+        store.noteUses([(RequestKey.test("2").name, early)])
+        #expect(order(store) == names([4, 5, 3, 0, 1, 2]))
+        // What was stored before the others were used is written after it.
+        store.write(.test(testBody(7), tags: ["7"]), for: RequestKey.test("7"), usedAt: between)
+        #expect(order(store) == names([4, 5, 3, 7, 0, 1, 2]))
+        // Looking whether something is there is no use.
+        #expect(store.contains(.test("4")))
+        #expect(store.mayContain(.test("4")))
+        #expect(order(store) == names([4, 5, 3, 7, 0, 1, 2]))
+    }
+
+    @Test func theOrderSurvivesIntoTheNextProcess() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        fill(store, 0..<10)
+        store.close()
+        var expected = Array(0..<10)
+        var random = TestRandom(3)
+        for round in 0..<12 {
+            store = fixture.open()
+            store.flush()
+            for _ in 0..<5 {
+                let number = Int.random(in: 0..<10, using: &random)
+                if number % 3 == 0 { fill(store, [number]) } else { _ = store.variants(of: .test("\(number)")) }
+                expected.removeAll { $0 == number }
+                expected.append(number)
+                // Some saved by the journal, some with the rest, some by a whole index.
+                if number % 4 == 1 { store.flush() }
+            }
+            if round % 5 == 4 { store.withIO { $0.log.invalidate() } }
+            #expect(order(store) == names(expected))
+            store.close()
+            let next = fixture.open()
+            #expect(order(next) == names(expected), "round \(round)")
+            next.close()
+        }
+    }
+
+    @Test func theFirstOfTenThatWasReadIsNotEvictedByTheNextProcess() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        fill(store, 0..<10)
+        store.close()
+        store = fixture.open()
+        _ = store.variants(of: .test("0"))
+        store.close()
+        store = fixture.open(capacity: 52 << 10)
+        store.flush()
+        #expect(store.entryCount < 10)
+        #expect(store.contains(.test("0")))
+        #expect(!store.contains(.test("1")))
+    }
+
+    @Test func whatSecondaryCachesUseIsInTheMaintainersOrder() throws {
+        let fixture = try DiskFixture()
+        let maintainer = fixture.open()
+        fill(maintainer, 0..<8)
+        maintainer.flush()
+        let other = fixture.open()
+        other.maintenance.perform { other.runPass(isFlush: true) }
+        _ = other.variants(of: .test("3"))
+        _ = maintainer.variants(of: .test("1"))
+        _ = other.variants(of: .test("0"))
+        fill(other, [9])
+        _ = maintainer.variants(of: .test("5"))
+        other.maintenance.perform { other.runPass(isFlush: true) }
+        maintainer.flush()
+        // The exact times of all uses, whoever made them.
+        #expect(order(maintainer) == names([2, 4, 6, 7, 3, 1, 0, 9, 5]))
+    }
+
+    @Test("Fault 58: who takes over keeps the newest") func takingOver() throws {
+        let fixture = try DiskFixture()
+        let first = fixture.open(capacity: 2 << 20)
+        first.flush()
+        let second = fixture.open(capacity: 2 << 20)
+        fill(first, 0..<100)
+        first.flush()
+        second.maintenance.perform { second.runPass(isFlush: true) }
+        fill(second, 100..<300)
+        // The first one goes, and takes nothing in any more.
+        first.maintenance.pause()
+        first.withIO { $0.role.giveUp(first.files) }
+        second.capacity = 900 << 10
+        second.flush()
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
+        let left = order(second).compactMap { Int($0) }
+        #expect(left.count > 150 && left.count < 230)
+        #expect(left == Array((300 - left.count)..<300))
+    }
+
+    @Test func filesWithoutARowEnterByTheTimeOfTheirWriting() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        fill(store, 0..<20)
+        store.close()
+        for number in 0..<20 {
+            // Ten seconds apart, the other way round.
+            let path = try #require(fixture.onlyRecord(.test("\(number)")))
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 1_790_000_000 - Double(number) * 10)],
+                ofItemAtPath: path)
+        }
+        for name in ["index.plist", "index.journal"] { unlink(fixture.directory + "/" + name) }
+        store = fixture.open()
+        #expect(order(store) == names(Array((0..<20).reversed())))
+    }
+}

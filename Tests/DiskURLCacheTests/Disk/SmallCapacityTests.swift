@@ -1,0 +1,158 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// What is not records (index, journal, lock) takes its small share of a small capacity, and no more.
+@Suite("Small capacities") struct SmallCapacityTests {
+    private func journalSize(_ fixture: DiskFixture) throws -> Int {
+        try SystemFiles().status(at: fixture.directory + "/index.journal").allocated
+    }
+
+    @Test("The journal does not eat a small capacity", arguments: [350 << 10, 200 << 10])
+    func journal(capacity: Int) throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open(capacity: capacity)
+        for number in 0..<5000 {
+            store.store(.test(testBody(number, length: 300)), for: .test("\(number)"))
+            if number % 50 == 49 { store.flush() }
+        }
+        store.flush()
+        #expect(fixture.allocated() <= capacity)
+        let served = (4800..<5000).filter { store.contains(.test("\($0)")) }
+        // A block each; a tenth for the low-water mark, and 40 KB for directories, index and lock.
+        #expect(served.count >= (capacity * 9 / 10 - (40 << 10)) / 4096 - 1)
+        #expect(served == Array((5000 - served.count)..<5000))
+    }
+
+    @Test func aCapacityOfZeroLeavesNoJournal() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.flush()
+        for number in 0..<400 { store.store(.test(testBody(number, length: 300)), for: .test("\(number)")) }
+        store.flush()
+        #expect(try journalSize(fixture) > 20 << 10)
+        store.capacity = 0
+        store.flush()
+        #expect(fixture.recordNames().isEmpty)
+        #expect(try journalSize(fixture) <= 4096)
+    }
+
+    @Test func aJournalIsFoldedBeforeAnythingIsEvictedForIt() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open(capacity: 100 << 20)
+        for number in 0..<100 { store.store(.test(testBody(number, length: 300)), for: .test("\(number)")) }
+        store.flush()
+        // Uses alone make the journal longer.
+        while try journalSize(fixture) < 100 << 10 {
+            for number in 0..<100 { _ = store.variants(of: .test("\(number)")) }
+            store.flush()
+        }
+        store.capacity = fixture.allocated() - (20 << 10)
+        store.flush()
+        #expect(store.entryCount == 100)
+        #expect(fixture.allocated() <= store.capacity)
+    }
+
+    @Test("Garbage in the lock does not count for ever") func garbageInLock() throws {
+        let fixture = try DiskFixture()
+        try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+        try Data(count: 3_000_000).write(to: URL(fileURLWithPath: fixture.directory + "/lock"))
+        let store = fixture.open(capacity: 1 << 20)
+        store.store(.test(testBody(1)), for: .test("a"))
+        store.flush()
+        #expect(store.body(.test("a")) == testBody(1))
+        #expect(try SystemFiles().status(at: fixture.directory + "/lock").size == 0)
+    }
+
+    @Test("Trimming removes one entry more than needed at most", arguments: [3000, 300]) func trimming(length: Int)
+        throws
+    {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.flush()
+        for number in 0..<2500 { store.store(.test(testBody(number, length: length)), for: .test("\(number)")) }
+        store.flush()
+        #expect(fixture.allocated() > 10 << 20)
+        for bytes in [8 << 20, 5 << 20, 1 << 20] {
+            store.trim(toBytes: bytes)
+            #expect(fixture.allocated() <= bytes)
+            // An entry and a block of the index.
+            #expect(fixture.allocated() > bytes - 3 * 4096)
+            #expect(store.contains(.test("2499")))
+        }
+        let count = store.entryCount
+        for number in 2500 - count..<2500 { #expect(store.contains(.test("\(number)"))) }
+        store.trim(toBytes: 0)
+        #expect(fixture.recordNames().isEmpty)
+        #expect(store.entryCount == 0)
+    }
+
+    @Test func theInspectorTrimsAsExactly() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        for number in 0..<1500 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.close()
+        let inspector = try CacheInspector(directory: URL(fileURLWithPath: fixture.directory))
+        let result = try inspector.trim(toBytes: 2 << 20)
+        #expect(result.bytes <= 2 << 20)
+        #expect(result.bytes > 2 << 20 - 3 * 4096)
+        #expect(result.bytes == fixture.allocated())
+        #expect(fixture.recordNames().count == 1500 - result.removed)
+        #expect(fixture.open().contains(.test("1499")))
+    }
+
+    @Test func aMissIsKnownWithoutADigestOrAFile() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: .test("a"))
+        store.flush()
+        store.maintenance.pause()
+        _ = store.variants(of: .test("a"))
+        store.catalog.setNextCheck(.max)
+        _ = files.takeCalls()
+        #expect(!store.mayContain(.test("b")))
+        #expect(store.mayContain(.test("a")))
+        #expect(files.takeCalls().isEmpty)
+        var isAsked = false
+        _ = store.variants(named: RequestKey.test("b").name) {
+            isAsked = true
+            return RequestKey.test("b").digest
+        }
+        #expect(!isAsked)
+    }
+
+    @Test func asLongAsTheRecordsCannotBeListedEverythingMayBeThere() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem { $0.operation == .list ? .error(EMFILE) : nil }
+        let store = fixture.open(files: files)
+        store.flush()
+        #expect(store.mayContain(.test("b")))
+        files.rule = { _ in nil }
+        store.flush()
+        #expect(!store.mayContain(.test("b")))
+    }
+
+    @Test func whatIsWrittenAfterAnotherCachesClearStays() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        store.store(.test(testBody(1)), for: .test("a"))
+        store.flush()
+        let before = try #require(store.folderIdentity())
+        #expect(store.folderIdentity() == before)
+        // Held by the tests, so that the file system does not give its number to the new one.
+        let held = try SystemFiles().openFile(fixture.records, O_RDONLY | O_DIRECTORY)
+        defer { SystemFiles().closeQuietly(held) }
+        let other = fixture.open()
+        other.removeAll()
+        #expect(store.folderIdentity() != before)
+        store.store(.test(testBody(2)), for: .test("b"))
+        store.flush()
+        #expect(store.body(.test("b")) == testBody(2))
+        #expect(store.variants(of: .test("a")).isEmpty)
+        #expect(store.entryCount == 1)
+        try FileManager.default.removeItem(atPath: fixture.directory)
+        #expect(store.folderIdentity() == nil)
+    }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("An explanation says what the cache does, with the numbers")
+struct ExplanationTests {
+    private typealias Topic = DiskURLCache.Explanation.Topic
+
+    private let scratch: ScratchDirectory
+    private let directory: URL
+    private let clock = ManualClock()
+    private let cache: DiskURLCache
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        directory = scratch.appending("cache")
+        var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 10 << 20, directory: directory)
+        settings.clock = clock.wallClock
+        try settings.setRules([
+            .init(.url("https://example.com/ruled"), .init(lifetime: .always(50))),
+            .init(.url("https://example.com/never"), .init(storage: .never)),
+        ])
+        cache = DiskURLCache(configuration: settings)
+    }
+
+    private func store(_ path: String, _ fields: [String: String], for requestFields: [String: String] = [:]) {
+        var fields = fields
+        fields["Date"] = fields["Date"] ?? HTTPDate.format(clock.now)
+        cache.storeCachedResponse(
+            Responses.cached(Responses.url(path), fields: fields),
+            for: Responses.request(path, fields: requestFields))
+    }
+
+    private func text(_ explanation: DiskURLCache.Explanation, _ topic: Topic) -> String {
+        explanation.clauses.filter { $0.topic == topic }.map { "\($0.text) \($0.source ?? "")" }.joined(separator: "\n")
+    }
+
+    @Test func withNothingStoredItLoads() {
+        let explanation = cache.explanation(for: Responses.request("/a#part"))
+        #expect(explanation.decision == .loads)
+        #expect(explanation.storesResponse == nil)
+        #expect(text(explanation, .stored).contains("Nothing is stored"))
+        #expect(text(explanation, .key).contains("https://example.com/a."))
+        #expect(text(explanation, .key).contains("#part"))
+    }
+
+    @Test func aFreshResponseAnswersAndTheSumIsShown() {
+        store("/a", ["Cache-Control": "max-age=600", "Age": "15"])
+        clock.advance(by: 60)
+        let explanation = cache.explanation(for: Responses.request("/a"))
+        #expect(explanation.decision == .answersFromStore(isStale: false))
+        #expect(text(explanation, .freshness).contains("Lifetime: 600 s"))
+        #expect(text(explanation, .freshness).contains("Age: 75 s = 15 s"))
+        #expect(text(explanation, .freshness).contains("600 s - 75 s"))
+        #expect(text(explanation, .freshness).contains("RFC 9111 §4.2.3"))
+    }
+
+    @Test func aStaleResponseIsAskedAboutWithItsValidator() {
+        store("/a", ["Cache-Control": "max-age=10", "ETag": "\"v1\""])
+        clock.advance(by: 25)
+        let explanation = cache.explanation(for: Responses.request("/a"))
+        #expect(explanation.decision == .asksOrigin)
+        #expect(text(explanation, .decision).contains("If-None-Match: \"v1\""))
+        #expect(text(explanation, .freshness).contains("stale for 15 s"))
+    }
+
+    @Test func aGuessShowsItsParts() {
+        let modified = HTTPDate.format(clock.now.addingTimeInterval(-20_000))
+        store("/a", ["Last-Modified": modified])
+        let explanation = cache.explanation(for: Responses.request("/a"))
+        #expect(text(explanation, .freshness).contains("Lifetime: 2000 s, a guess: 10 %"))
+        #expect(text(explanation, .advice).contains("max-age"))
+    }
+
+    @Test func theFieldByWhichAVariantDiffersIsNamed() {
+        store(
+            "/a", ["Cache-Control": "max-age=600", "Vary": "Accept, Accept-Language"], for: ["Accept-Language": "de"])
+        let other = cache.explanation(for: Responses.request("/a", fields: ["Accept-Language": "en"]))
+        #expect(other.decision == .loads)
+        #expect(text(other, .stored).contains("differs in accept-language."))
+        let same = cache.explanation(for: Responses.request("/a", fields: ["Accept-Language": "DE"]))
+        #expect(same.decision == .answersFromStore(isStale: false))
+    }
+
+    @Test(arguments: [
+        ("no-store", 200, "RFC 9111 §5.2.2.5"), ("max-age=60, must-understand", 299, "RFC 9111 §5.2.2.3"),
+        ("", 404, "RFC 9111 §3"), ("", 500, "RFC 9111 §3"),
+    ])
+    func whyAResponseIsNotStored(_ control: String, _ status: Int, _ source: String) {
+        let response = Responses.http(Responses.url("/a"), status: status, fields: ["Cache-Control": control])
+        let explanation = cache.explanation(for: Responses.request("/a"), response: response)
+        #expect(explanation.storesResponse == false)
+        #expect(explanation.clauses.contains { $0.topic == .storing && $0.source == source })
+        #expect(cache.cachedResponse(for: Responses.request("/a")) == nil)
+    }
+
+    @Test func aResponseThatIsStoredSaysForHowLong() {
+        let response = Responses.http(Responses.url("/a"), fields: ["Cache-Control": "max-age=90", "ETag": "\"1\""])
+        let explanation = DiskURLCache.Explanation(of: Responses.request("/a"), response: response)
+        #expect(explanation.decision == .loads)
+        #expect(explanation.storesResponse == true)
+        #expect(text(explanation, .storing).contains("Lifetime: 90 s"))
+        #expect(text(explanation, .storing).contains("a moment later: answered from the store"))
+    }
+
+    @Test func rulesCount() {
+        let response = Responses.http(Responses.url("/ruled"), fields: ["Cache-Control": "max-age=7"])
+        let ruled = cache.explanation(for: Responses.request("/ruled"), response: response)
+        #expect(text(ruled, .storing).contains("Lifetime: 50 s, set by the app"))
+        let never = cache.explanation(for: Responses.request("/never"), response: response)
+        #expect(never.decision == .passesBy)
+        #expect(never.storesResponse == false)
+        #expect(text(never, .key).contains(".never"))
+    }
+
+    @Test func aMethodWithoutAKeyIsPassedByAndSaysWhatWouldGiveItOne() {
+        var request = Responses.request("/a")
+        request.httpMethod = "POST"
+        let explanation = cache.explanation(for: request)
+        #expect(explanation.decision == .passesBy)
+        #expect(text(explanation, .advice).contains("includingBody(ofMethods: \"POST\")"))
+        #expect(text(explanation, .decision).contains("removed"))
+    }
+
+    @Test func secretsAreNotShown() throws {
+        let url = try #require(URL(string: "https://ada:lovelace@example.com/a"))
+        var request = URLRequest(url: url)
+        request.setValue("Bearer s3cret", forHTTPHeaderField: "Authorization")
+        let description = cache.explanation(for: request).description
+        #expect(description.contains("https://example.com/a"))
+        #expect(!description.contains("lovelace") && !description.contains("s3cret"))
+    }
+
+    @Test func whatNobodyMayLoadFails() {
+        var request = Responses.request("/a")
+        request.cachePolicy = .returnCacheDataDontLoad
+        #expect(cache.explanation(for: request).decision == .fails)
+    }
+
+    @Test func anInspectorSaysTheSameAndTouchesNothing() throws {
+        store("/a", ["Cache-Control": "max-age=600", "Vary": "Accept"], for: ["Accept": "text/html"])
+        store("/a", ["Cache-Control": "max-age=600", "Vary": "Accept"], for: ["Accept": "image/png"])
+        cache.flush()
+        let before = scratch.files()
+        let request = Responses.request("/a", fields: ["Accept": "text/html"])
+        let inspector = try CacheInspector(directory: directory)
+        #expect(inspector.explanation(for: request, now: clock.now) == cache.explanation(for: request))
+        #expect(inspector.explanation(for: request, now: clock.now).description.contains("2 variants"))
+        #expect(scratch.files() == before)
+    }
+}

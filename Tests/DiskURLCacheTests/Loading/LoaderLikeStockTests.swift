@@ -1,0 +1,203 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a session with the loader gets for a first load is what a plain one gets: bytes, status, fields, errors.
+///
+/// The suite holds in both ways the loader can go: with the task's session known, and without (see `LoaderFallbackTests`).
+@Suite struct LoaderLikeStockTests {
+    enum Way: CaseIterable, Sendable { case async, handler, delegate }
+
+    /// What came of a load, as far as a caller can see.
+    struct Outcome: Equatable, Sendable {
+        var status: Int?
+        var fields: [String: String] = [:]
+        var url: URL?
+        var body = Data()
+        var error: URLError.Code?
+    }
+
+    private static func origin() throws -> OriginServer {
+        let large = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
+        return try OriginServer { request in
+            switch request.path {
+            case "/large": OriginResponse(fields: ["Cache-Control": "max-age=60"], body: large, isChunked: true)
+            case "/none": .status(204, "No Content")
+            case "/missing": .status(404, "Not Found", ["X-A": "b"])
+            case "/broken": .status(500, "Oops")
+            case "/redirect": .status(302, "Found", ["Location": "/text"])
+            case let path where path.hasPrefix("/without-location/"):
+                OriginResponse(
+                    status: Int(path.split(separator: "/").last ?? "") ?? 0, reason: "Elsewhere", fields: ["X-A": "b"],
+                    body: Data("body".utf8))
+            case "/cut": OriginResponse(body: large, ending: .cutBody(after: 500))
+            case "/closed": OriginResponse(ending: .noResponse)
+            case "/echo": OriginResponse(fields: ["X-Method": request.method], body: request.body)
+            default: .ok("text of \(request.method)", ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"])
+            }
+        }
+    }
+
+    private static func outcome(of request: URLRequest, _ way: Way, attached: Bool) async throws -> Outcome {
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: way == .delegate ? delegate : nil)
+        let plain = URLSession(
+            configuration: .ephemeral, delegate: way == .delegate ? delegate : nil, delegateQueue: nil)
+        defer { plain.invalidateAndCancel() }
+        let session = attached ? harness.session : plain
+        var data: Data?
+        var response: URLResponse?
+        var error: (any Error)?
+        switch way {
+        case .async:
+            do { (data, response) = try await session.data(for: request) } catch let thrown { error = thrown }
+        case .handler:
+            (data, response, error) = await withCheckedContinuation { continuation in
+                session.dataTask(with: request) { continuation.resume(returning: ($0, $1, $2)) }.resume()
+            }
+        case .delegate:
+            let task = session.dataTask(with: request)
+            let record = await delegate.run(task)
+            (data, error) = (record.data, record.error)
+            // Foundation keeps some heads from the delegate: they are in the task.
+            response = record.responses.first ?? task.response
+            #expect(record.responses.count <= 1 && record.ends.count == 1)
+        }
+        if let error { return Outcome(error: (error as? URLError)?.code) }
+        let http = try #require(response as? HTTPURLResponse)
+        var fields: [String: String] = [:]
+        for field in HeaderFields(http).fields where field.name != "Date" {
+            fields[field.name.lowercased()] = field.value
+        }
+        return Outcome(status: http.statusCode, fields: fields, url: http.url, body: data ?? Data())
+    }
+
+    @Test(arguments: [
+        "/text", "/text?page=2", "/large", "/none", "/missing", "/broken", "/redirect", "/cut", "/closed",
+        "/without-location/301", "/without-location/302", "/without-location/303", "/without-location/305",
+        "/without-location/307", "/without-location/308", "/without-location/300",
+    ]) func aFirstLoad(target: String) async throws {
+        let origin = try Self.origin()
+        for way in Way.allCases {
+            let request = URLRequest(url: origin.url(target))
+            let stock = try await Self.outcome(of: request, way, attached: false)
+            let ours = try await Self.outcome(of: request, way, attached: true)
+            #expect(ours == stock, "\(way)")
+        }
+    }
+
+    @Test(arguments: ["HEAD", "POST", "PUT", "DELETE"]) func otherMethods(method: String) async throws {
+        let origin = try Self.origin()
+        let body = method == "POST" || method == "PUT" ? Data("question".utf8) : nil
+        let request = URLRequest(origin.url("/echo"), method: method, body: body)
+        for way in Way.allCases {
+            let stock = try await Self.outcome(of: request, way, attached: false)
+            let ours = try await Self.outcome(of: request, way, attached: true)
+            #expect(ours == stock && ours.status == 200, "\(way)")
+        }
+    }
+
+    @Test func aTimeout() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let origin = try OriginServer { _ in
+            var response = OriginResponse.ok("late")
+            response.beforeHead = { gate.wait() }
+            return response
+        }
+        var request = URLRequest(url: origin.url("/a"))
+        request.timeoutInterval = 1
+        for way in Way.allCases {
+            #expect(try await Self.outcome(of: request, way, attached: true).error == .timedOut, "\(way)")
+        }
+    }
+
+    @Test func uploadsAndDownloads() async throws {
+        let origin = try Self.origin()
+        let harness = try LoadingHarness()
+        let (echo, _) = try await harness.session.upload(
+            for: URLRequest(origin.url("/echo"), method: "PUT"), from: Data("up".utf8))
+        #expect(echo == Data("up".utf8))
+        let url = origin.url("/text")
+        let down: Data? = await withCheckedContinuation { continuation in
+            harness.session.downloadTask(with: url) { file, _, _ in
+                continuation.resume(returning: file.flatMap { try? Data(contentsOf: $0) })
+            }.resume()
+        }
+        #expect(down == Data("text of GET".utf8))
+    }
+
+    @Test func cancelling() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { _ in
+            var response = OriginResponse.ok("late")
+            response.beforeHead = { gate.wait() }
+            return response
+        }
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate)
+        let task = harness.session.dataTask(with: origin.url("/a"))
+        task.resume()
+        await gate.arrival()
+        task.cancel()
+        #expect((await delegate.end(of: task).error as? URLError)?.code == .cancelled)
+        gate.open()
+    }
+
+    @Test func loadsAtOnceAndAgain() async throws {
+        let origin = try Self.origin()
+        let harness = try LoadingHarness()
+        let url = origin.url("/text")
+        for _ in 1...2 {
+            let texts = try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<16 { group.addTask { try await harness.load(url).text } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(texts == Array(repeating: "text of GET", count: 16))
+        }
+    }
+}
+
+#if os(Linux)
+    /// The same where a task's session cannot be found out: everything is Foundation's own, and nothing is stored.
+    @Suite struct LoaderFallbackTests {
+        @Test(.enabled(if: TaskSession.isReadable)) func allIsAsWithoutTheLoader() throws {
+            let process = Process()
+            process.executableURL = URL(
+                fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+            process.arguments = [
+                "--testing-library", "swift-testing", "--filter",
+                "LoaderLikeStockTests|LoaderPassThroughTests|LoaderFallbackTests",
+            ]
+            process.environment = ProcessInfo.processInfo.environment.merging(["DISKURLCACHE_NO_MIRROR": "1"]) { $1 }
+            let output = Pipe()
+            process.standardOutput = output
+            process.standardError = output
+            try process.run()
+            let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            process.waitUntilExit()
+            #expect(process.terminationStatus == 0 && process.terminationReason == .exit, "\(text)")
+            #expect(text.contains("aFirstLoad"))
+        }
+
+        @Test(.enabled(if: !TaskSession.isReadable)) func nothingIsStored() async throws {
+            let origin = try OriginServer.counting()
+            let harness = try LoadingHarness()
+            for round in 1...2 {
+                let loaded = try await harness.load(origin.url("/a"))
+                #expect(loaded.text == "\(round)")
+            }
+            #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
+            // Without a task the cache loads as ever.
+            for _ in 1...2 {
+                let answer = try await harness.cache.data(from: origin.url("/b"))
+                #expect(answer.data == Data("3".utf8))
+            }
+        }
+    }
+#endif

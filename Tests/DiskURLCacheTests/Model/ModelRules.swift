@@ -1,0 +1,111 @@
+import Foundation
+
+extension ReferenceModel {
+    /// Which answers are allowed.
+    enum Rules {
+        /// Whether what one process removed is gone from the memory of another, too: to be true by default as soon as that is
+        /// promised (issue 12, point 14).
+        static let seesRemovalsOfOthers = TestLength.modelSeesOthers
+
+        /// Nil where the answer is allowed.
+        static func problem(with answer: ModelAnswer, of load: ModelLoad, in state: State) -> String? {
+            guard load.method == "GET" || load.method == "HEAD" else { return nil }
+            if answer.status >= 500 {
+                let wasToldTo = state.failedPaths.contains { $0.path == load.path && $0.time > load.begin }
+                return wasToldTo ? nil : "the origin did not answer so"
+            }
+            guard answer.status == 200 else { return "no such status was sent" }
+            guard let check = answer.check.flatMap({ state.items[$0] }) else { return "nobody sent this head" }
+            if load.method == "HEAD" {
+                guard answer.body.isEmpty else { return "HEAD has no body" }
+                guard answer.token != nil else {
+                    return check.born > load.begin || load.isLookup ? nil : "the head is not from a stored response"
+                }
+            }
+            guard let number = answer.token, let item = state.items[number] else { return "nobody sent this head" }
+            if load.method == "GET", answer.body != item.body { return "head and body are not of one response" }
+            return identity(of: item, checkedBy: check, load) ?? reuse(of: item, checkedBy: check, load, state)
+        }
+
+        /// Another key's or another variant's.
+        private static func identity(of item: ModelItem, checkedBy check: ModelItem, _ load: ModelLoad) -> String? {
+            for item in [item, check] {
+                if item.request.path != load.path { return "item \(item.number) is of another URL" }
+                if item.request.user != load.request.user { return "item \(item.number) is another user's" }
+                if item.varies, item.request.language != load.request.language {
+                    return "item \(item.number) is in another language"
+                }
+            }
+            // RFC 9111 §4.3.5: a HEAD without validators is about what has the same length.
+            let isHeadOf = check.kind == .head && check.tag == item.tag && check.length == item.length
+            if check.number != item.number, !isHeadOf, check.tag == nil || check.tag != item.tag {
+                return "exchange \(check.number) was not about item \(item.number)"
+            }
+            return nil
+        }
+
+        /// Whether the item may answer from the store, or from another load's exchange.
+        private static func reuse(
+            of item: ModelItem, checkedBy check: ModelItem, _ load: ModelLoad, _ state: State
+        ) -> String? {
+            // From the origin, for this load or for one that began later.
+            if item.born > load.begin { return nil }
+            if item.control.noStore { return "no-store is not stored" }
+            for removal in state.removals
+            where removal.end < load.begin && removal.concerns(item)
+                && (removal.process == load.process || seesRemovalsOfOthers)
+            {
+                return "item \(item.number) was removed (\(removal.scope)) by process \(removal.process) at "
+                    + "\(removal.begin) to \(removal.end), before the load began at \(load.begin)"
+            }
+            let newer = state.items.values.first { isReplaced(item, by: $0, load, state) }
+            if let newer {
+                return
+                    "item \(newer.number) took its place at \(newer.visible ?? 0), before the load began at \(load.begin)"
+            }
+            if load.isLookup || check.born > load.begin { return nil }
+            return freshness(of: check, load)
+        }
+
+        /// Whether the other item was certainly asked for later, and stored before the load began.
+        private static func isReplaced(
+            _ item: ModelItem, by other: ModelItem, _ load: ModelLoad, _ state: State
+        ) -> Bool {
+            guard other.number != item.number, other.kind == .whole || other.kind == .byHand, other.replaces(item),
+                let visible = other.visible, visible < load.begin,
+                other.askerBegan > item.born, other.process == load.process
+            else { return false }
+            // What another process stores is seen on disk only; of two calls that overlap either may be the later one.
+            if item.process != other.process || item.kind == .byHand,
+                item.visible.map({ $0 < other.askerBegan }) != true
+            {
+                return false
+            }
+            // Which of two loads asked later is known as long as the newer answer is: not where memory forgets, or is small.
+            if state.forgets, item.visible.map({ $0 < other.askerBegan }) != true { return false }
+            // An answer that is not stored removes what was stored when its load began.
+            if other.control.noStore, item.visible.map({ $0 < other.askerBegan }) != true { return false }
+            // What was not on disk when the process was killed is lost.
+            for kill in state.kills where visible < kill {
+                guard state.flushes.contains(where: { $0.lowerBound > visible && $0.upperBound < kill }) else {
+                    return false
+                }
+            }
+            return true
+        }
+
+        private static func freshness(of check: ModelItem, _ load: ModelLoad) -> String? {
+            switch load.policy {
+            case .elseLoad, .dontLoad: return nil
+            case .reload, .revalidate: return "\(load.policy) asks the origin"
+            case .useProtocol: break
+            }
+            if check.control.noCache { return "no-cache is not reused without a question" }
+            let age = load.beginSeconds - check.bornSeconds
+            let bound = check.control.maxAge + check.control.staleWhileRevalidate
+            // Ages are whole seconds.
+            guard age <= Double(bound) + 1 else { return "\(Int(age)) s old, of \(bound) allowed" }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,449 @@
+import Foundation
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Runs one script against a cache in a scratch directory, and asks the reference model about each answer.
+///
+/// `@unchecked Sendable`: the variables are changed by steps that run alone (`relaunch`); steps that run together only read them.
+final class ModelRunner: @unchecked Sendable {
+    private let script: ModelScript
+    let model = ReferenceModel()
+    private let origin: ModelOrigin
+    private let server: OriginServer
+    private let scratch: ScratchDirectory
+    private let peer: ModelPeer?
+    private let outstanding = Outstanding()
+    private let delegate = CollectingDelegate()
+
+    private var directory: URL
+    private var launches = 0
+    private var cache: DiskURLCache
+    private var session: URLSession
+    private var delegateSession: URLSession
+    private var capacities: (memory: Int, disk: Int)
+    /// Whether steps run at the same time now.
+    private var isTogether = false
+
+    init(_ script: ModelScript, peer: ModelPeer?) throws {
+        self.script = script
+        self.peer = script.usesPeer ? peer : nil
+        let outstanding = outstanding
+        let origin = ModelOrigin(model) { load in outstanding.settle(load) }
+        self.origin = origin
+        server = try OriginServer { origin.answer($0) }
+        scratch = try ScratchDirectory("model")
+        directory = scratch.appending("cache0")
+        capacities = (script.memory, script.disk)
+        cache = Self.open(directory, capacities, model.clock)
+        session = LoadingHarness.session(of: cache)
+        delegateSession = LoadingHarness.session(of: cache, delegate: delegate)
+        openPeer()
+        if script.memory < 8 << 20 { model.change { $0.forgets = true } }
+    }
+
+    private static func open(
+        _ directory: URL, _ capacities: (memory: Int, disk: Int), _ clock: ModelClock
+    ) -> DiskURLCache {
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: capacities.memory, diskCapacity: capacities.disk, directory: directory)
+        settings.clock = clock.wallClock
+        settings.cacheStatusName = "model"
+        return DiskURLCache(configuration: settings)
+    }
+
+    // MARK: The script
+
+    /// What was not allowed; nil where all was.
+    func run() async -> String? {
+        for step in script.steps {
+            if model.violation != nil { break }
+            model.change { $0.note("* step: \(step)") }
+            await run(step)
+        }
+        await endLoads()
+        // What is stored in the end, and what the next process finds.
+        for isRelaunched in [false, true] where model.violation == nil {
+            if isRelaunched { await relaunch(isKilled: script.seed % 2 == 0) }
+            for path in ModelOrigin.paths {
+                for language in ["en", "fr"] {
+                    for user in [nil, "u"] {
+                        look(ModelRequest(path: path, user: user, language: language), "GET")
+                    }
+                }
+            }
+        }
+        close()
+        _ = peer?.ask("close")
+        return model.violation
+    }
+
+    private func run(_ step: ModelStep) async {
+        switch step {
+        case .load(let load, let way, let waits): await start(load, way, waits: waits)
+        case .unsafe(let method, let request, let waits):
+            var load = ModelLoad(request: request)
+            load.method = method
+            await start(load, .session, waits: waits)
+        case .cancelNewest: outstanding.cancelNewest()
+        case .lookup(let request, let method): look(request, method)
+        case .store(let request, let inMemoryOnly): store(request, inMemoryOnly: inMemoryOnly)
+        case .storeForbidden(let request):
+            model.remove(.key(path: request.path, user: request.user)) {
+                let url = server.url(request.path)
+                cache.storeCachedResponse(
+                    Responses.cached(url, fields: ["Cache-Control": "no-store"]), for: urlRequest(request))
+            }
+        case .remove(let request):
+            model.remove(.key(path: request.path, user: request.user)) {
+                cache.removeCachedResponse(for: urlRequest(request))
+            }
+        case .removeAll: model.remove(.everything) { cache.removeAllCachedResponses() }
+        case .removeSince(let secondsAgo):
+            let date = model.clock.now.addingTimeInterval(-Double(secondsAgo))
+            model.remove(.since(date.timeIntervalSince1970)) { cache.removeCachedResponses(since: date) }
+        case .removeMemory:
+            model.change { $0.forgets = true }
+            cache.removeMemory()
+        case .relieveMemory:
+            model.change { $0.forgets = true }
+            cache.store.relieveMemory()
+        case .flush: model.flush { cache.flush() }
+        case .capacity(let memory, let disk):
+            capacities = (memory, disk)
+            model.change { $0.forgets = true }
+            cache.memoryCapacity = memory
+            cache.diskCapacity = disk
+        case .edit(let path, let control, let isNewVersion):
+            origin.edit(path, control, isNewVersion: isNewVersion)
+        case .hold(let path): origin.hold(path)
+        case .release(let path): origin.release(path)
+        case .failNext(let path, let silently): origin.failNext(path, silently: silently)
+        case .advance(let seconds): model.clock.advance(by: seconds)
+        case .relaunch(let isKilled): await relaunch(isKilled: isKilled)
+        case .peerStore, .peerRemove, .peerRemoveAll, .peerLookup: askPeer(step)
+        case .together(let steps):
+            isTogether = true
+            await withTaskGroup(of: Void.self) { group in
+                for step in steps { group.addTask { await self.run(step) } }
+            }
+            isTogether = false
+        }
+    }
+
+    // MARK: Loads
+
+    private func urlRequest(_ request: ModelRequest, method: String = "GET") -> URLRequest {
+        var result = URLRequest(
+            server.url(request.path), ["Accept-Language": request.language], method: method)
+        if let user = request.user { result.setValue(user, forHTTPHeaderField: "Authorization") }
+        return result
+    }
+
+    private func start(_ load: ModelLoad, _ way: ModelStep.Way, waits: Bool) async {
+        // A session has six connections to a host: what is held must not keep the rest waiting.
+        guard outstanding.count < 4 else { return }
+        let load = model.beginLoad(load)
+        var request = urlRequest(load.request, method: load.method)
+        request.setValue("\(load.number)", forHTTPHeaderField: "X-Load")
+        request.cachePolicy =
+            switch load.policy {
+            case .useProtocol: .useProtocolCachePolicy
+            case .reload: .reloadIgnoringLocalCacheData
+            case .revalidate: .reloadRevalidatingCacheData
+            case .elseLoad: .returnCacheDataElseLoad
+            case .dontLoad: .returnCacheDataDontLoad
+            }
+        // Stuck is an error of the load.
+        request.timeoutInterval = 60
+        let (cache, session, delegateSession, delegate) = (cache, session, delegateSession, delegate)
+        let (started, cancellation) = (request, ModelCancellation())
+        let task = Task { [model, outstanding] in
+            do {
+                let (data, response): (Data, URLResponse)
+                switch way {
+                case .session: (data, response) = try await cancellation.data(for: started, in: session)
+                case .delegate where load.method != "PUT" && load.method != "DELETE":
+                    (data, response) = try await delegate.data(for: started, in: delegateSession)
+                case .delegate: (data, response) = try await cancellation.data(for: started, in: session)
+                case .direct:
+                    let answer = try await cache.data(for: started)
+                    (data, response) = (answer.data, answer.response)
+                }
+                model.end(load, ModelAnswer(response, data))
+            } catch {
+                model.fail(load, "\(error)", isExpected: Task.isCancelled || cancellation.isCancelled)
+            }
+            outstanding.end(load.number)
+        }
+        let settled = outstanding.begin(load, task) {
+            if way == .direct { task.cancel() } else { cancellation.cancel() }
+        }
+        if waits, !origin.isHeld(load.path) {
+            await task.value
+        } else if waits {
+            // Until the answer is held, or the load needed none.
+            await settled.wait()
+        }
+    }
+
+    private func endLoads() async {
+        for path in ModelOrigin.paths { origin.release(path) }
+        await outstanding.endAll()
+    }
+
+    // MARK: Calls
+
+    private func look(_ request: ModelRequest, _ method: String) {
+        var load = ModelLoad(request: request)
+        load.method = method
+        load.isLookup = true
+        load = model.beginLoad(load)
+        if let found = cache.cachedResponse(for: urlRequest(request, method: method)) {
+            model.end(load, ModelAnswer(found.response, found.data))
+        } else {
+            model.fail(load, "nothing", isExpected: true)
+        }
+    }
+
+    private func store(_ request: ModelRequest, inMemoryOnly: Bool) {
+        let isAlone = outstanding.count == 0
+        let item = origin.item(byHand: request, process: 0)
+        let response = Responses.cached(
+            server.url(request.path), String(decoding: item.body, as: UTF8.self), fields: item.fields,
+            policy: inMemoryOnly ? .allowedInMemoryOnly : .allowed)
+        cache.storeCachedResponse(response, for: urlRequest(request))
+        model.setVisible(item.number)
+        // Room enough, and nobody who would remove it.
+        guard isAlone, cache.memoryCapacity >= 8 << 20, !isTogether else { return }
+        let found = cache.cachedResponse(for: urlRequest(request))
+        if found?.data != item.body {
+            model.fail("item \(item.number) of \(request.path) is not found after its store")
+        }
+    }
+
+    // MARK: Processes
+
+    private func relaunch(isKilled: Bool) async {
+        await endLoads()
+        launches += 1
+        let next = scratch.appending("cache\(launches)")
+        let maintenance = (cache.store.disk as? DiskStore)?.maintenance
+        let files = FileManager.default
+        if isKilled {
+            maintenance?.pause()
+            Self.copy(directory.path, to: next.path)
+            model.kill()
+            maintenance?.resume()
+            close()
+        } else {
+            model.flush { cache.store.close() }
+            try? files.moveItem(at: directory, to: next)
+            model.kill()
+            close()
+        }
+        directory = next
+        cache = Self.open(directory, capacities, model.clock)
+        session = LoadingHarness.session(of: cache)
+        delegateSession = LoadingHarness.session(of: cache, delegate: delegate)
+        openPeer()
+    }
+
+    /// The files as they are at this moment, one after the other. Foundation's copy goes round in circles where another process
+    /// shortens a file meanwhile.
+    private static func copy(_ path: String, to other: String) {
+        let files = FileManager.default
+        try? files.createDirectory(
+            atPath: other, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        for name in (try? files.contentsOfDirectory(atPath: path)) ?? [] {
+            let (from, to) = (path + "/" + name, other + "/" + name)
+            var isDirectory: ObjCBool = false
+            guard files.fileExists(atPath: from, isDirectory: &isDirectory) else { continue }
+            if isDirectory.boolValue {
+                copy(from, to: to)
+            } else if let data = files.contents(atPath: from) {
+                _ = files.createFile(atPath: to, contents: data, attributes: [.posixPermissions: 0o600])
+            }
+        }
+    }
+
+    private func close() {
+        session.finishTasksAndInvalidate()
+        delegateSession.finishTasksAndInvalidate()
+        cache.directSession.finishTasksAndInvalidate()
+    }
+
+    private func openPeer() {
+        _ = peer?.ask("open", directory.path, "\(capacities.memory)", "\(max(capacities.disk, 250_000))")
+    }
+
+    private func askPeer(_ step: ModelStep) {
+        guard let peer else { return }
+        let now = "\(model.clock.seconds)"
+        func facts(_ request: ModelRequest) -> [String] {
+            [server.url(request.path).absoluteString, request.user ?? "-", request.language]
+        }
+        switch step {
+        case .peerStore(let request):
+            let item = origin.item(byHand: request, process: 1)
+            let fields = item.fields.map { "\($0)=\($1)" }.joined(separator: "|")
+            _ = peer.ask(
+                (["store", now] + facts(request) + [fields, item.body.base64EncodedString()]).joined(separator: " "))
+            model.setVisible(item.number)
+        case .peerRemove(let request):
+            model.remove(.key(path: request.path, user: request.user), by: 1) {
+                _ = peer.ask((["remove", now] + facts(request)).joined(separator: " "))
+            }
+        case .peerRemoveAll: model.remove(.everything, by: 1) { _ = peer.ask("clear", now) }
+        case .peerLookup(let request):
+            var load = ModelLoad(request: request)
+            load.isLookup = true
+            load.process = 1
+            load = model.beginLoad(load)
+            let words =
+                peer.ask((["lookup", now] + facts(request)).joined(separator: " "))?.split(separator: " ") ?? []
+            if words.first == "found", words.count == 4 {
+                model.end(
+                    load,
+                    ModelAnswer(
+                        status: 200, token: Int(words[1]), check: Int(words[2]),
+                        body: Data(base64Encoded: String(words[3])) ?? Data()))
+            } else {
+                model.fail(load, words.joined(separator: " "), isExpected: words.first == "nothing")
+            }
+        default: break
+        }
+    }
+}
+
+extension ModelAnswer {
+    init(_ response: URLResponse, _ data: Data) {
+        let http = response as? HTTPURLResponse
+        self.init(
+            status: http?.statusCode ?? 0,
+            token: http?.value(forHTTPHeaderField: "X-Token").flatMap { Int($0) },
+            check: http?.value(forHTTPHeaderField: "X-Check").flatMap { Int($0) }, body: data)
+    }
+}
+
+/// The loads of a script that have not ended.
+private final class Outstanding: Sendable {
+    private struct Load {
+        let load: ModelLoad
+        let task: Task<Void, Never>
+        let cancel: @Sendable () -> Void
+        let settled: ModelSignal
+    }
+
+    private struct State {
+        var loads: [Int: Load] = [:]
+        /// Ended, or their answers held; either may come before the load is entered.
+        var settled: Set<Int> = []
+        var ended: Set<Int> = []
+    }
+
+    private let state = Mutex(State())
+
+    var count: Int { state.withLock { $0.loads.count } }
+
+    func begin(
+        _ load: ModelLoad, _ task: Task<Void, Never>, _ cancel: @escaping @Sendable () -> Void
+    ) -> ModelSignal {
+        let signal = ModelSignal()
+        let isSettled = state.withLock { state in
+            // It may follow another one: then no request of its own comes to the origin.
+            let mayFollow = state.loads.values.contains { $0.load.path == load.path }
+            if !state.ended.contains(load.number) {
+                state.loads[load.number] = Load(load: load, task: task, cancel: cancel, settled: signal)
+            }
+            return mayFollow || state.settled.contains(load.number)
+        }
+        if isSettled { signal.fire() }
+        return signal
+    }
+
+    func end(_ number: Int) {
+        let signal = state.withLock { state in
+            state.ended.insert(number)
+            state.settled.insert(number)
+            return state.loads.removeValue(forKey: number)?.settled
+        }
+        signal?.fire()
+    }
+
+    /// The answer to a load is held.
+    func settle(_ number: Int) {
+        let signal = state.withLock { state in
+            state.settled.insert(number)
+            return state.loads[number]?.settled
+        }
+        signal?.fire()
+    }
+
+    func cancelNewest() {
+        let cancel = state.withLock { state in state.loads.max { $0.key < $1.key }?.value.cancel }
+        cancel?()
+    }
+
+    func endAll() async {
+        let tasks = state.withLock { $0.loads.values.map(\.task) }
+        for task in tasks { await task.value }
+    }
+}
+
+/// Something that happens once, and that a task can wait for.
+private final class ModelSignal: Sendable {
+    private let state = Mutex((hasFired: false, waiter: CheckedContinuation<Void, Never>?.none))
+
+    func fire() {
+        let waiter = state.withLock { state in
+            state.hasFired = true
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let hasFired = state.withLock { state in
+                if !state.hasFired { state.waiter = continuation }
+                return state.hasFired
+            }
+            if hasFired { continuation.resume() }
+        }
+    }
+}
+
+/// Cancels a load of a session by its task. Foundation's own `data(for:)` on Linux can wait for ever where the Swift task is
+/// cancelled while the answer comes: each of the two holds a lock that the other needs.
+private final class ModelCancellation: Sendable {
+    private let state = Mutex((isCancelled: false, task: URLSessionTask?.none))
+
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    func data(for request: URLRequest, in session: URLSession) async throws -> (Data, URLResponse) {
+        try await withCheckedThrowingContinuation { continuation in
+            let task = session.dataTask(with: request) { data, response, error in
+                if let data, let response, error == nil {
+                    continuation.resume(returning: (data, response))
+                } else {
+                    continuation.resume(throwing: error ?? URLError(.badServerResponse))
+                }
+            }
+            state.withLock { $0.task = task }
+            task.resume()
+        }
+    }
+
+    func cancel() {
+        let task = state.withLock { state in
+            state.isCancelled = state.task != nil
+            return state.task
+        }
+        task?.cancel()
+    }
+}

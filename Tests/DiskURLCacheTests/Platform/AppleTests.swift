@@ -1,0 +1,236 @@
+#if canImport(Darwin)
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    // Never run by the project so far: it has no Apple machine. These are the behaviours that decide whether the default on Apple
+    // platforms is right; CI runs them on macOS and in a simulator. Each counts requests at an origin on the loopback interface.
+
+    /// A cache that writes down which of its methods the system calls.
+    private final class LoggingCache: DiskURLCache, @unchecked Sendable {
+        // @unchecked: the state is behind the lock.
+        let calls = Mutex<[String]>([])
+
+        private func note(_ call: String) { calls.withLock { $0.append(call) } }
+
+        override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+            note("lookup")
+            return super.cachedResponse(for: request)
+        }
+        override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+            note("store")
+            super.storeCachedResponse(cachedResponse, for: request)
+        }
+        override func getCachedResponse(
+            for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+        ) {
+            note("lookup for task")
+            super.getCachedResponse(for: dataTask, completionHandler: completionHandler)
+        }
+        override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+            note("store for task")
+            super.storeCachedResponse(cachedResponse, for: dataTask)
+        }
+    }
+
+    @Suite(.serialized, .timeLimit(.minutes(2))) struct AppleTests {
+        private let scratch: ScratchDirectory
+
+        init() throws {
+            scratch = try ScratchDirectory("apple")
+        }
+
+        private func settings(_ name: String) -> DiskURLCache.Configuration {
+            DiskURLCache.Configuration(
+                memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending(name))
+        }
+
+        private func cache(_ name: String = "cache") -> DiskURLCache { DiskURLCache(configuration: settings(name)) }
+
+        /// A session of the system, with the cache by the URLCache contract.
+        private func contractSession(_ cache: URLCache) -> URLSession {
+            let configuration = URLSessionConfiguration.default
+            configuration.urlCache = cache
+            return URLSession(configuration: configuration)
+        }
+
+        private func text(_ url: URL, _ session: URLSession) async throws -> String {
+            String(decoding: try await session.data(from: url).0, as: UTF8.self)
+        }
+
+        // MARK: The contract
+
+        @Test func initialisersLeaveCapacitiesAsGiven() {
+            let caches = [
+                DiskURLCache(memoryCapacity: 3 << 20, diskCapacity: 30 << 20, directory: scratch.appending("a")),
+                DiskURLCache(memoryCapacity: 3 << 20, diskCapacity: 30 << 20, diskPath: scratch.appending("b").path),
+                DiskURLCache(
+                    configuration: .init(
+                        memoryCapacity: 3 << 20, diskCapacity: 30 << 20, directory: scratch.appending("c"))),
+            ]
+            for cache in caches { #expect(cache.memoryCapacity == 3 << 20 && cache.diskCapacity == 30 << 20) }
+        }
+
+        @Test func theSharedSessionUsesIt() async throws {
+            let before = URLCache.shared
+            defer { URLCache.shared = before }
+            URLCache.shared = cache()
+            let origin = try OriginServer.counting()
+            for _ in 1...2 { #expect(try await text(origin.url("/a"), .shared) == "1") }
+            #expect(origin.requests.count == 1)
+        }
+
+        @Test func anOwnSessionUsesItAndTheSystemCallsTheseMethods() async throws {
+            let origin = try OriginServer.counting()
+            let cache = LoggingCache(configuration: settings("cache"))
+            let session = contractSession(cache)
+            for _ in 1...2 { #expect(try await text(origin.url("/a"), session) == "1") }
+            #expect(origin.requests.count == 1)
+            let calls = cache.calls.withLock { $0 }
+            print("The system called: \(calls)")
+            #expect(calls.contains { $0.hasPrefix("lookup") } && calls.contains { $0.hasPrefix("store") })
+        }
+
+        @Test func staleIsRevalidatedAndNeverServed() async throws {
+            let origin = try OriginServer { request in
+                request.fields["If-None-Match"] == nil
+                    ? .ok("body", ["Cache-Control": "max-age=0", "ETag": "\"1\""]) : .status(304, "Not Modified")
+            }
+            let session = contractSession(cache())
+            for _ in 1...2 { #expect(try await text(origin.url("/a"), session) == "body") }
+            #expect(origin.requests.count == 2)
+            #expect(origin.requests.last?.fields["If-None-Match"] == "\"1\"")
+        }
+
+        @Test func twoCachesKeepApart() async throws {
+            let origin = try OriginServer.counting()
+            #expect(try await text(origin.url("/a"), contractSession(cache("one"))) == "1")
+            #expect(try await text(origin.url("/a"), contractSession(cache("two"))) == "2")
+        }
+
+        @Test func dataOfAURLEnds() async throws {
+            let before = URLCache.shared
+            defer { URLCache.shared = before }
+            URLCache.shared = cache()
+            let url = try OriginServer.counting().url("/a")
+            let data = try await Task.detached { try Data(contentsOf: url) }.value
+            #expect(!data.isEmpty)
+        }
+
+        @Test func noLockIsHeldWhenIdle() throws {
+            var first = settings("cache")
+            first.platform = .iOS
+            let cache = DiskURLCache(configuration: first)
+            cache.flush()
+            let other = DiskStore(
+                configuration: .init(directory: scratch.appending("cache").path, capacity: 1 << 20))
+            other.flush()
+            #expect(other.isMaintainer)
+        }
+
+        // MARK: Sessions made for the loader
+
+        @Test func theLoaderCaches() async throws {
+            let origin = try OriginServer.counting()
+            let session = cache().makeSession()
+            for _ in 1...2 { #expect(try await text(origin.url("/a"), session) == "1") }
+            #expect(origin.requests.count == 1)
+        }
+
+        @Test func aPostAnswered303IsSentOnce() async throws {
+            let origin = try OriginServer { request in
+                request.method == "POST" ? .status(303, "See Other", ["Location": "/b"]) : .ok("b")
+            }
+            var settings = settings("cache")
+            settings.keyPolicy = .standard.includingBody(ofMethods: "POST")
+            let session = DiskURLCache(configuration: settings).makeSession()
+            let request = URLRequest(origin.url("/a"), method: "POST", body: Data("x".utf8))
+            #expect(try await LoadingHarness.load(request, in: session).text == "b")
+            #expect(origin.requests.map(\.method) == ["POST", "GET"])
+        }
+
+        @Test func configuredAuthorizationArrivesAndIsKeyed() async throws {
+            let origin = try OriginServer { .ok($0.fields["Authorization"] ?? "none", ["Cache-Control": "max-age=60"]) }
+            let cache = cache()
+            for user in ["one", "two"] {
+                let configuration = URLSessionConfiguration.default
+                configuration.httpAdditionalHeaders = ["Authorization": user]
+                #expect(try await text(origin.url("/a"), cache.makeSession(configuration: configuration)) == user)
+            }
+        }
+
+        @Test func anEphemeralSessionLeavesSharedCookiesAlone() async throws {
+            let origin = try OriginServer { _ in .ok("x", ["Set-Cookie": "apple-test=1; Path=/"]) }
+            _ = try await text(origin.url("/a"), cache().makeSession(configuration: .ephemeral))
+            #expect(
+                HTTPCookieStorage.shared.cookies(for: origin.url("/a"))?.contains { $0.name == "apple-test" } != true)
+        }
+
+        @Test(arguments: [true, false]) func a401IsForTheDelegate(_ hasPassword: Bool) async throws {
+            let origin = try OriginServer { request in
+                request.fields["Authorization"] != nil
+                    ? .ok("secret", ["Cache-Control": "max-age=60"])
+                    : .status(401, "Unauthorized", ["WWW-Authenticate": "Basic realm=\"r\""])
+            }
+            let cache = cache()
+            let delegate = AnsweringDelegate(
+                hasPassword ? URLCredential(user: "a", password: "b", persistence: .none) : nil)
+            let session = cache.makeSession(configuration: .ephemeral, delegate: delegate)
+            let loaded = try await LoadingHarness.load(URLRequest(origin.url("/a")), in: session)
+            #expect(loaded.status == (hasPassword ? 200 : 401))
+            #expect(delegate.challenges.withLock { $0 } > 0)
+            #expect(!cache.contains(URLRequest(origin.url("/a"))), "the key does not tell whose it is")
+        }
+
+        @Test func theRedirectDelegateIsAsked() async throws {
+            let origin = try OriginServer { request in
+                request.path == "/a" ? .status(302, "Found", ["Location": "/b"]) : .ok("b")
+            }
+            let delegate = RecordingDelegate()
+            let session = cache().makeSession(delegate: delegate)
+            let record = await delegate.run(session.dataTask(with: origin.url("/a")))
+            #expect(record.redirects.count == 1 && record.data == Data("b".utf8))
+        }
+
+        @Test func cancellingManyLoadsEndsEach() async throws {
+            let origin = try OriginServer.counting()
+            let delegate = RecordingDelegate()
+            let session = cache().makeSession(delegate: delegate)
+            for number in 0..<200 {
+                let task = session.dataTask(with: origin.url("/\(number % 5)"))
+                task.resume()
+                if number % 2 == 0 { task.cancel() }
+                #expect(await delegate.end(of: task).ends.count == 1)
+            }
+        }
+
+        @Test func otherTasksAreLeftAlone() async throws {
+            let origin = try OriginServer { .ok(String(decoding: $0.body, as: UTF8.self) + "!") }
+            let session = cache().makeSession()
+            let (file, _) = try await session.download(from: origin.url("/a"))
+            #expect(try String(contentsOf: file, encoding: .utf8) == "!")
+            let request = URLRequest(origin.url("/b"), method: "POST")
+            let (data, _) = try await session.upload(for: request, from: Data("up".utf8))
+            #expect(data == Data("up!".utf8))
+        }
+    }
+
+    /// Answers each challenge with one credential, or rejects it.
+    private final class AnsweringDelegate: NSObject, URLSessionTaskDelegate, Sendable {
+        let challenges = Mutex(0)
+        private let credential: URLCredential?
+
+        init(_ credential: URLCredential?) {
+            self.credential = credential
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            challenges.withLock { $0 += 1 }
+            completionHandler(credential == nil ? .rejectProtectionSpace : .useCredential, credential)
+        }
+    }
+#endif

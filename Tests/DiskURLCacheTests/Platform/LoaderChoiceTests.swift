@@ -1,0 +1,169 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The loader where it is chosen by `makeSession`: the same on every platform, and what is decided for Apple's.
+@Suite struct LoaderChoiceTests {
+    private let scratch: ScratchDirectory
+
+    init() throws {
+        scratch = try ScratchDirectory("choice")
+    }
+
+    private func cache(_ platform: Platform, _ name: String = "cache") -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending(name))
+        configuration.platform = platform
+        return DiskURLCache(configuration: configuration)
+    }
+
+    // MARK: Sessions
+
+    @Test(arguments: [Platform.linux, .iOS]) func aSessionMadeForTheLoaderCaches(_ platform: Platform) async throws {
+        guard LoadingHarness.storesForSessions else { return }
+        let origin = try OriginServer.counting()
+        let cache = cache(platform)
+        let configuration = URLSessionConfiguration.ephemeral
+        let session = cache.makeSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        for _ in 1...2 {
+            let (data, _) = try await session.data(from: origin.url("/a"))
+            #expect(String(decoding: data, as: UTF8.self) == "1")
+        }
+        #expect(origin.requests.count == 1)
+        #expect(configuration.urlCache !== cache, "the configuration that was given is left as it was")
+    }
+
+    @Test func theDelegateAndItsQueueAreTheSessions() {
+        let delegate = RecordingDelegate()
+        let queue = OperationQueue()
+        let session = cache(.iOS).makeSession(
+            configuration: .ephemeral, delegate: delegate, delegateQueue: queue)
+        defer { session.invalidateAndCancel() }
+        #expect(session.delegate === delegate && session.delegateQueue === queue)
+    }
+
+    @Test func sessionsOfTwoCachesAreToldApartByTheirClasses() async throws {
+        guard LoadingHarness.storesForSessions else { return }
+        let origin = try OriginServer.counting()
+        let caches = [cache(.iOS, "one"), cache(.iOS, "two")]
+        let sessions = caches.map { $0.makeSession(configuration: .ephemeral) }
+        defer { for session in sessions { session.invalidateAndCancel() } }
+        for (number, session) in sessions.enumerated() {
+            let loader = try #require(
+                session.configuration.protocolClasses?.first { CachingURLProtocol.isLoader($0) }
+                    as? CachingURLProtocol.Type)
+            #expect(SessionClasses.shared.session(of: loader) === session)
+            let (data, _) = try await session.data(from: origin.url("/a"))
+            #expect(String(decoding: data, as: UTF8.self) == "\(number + 1)")
+        }
+    }
+
+    @Test func eachNumberHasAClass() {
+        let classes = (0..<40).map { SessionClasses.loader($0) }
+        #expect(Set(classes.map { ObjectIdentifier($0) }).count == 40)
+        #expect(SessionClasses.loader(7) == classes[7])
+        #expect(classes.allSatisfy { CachingURLProtocol.isLoader($0) && $0 != CachingURLProtocol.self })
+        #expect(SessionClasses.shared.session(of: CachingURLProtocol.self) == nil)
+    }
+
+    @Test func whereNoProtocolCanBeDefinedTheSessionIsTheSystems() {
+        let session = cache(.watchOS).makeSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        #expect(session.configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) != true)
+        #expect(session.configuration.urlCache is DiskURLCache)
+    }
+
+    // MARK: What is taken, and what is sent
+
+    @Test func onlyDataTasksOfKnownSessionsWithAKeyAreTaken() {
+        let cache = cache(.iOS)
+        let request = Responses.request("/a")
+        func takes(_ request: URLRequest, isDataTask: Bool = true, _ cache: DiskURLCache?) -> Bool {
+            LoaderChoice.takes(request, isDataTask: isDataTask, cache: cache)
+        }
+        #expect(takes(request, cache))
+        #expect(!takes(request, nil), "a load without a session, such as Data(contentsOf:)")
+        #expect(!takes(request, isDataTask: false, cache))
+        var other = request
+        other.httpMethod = "POST"
+        #expect(!takes(other, cache))
+        #expect(!takes(URLRequest(url: URL(fileURLWithPath: "/tmp/a")), cache))
+    }
+
+    @Test func theBodyOfTheFirstRequestGoesWithTheSameURLAndMethodOnly() throws {
+        var original = Responses.request("/a")
+        original.httpMethod = "POST"
+        original.httpBody = Data("body".utf8)
+        var given = Responses.request("/a", fields: ["Authorization": "configured"])
+        given.httpMethod = "POST"
+        let sent = LoaderChoice.sent(given, original: original)
+        #expect(sent.httpBody == original.httpBody)
+        #expect(sent.value(forHTTPHeaderField: "Authorization") == "configured")
+        // After a 303 the task asks for something else.
+        var next = given
+        next.httpMethod = "GET"
+        #expect(LoaderChoice.sent(next, original: original).httpBody == nil)
+        next = given
+        next.url = Responses.url("/b")
+        #expect(LoaderChoice.sent(next, original: original).httpBody == nil)
+        #expect(LoaderChoice.sent(given, original: nil).httpBody == nil)
+    }
+
+    // MARK: Challenges
+
+    @Test func trustGoesToTheSessionsDelegateFirst() {
+        func route(_ session: Bool, _ task: Bool, _ sessionForTask: Bool) -> ChallengeRoute {
+            ChallengeRoute(
+                isOfConnection: true, .init(session: session, task: task, sessionForTask: sessionForTask))
+        }
+        #expect(route(true, true, true) == .session)
+        #expect(route(false, true, true) == .task)
+        #expect(route(false, false, true) == .sessionForTask)
+        #expect(route(false, false, false) == .system)
+    }
+
+    @Test func passwordsAreAskedOfTheTasksDelegateFirst() {
+        func route(_ session: Bool, _ task: Bool, _ sessionForTask: Bool) -> ChallengeRoute {
+            ChallengeRoute(
+                isOfConnection: false, .init(session: session, task: task, sessionForTask: sessionForTask))
+        }
+        #expect(route(true, true, true) == .task)
+        #expect(route(true, false, true) == .sessionForTask)
+        #expect(route(true, false, false) == .system, "the session's method is about connections")
+    }
+
+    @Test func credentialsThatTheRequestDoesNotShowAreNoticed() {
+        func adds(_ disposition: URLSession.AuthChallengeDisposition, proposed: Bool, connection: Bool = false) -> Bool
+        {
+            ChallengeRoute.addsCredentials(
+                isOfConnection: connection, disposition: disposition, hasProposed: proposed)
+        }
+        #expect(adds(.useCredential, proposed: false))
+        #expect(adds(.performDefaultHandling, proposed: true))
+        #expect(!adds(.performDefaultHandling, proposed: false))
+        #expect(!adds(.rejectProtectionSpace, proposed: true))
+        #expect(!adds(.useCredential, proposed: true, connection: true), "trust")
+    }
+
+    @Test func whatWasGivenToCredentialsIsNotStored() async throws {
+        let cache = cache(.linux)
+        let network = MemoryTransport { _, exchange in
+            exchange.receiver.fetchUsedCredentials()
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            exchange.piece("secret")
+            exchange.end()
+        }
+        for _ in 1...2 {
+            let answer = try await DirectLoad.answer(to: Responses.request("/a"), from: cache, over: network)
+            #expect(answer.data == Data("secret".utf8) && answer.source == .network)
+        }
+        #expect(network.requests.count == 2)
+        #expect(!cache.contains(Responses.request("/a")))
+    }
+}

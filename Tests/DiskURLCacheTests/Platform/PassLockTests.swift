@@ -1,0 +1,255 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Locks of a directory where a process may be suspended: held during a pass that was granted time, and at no other moment.
+@Suite struct PassLockTests {
+    private let key = RequestKey.test("a")
+
+    private static let granting: PassLock.Activity = { handler in
+        DispatchQueue.global().async { handler(false) }
+    }
+
+    /// Calls that lock a file.
+    private static func locks(_ calls: [FaultyFileSystem.Call]) -> [FaultyFileSystem.Call] {
+        calls.filter { $0.operation == .lockFile || $0.operation == .lockProcess }
+    }
+
+    @Test func anIdleCacheHoldsNoLock() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open { $0.passActivity = Self.granting }
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        #expect(!store.isMaintainer)
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+        let other = fixture.open()
+        other.flush()
+        #expect(other.isMaintainer)
+        #expect(other.body(key) == testBody(1))
+    }
+
+    @Test func theActivityEndsWithThePass() throws {
+        let fixture = try DiskFixture()
+        let hasEnded = DispatchSemaphore(value: 0)
+        let store = fixture.open {
+            $0.passActivity = { handler in
+                DispatchQueue.global().async {
+                    handler(false)
+                    hasEnded.signal()
+                }
+            }
+        }
+        store.flush()
+        #expect(hasEnded.wait(timeout: .now() + 60) == .success)
+    }
+
+    @Test func theNextPassReadsNothingAnewWhereNobodyElseWasThere() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files) { $0.passActivity = Self.granting }
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        _ = files.takeCalls()
+        store.store(.test(testBody(2)), for: .test("b"))
+        store.flush()
+        let calls = files.takeCalls()
+        #expect(Self.locks(calls).contains { $0.name == "lock" }, "it locks during the pass")
+        #expect(!calls.contains { $0.operation == .list && $0.name == "records" })
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+    }
+
+    @Test func whatOthersDidBetweenPassesIsTakenIn() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open { $0.passActivity = Self.granting }
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        let other = fixture.open()
+        other.store(.test(testBody(2)), for: .test("b"))
+        other.flush()
+        other.close()
+        store.flush()
+        #expect(store.entryCount == 2)
+        #expect(store.body(.test("b")) == testBody(2))
+    }
+
+    @Test func aPassWithoutTimeLocksNothingAndWritesAllTheSame() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let hasTime = Mutex(false)
+        let store = fixture.open(files: files) {
+            $0.passActivity = { handler in
+                let hasTime = hasTime.withLock { $0 }
+                DispatchQueue.global().async { handler(!hasTime) }
+            }
+        }
+        _ = files.takeCalls()
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        #expect(Self.locks(files.takeCalls()).isEmpty)
+        #expect(store.body(key) == testBody(1))
+        #expect(fixture.recordNames().count == 1)
+        hasTime.withLock { $0 = true }
+        store.flush()
+        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
+        #expect(store.entryCount == 1)
+    }
+
+    @Test func expiryGivesTheLockUpInTheMiddleOfAPass() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let handler = Mutex<(@Sendable (Bool) -> Void)?>(nil)
+        let mayExpire = Mutex(true)
+        // The records are listed in the first pass, while the lock is held: there the system takes the time back.
+        files.rule = { call in
+            guard call.operation == .list, call.name == "records" else { return nil }
+            guard
+                mayExpire.withLock({ may in
+                    defer { may = false }
+                    return may
+                })
+            else { return nil }
+            let isDone = DispatchSemaphore(value: 0)
+            let expire = handler.withLock { $0 }
+            Thread.detachNewThread {
+                expire?(true)
+                isDone.signal()
+            }
+            if isDone.wait(timeout: .now() + 60) == .timedOut { Issue.record("the expiry waits for the pass") }
+            _ = files.takeCalls()
+            return nil
+        }
+        let store = fixture.open(files: files) {
+            $0.passActivity = { given in
+                handler.withLock { $0 = given }
+                DispatchQueue.global().async { given(false) }
+            }
+        }
+        _ = files.takeCalls()
+        store.flush()
+        #expect(!mayExpire.withLock { $0 }, "the records were listed")
+        #expect(!store.isMaintainer)
+        let other = fixture.open()
+        other.flush()
+        #expect(other.isMaintainer)
+    }
+
+    @Test func afterTheExpiryThePassTakesNoLock() throws {
+        let handler = Mutex<(@Sendable (Bool) -> Void)?>(nil)
+        let lock = PassLock { given in
+            handler.withLock { $0 = given }
+            DispatchQueue.global().async { given(false) }
+        }
+        let expiries = Mutex(0)
+        #expect(!lock.isGranted)
+        lock.begin { expiries.withLock { $0 += 1 } }
+        #expect(lock.isGranted)
+        #expect(lock.whileGranted { 1 } == 1)
+        handler.withLock { $0 }?(true)
+        #expect(!lock.isGranted)
+        #expect(lock.whileGranted { 1 } == nil)
+        lock.end()
+        #expect(expiries.withLock { $0 } == 1)
+        // A call that comes late is about a pass that is over.
+        handler.withLock { $0 }?(true)
+        #expect(expiries.withLock { $0 } == 1)
+    }
+
+    @Test func removingAndClosingWorkBetweenPasses() throws {
+        let fixture = try DiskFixture()
+        do {
+            let store = fixture.open { $0.passActivity = Self.granting }
+            for name in ["a", "b"] { store.store(.test(testBody(1)), for: .test(name)) }
+            store.flush()
+            store.remove(key)
+            #expect(store.body(key) == nil)
+            store.close()
+        }
+        let next = fixture.open()
+        #expect(next.entryCount == 1)
+        #expect(next.body(key) == nil)
+    }
+}
+
+/// A device that is locked: files are there and cannot be read.
+@Suite struct LockedDeviceTests {
+    @Test(arguments: [EPERM, EACCES]) func anIndexThatCannotBeReadIsAMissAndIsKept(_ code: Int32) throws {
+        let fixture = try DiskFixture()
+        let key = RequestKey.test("a")
+        do {
+            let store = fixture.open()
+            store.store(.test(testBody(1)), for: key)
+            store.close()
+        }
+        let index = URL(fileURLWithPath: fixture.directory + "/index.plist")
+        let before = try Data(contentsOf: index)
+        let files = FaultyFileSystem { call in
+            guard call.operation == .open, call.name == "index.plist" || call.isRecord else { return nil }
+            return .error(code)
+        }
+        let store = fixture.open(files: files)
+        store.flush()
+        #expect(store.body(key) == nil)
+        store.flush()
+        #expect(try Data(contentsOf: index) == before)
+        #expect(fixture.recordNames().count == 1)
+        files.rule = { _ in nil }
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+        #expect(store.entryCount == 1)
+        #expect(fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } } == 0)
+    }
+}
+
+/// What only Apple platforms have, done with closures that write down what they were asked.
+@Suite struct FolderPreparationTests {
+    private final class Calls: Sendable {
+        let set = Mutex<[String]>([])
+        let classes = Mutex<[String: CacheFileProtection]>([:])
+    }
+
+    private func preparation(_ calls: Calls) -> FolderPreparation {
+        FolderPreparation(
+            protection: { path in calls.classes.withLock { $0[path] } },
+            setProtection: { path, wanted in
+                calls.set.withLock { $0.append(path) }
+                calls.classes.withLock { $0[path] = wanted }
+            }, names: { $0 == "/c" ? ["index.plist", "records"] : ["r1", "r2"] },
+            excludeFromBackup: { path in calls.set.withLock { $0.append("backup " + path) } })
+    }
+
+    @Test func anExistingFolderGetsTheNewClassWithItsFiles() {
+        let calls = Calls()
+        let prepare = preparation(calls)
+        prepare(["/c", "/c/records"], protection: .untilFirstUnlock)
+        prepare(["/c", "/c/records"], protection: .complete)
+        let files = ["/c", "/c/index.plist", "/c/records", "/c/records/r1", "/c/records/r2"]
+        #expect(calls.set.withLock { $0 } == ["backup /c"] + files + ["backup /c"] + files)
+        #expect(Set(calls.classes.withLock { $0 }.values) == [.complete])
+    }
+
+    @Test func aFolderThatHasTheClassIsLeftAlone() {
+        let calls = Calls()
+        let prepare = preparation(calls)
+        prepare(["/c", "/c/records"], protection: .complete)
+        calls.set.withLock { $0 = [] }
+        prepare(["/c", "/c/records"], protection: .complete)
+        #expect(calls.set.withLock { $0 } == ["backup /c"])
+    }
+
+    @Test func foldersArePreparedOnceOnTheMaintenanceQueueAndAgainWhenMadeAnew() throws {
+        let fixture = try DiskFixture()
+        let prepared = Mutex<[[String]]>([])
+        let store = fixture.open {
+            $0.prepareFolders = { folders in prepared.withLock { $0.append(folders) } }
+        }
+        store.flush()
+        store.flush()
+        #expect(prepared.withLock { $0 } == [[fixture.directory, fixture.records]])
+        try FileManager.default.moveItem(atPath: fixture.directory, toPath: fixture.directory + ".away")
+        store.store(.test(testBody(1)), for: .test("a"))
+        store.flush()
+        #expect(prepared.withLock { $0 }.count == 2)
+    }
+}

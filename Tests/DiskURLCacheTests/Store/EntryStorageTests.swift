@@ -1,0 +1,317 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The shared acceptance suite against the built-in layers and against storages as an app would write them.
+@Suite struct EntryStorageTests {
+    let scratch: ScratchDirectory
+
+    init() throws {
+        scratch = try ScratchDirectory()
+    }
+
+    @Test func theBuiltInDiskLayer() throws {
+        let directory = scratch.appending("disk")
+        try StorageAcceptance(isPersistent: true) {
+            DiskURLCache(memoryCapacity: 0, diskCapacity: 500_000, directory: directory)
+        }.run()
+    }
+
+    @Test func theBuiltInMemoryLayer() throws {
+        try StorageAcceptance(isPersistent: false) {
+            DiskURLCache(memoryCapacity: 500_000, diskCapacity: 0, directory: scratch.appending("memory"))
+        }.run()
+    }
+
+    @Test func aMemoryLayerOfTheAppsOwn() throws {
+        try StorageAcceptance(isPersistent: false) {
+            var configuration = DiskURLCache.Configuration(
+                memoryCapacity: 0, diskCapacity: 0, directory: scratch.appending("none"))
+            configuration.memoryStorage = DictionaryStorage(capacity: 500_000)
+            return DiskURLCache(configuration: configuration)
+        }.run()
+    }
+
+    @Test func anEncryptedDiskLayerOfTheAppsOwn() throws {
+        let folder = scratch.appending("encrypted")
+        try StorageAcceptance(isPersistent: true) {
+            var configuration = DiskURLCache.Configuration(memoryCapacity: 0, directory: scratch.appending("none"))
+            configuration.diskStorage = EncryptedFolder(folder, capacity: 500_000)
+            return DiskURLCache(configuration: configuration)
+        }.run()
+        #expect(!FileManager.default.fileExists(atPath: scratch.appending("none").path))
+    }
+
+    @Test func bothLayersOfTheAppsOwn() throws {
+        let memory = DictionaryStorage(capacity: 1 << 20)
+        let disk = DictionaryStorage(capacity: 1 << 20)
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
+        configuration.memoryStorage = memory
+        configuration.diskStorage = disk
+        let cache = DiskURLCache(configuration: configuration)
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!, policy: .allowedInMemoryOnly), for: request)
+        #expect(memory.count == 1)
+        #expect(disk.count == 0)
+        cache.storeCachedResponse(Responses.cached(request.url!, "both"), for: request)
+        cache.flush()
+        #expect(disk.count == 1)
+        cache.removeMemory()
+        #expect(memory.count == 0)
+        #expect(cache.cachedResponse(for: request)?.data == Data("both".utf8))
+        #expect(cache.statistics.diskHits == 1)
+    }
+
+    @Test func entriesSurviveTheirBytesAndNothingElseDoes() throws {
+        let storage = DictionaryStorage(capacity: 1 << 20)
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
+        configuration.diskStorage = storage
+        let cache = DiskURLCache(configuration: configuration)
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!, "body", userInfo: ["k": "v"]), for: request)
+        cache.flush()
+        let entry = try #require(storage.all.first)
+        let bytes = try #require(entry.encoded())
+        let decoded = try #require(DiskURLCache.Entry(encoded: bytes))
+        #expect(decoded.url == request.url?.absoluteString)
+        #expect(decoded.variant == entry.variant)
+        #expect(decoded.entry.body == Data("body".utf8))
+        #expect(decoded.entry.metadata == entry.entry.metadata)
+        #expect(DiskURLCache.Entry(encoded: Data()) == nil)
+        for index in bytes.indices {
+            #expect(DiskURLCache.Entry(encoded: bytes.prefix(index)) == nil)
+            for bit in 0..<8 {
+                var damaged = bytes
+                damaged[index] ^= 1 << bit
+                #expect(DiskURLCache.Entry(encoded: damaged) == nil, "byte \(index), bit \(bit)")
+            }
+        }
+        #expect(DiskURLCache.Entry(encoded: Data([0]) + bytes).map { _ in true } == nil)
+        #expect(DiskURLCache.Entry(encoded: (Data([0]) + bytes).dropFirst()) != nil, "a slice counts from its start")
+    }
+
+    /// A lookup takes no lock of the key: what it read from disk just before a change must not end in memory after it.
+    @Test(arguments: ["replace", "remove", "all", "tag"]) func aLookupDuringAChangeKeepsNothing(change: String) throws {
+        let disk = DictionaryStorage(capacity: 1 << 20)
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
+        configuration.diskStorage = disk
+        let cache = DiskURLCache(configuration: configuration)
+        var request = Responses.request("/a")
+        request.cacheTreatment = .init(tags: ["tag"])
+        let tagged = request
+        cache.storeCachedResponse(Responses.cached(tagged.url!, "old"), for: tagged)
+        cache.flush()
+        cache.removeMemory()
+        let seen = change == "replace" ? "new" : "old"
+        disk.beforeNextChange.withLock { announce in
+            announce = { [weak cache] in #expect(cache?.cachedResponse(for: tagged)?.data == Data(seen.utf8)) }
+        }
+        switch change {
+        case "replace":
+            cache.storeCachedResponse(Responses.cached(tagged.url!, "new"), for: tagged)
+            cache.flush()
+        case "remove": cache.removeCachedResponse(for: tagged)
+        case "all": cache.removeAllCachedResponses()
+        default: cache.removeCachedResponses(tag: "tag")
+        }
+        #expect(disk.beforeNextChange.withLock { $0 == nil })
+        #expect(cache.cachedResponse(for: tagged)?.data == (change == "replace" ? Data("new".utf8) : nil))
+    }
+
+    @Test func anEntryUnderAForeignNameIsAMiss() throws {
+        let storage = DictionaryStorage(capacity: 1 << 20)
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 0, directory: scratch.appending("none"))
+        configuration.diskStorage = storage
+        let cache = DiskURLCache(configuration: configuration)
+        let (a, b) = (Responses.request("/a"), Responses.request("/b"))
+        cache.storeCachedResponse(Responses.cached(a.url!), for: a)
+        cache.flush()
+        let entry = try #require(storage.all.first)
+        let name = try #require(cache.key(for: b)).diskKey.digest.hex
+        storage.store(entry, named: name)
+        #expect(cache.cachedResponse(for: b) == nil)
+    }
+}
+
+@Suite struct MemoryPressureTests {
+    @Test func whatTheAppHoldsIsStillFound() throws {
+        let scratch = try ScratchDirectory()
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: scratch.appending("c"))
+        let (held, loose) = (Responses.request("/held"), Responses.request("/loose"))
+        cache.storeCachedResponse(Responses.cached(held.url!, "held"), for: held)
+        cache.storeCachedResponse(Responses.cached(loose.url!, "loose"), for: loose)
+        var response = cache.cachedResponse(for: held)
+        cache.relieveMemoryPressure()
+        #expect(cache.currentMemoryUsage == 0)
+        #expect(cache.cachedResponse(for: held) === response)
+        #expect(cache.cachedResponse(for: loose) == nil)
+        cache.removeCachedResponse(for: held)
+        #expect(cache.cachedResponse(for: held) == nil, "removed is removed")
+        cache.storeCachedResponse(Responses.cached(held.url!, "held"), for: held)
+        response = nil
+        cache.relieveMemoryPressure()
+        #expect(cache.cachedResponse(for: held) == nil)
+    }
+
+    @Test func aSuspendedCacheHoldsNoLockAndGoesOn() throws {
+        let scratch = try ScratchDirectory()
+        let directory = scratch.appending("c")
+        let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory)
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!, "one"), for: request)
+        cache.suspendMaintenance()
+        // As another process would open it.
+        let other = DiskStore(configuration: DiskStore.Configuration(directory: directory.path, capacity: 1 << 20))
+        other.flush()
+        #expect(other.isMaintainer, "another may maintain the folder")
+        other.close()
+        cache.storeCachedResponse(Responses.cached(request.url!, "two"), for: request)
+        #expect(cache.cachedResponse(for: request)?.data == Data("two".utf8))
+        cache.resumeMaintenance()
+        cache.flush()
+        #expect(cache.cachedResponse(for: request)?.data == Data("two".utf8))
+    }
+}
+
+/// A memory layer as an app might write it.
+final class DictionaryStorage: EntryStorage {
+    /// Called once, just before the next change.
+    let beforeNextChange = Mutex<(@Sendable () -> Void)?>(nil)
+
+    private func announceChange() {
+        let announce = beforeNextChange.withLock { announce in
+            defer { announce = nil }
+            return announce
+        }
+        announce?()
+    }
+
+    private struct State {
+        var entries: [String: [(entry: DiskURLCache.Entry, stamp: Int)]] = [:]
+        var stamp = 0
+        var capacity: Int
+
+        var usage: Int { entries.values.joined().reduce(0) { $0 + $1.entry.byteCount } }
+    }
+
+    private let state: Mutex<State>
+
+    init(capacity: Int) {
+        state = Mutex(State(capacity: capacity))
+    }
+
+    var all: [DiskURLCache.Entry] { state.withLock { $0.entries.values.joined().map(\.entry) } }
+    var count: Int { all.count }
+
+    func entries(named name: String) -> [DiskURLCache.Entry] {
+        state.withLock { $0.entries[name, default: []].map(\.entry) }
+    }
+
+    func store(_ entry: DiskURLCache.Entry, named name: String) {
+        announceChange()
+        state.withLock { state in
+            state.stamp += 1
+            state.entries[name, default: []].removeAll { $0.entry.variant == entry.variant }
+            state.entries[name, default: []].append((entry, state.stamp))
+            while state.usage > state.capacity {
+                guard
+                    let oldest = state.entries.min(by: { ($0.value.first?.stamp ?? 0) < ($1.value.first?.stamp ?? 0) })
+                else { return }
+                state.entries[oldest.key] = nil
+            }
+        }
+    }
+
+    func removeEntries(named name: String, variant: String?) {
+        announceChange()
+        state.withLock { state in
+            state.entries[name]?.removeAll { variant == nil || $0.entry.variant == variant }
+        }
+    }
+
+    func removeEntries(where shouldRemove: (DiskURLCache.Entry) -> Bool) {
+        announceChange()
+        state.withLock { state in
+            for name in state.entries.keys { state.entries[name]?.removeAll { shouldRemove($0.entry) } }
+        }
+    }
+
+    var capacity: Int {
+        get { state.withLock { $0.capacity } }
+        set { state.withLock { $0.capacity = newValue } }
+    }
+
+    var usage: Int { state.withLock { $0.usage } }
+
+    func flush() {}
+}
+
+/// A disk layer as an app might write it: one file an entry, its bytes changed by a key. The cipher stands for a real
+/// one.
+private final class EncryptedFolder: EntryStorage {
+    private let folder: URL
+    private let capacityBox: Mutex<Int>
+
+    init(_ folder: URL, capacity: Int) {
+        self.folder = folder
+        capacityBox = Mutex(capacity)
+        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    private func crypt(_ data: Data) -> Data {
+        Data(data.enumerated().map { $1 ^ UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) })
+    }
+
+    private func files() -> [(name: String, url: URL)] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.map { ($0, folder.appendingPathComponent($0)) }
+    }
+
+    private func read(_ url: URL) -> DiskURLCache.Entry? {
+        (try? Data(contentsOf: url)).flatMap { DiskURLCache.Entry(encoded: crypt($0)) }
+    }
+
+    func entries(named name: String) -> [DiskURLCache.Entry] {
+        files().filter { $0.name.hasPrefix(name) }.compactMap { read($0.url) }
+    }
+
+    func store(_ entry: DiskURLCache.Entry, named name: String) {
+        guard let bytes = entry.encoded() else { return }
+        let url = folder.appendingPathComponent("\(name)-\(entry.variant)")
+        try? crypt(bytes).write(to: url)
+        var others = files().filter { $0.url.path != url.path }
+        while usage > capacity, let victim = others.popLast() {
+            try? FileManager.default.removeItem(at: victim.url)
+        }
+    }
+
+    func removeEntries(named name: String, variant: String?) {
+        for file in files() where file.name.hasPrefix(name) && (variant == nil || file.name == "\(name)-\(variant!)") {
+            try? FileManager.default.removeItem(at: file.url)
+        }
+    }
+
+    func removeEntries(where shouldRemove: (DiskURLCache.Entry) -> Bool) {
+        for file in files() where read(file.url).map(shouldRemove) ?? true {
+            try? FileManager.default.removeItem(at: file.url)
+        }
+    }
+
+    var capacity: Int {
+        get { capacityBox.withLock { $0 } }
+        set { capacityBox.withLock { $0 = newValue } }
+    }
+
+    var usage: Int {
+        files().reduce(0) { total, file in
+            total + ((try? FileManager.default.attributesOfItem(atPath: file.url.path)[.size] as? Int) ?? 0)
+        }
+    }
+
+    func flush() {}
+}

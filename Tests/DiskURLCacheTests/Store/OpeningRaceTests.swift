@@ -1,0 +1,75 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// What happens while the index is still being read must not be forgotten.
+@Suite struct OpeningRaceTests {
+    @Test func storesAndRemovalsRightAfterOpening() throws {
+        let scratch = try ScratchDirectory()
+        for round in 0..<TestLength.pick(plain: 30, long: 150) {
+            let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: scratch.appending("c"))
+            if round.isMultiple(of: 2) { cache.removeAllCachedResponses() }
+            for path in ["/x/1", "/x/2", "/y"] {
+                var request = Responses.request(path)
+                request.cacheTreatment = .init(tags: path == "/y" ? ["other"] : ["group"])
+                cache.storeCachedResponse(Responses.cached(request.url!, "\(path) \(round)"), for: request)
+            }
+            cache.removeCachedResponses(tag: "group")
+            for _ in 0..<20 {
+                let found = cache.cachedResponse(for: Responses.request("/y")).map {
+                    String(decoding: $0.data, as: UTF8.self)
+                }
+                #expect(found == "/y \(round)")
+                #expect(cache.contains(Responses.request("/y")))
+                #expect(!cache.contains(Responses.request("/x/1")))
+            }
+        }
+    }
+
+    /// The names of a large cache are listed while its index is read; what was removed in between is in neither.
+    @Test func removalsBetweenListingAndLoading() throws {
+        let fixture = try DiskFixture()
+        let count = 3_000
+        do {
+            let store = fixture.open()
+            for number in 0..<count { store.store(.test(testBody(number, length: 10)), for: .test("\(number)")) }
+            // The index as a whole, not as rows of the journal.
+            store.withIO { $0.log.invalidate() }
+            store.flush()
+            store.close()
+        }
+        let (isLoading, mayLoad) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (hasListed, listed) = (DispatchSemaphore(value: 0), Mutex(0))
+        let isFirst = Mutex(true)
+        let files = FaultyFileSystem { call in
+            let isTurn = call.operation == .open && call.name == "index.plist"
+            if isTurn,
+                isFirst.withLock({ first in
+                    defer { first = false }
+                    return first
+                })
+            {
+                isLoading.signal()
+                mayLoad.wait()
+            }
+            return nil
+        }
+        files.onListed = { _ in
+            let isLast = listed.withLock { listed in
+                listed += 1
+                return listed == count
+            }
+            if isLast { hasListed.signal() }
+        }
+        let store = fixture.open(files: files)
+        isLoading.wait()
+        #expect(hasListed.wait(timeout: .now() + 60) == .success)
+        store.remove(.test("7"))
+        mayLoad.signal()
+        #expect(store.usage == fixture.allocatedByRecords())
+        #expect(store.variants(of: .test("7")).isEmpty)
+        #expect(store.body(.test("8")) == testBody(8, length: 10))
+    }
+}

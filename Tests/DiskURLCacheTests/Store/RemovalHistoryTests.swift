@@ -1,0 +1,139 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a load brings after a removal answers its own caller and is not stored (RFC 9111 §4.3.4, §4.4).
+@Suite struct RemovalHistoryTests {
+    private let scratch: ScratchDirectory
+    private let cache: DiskURLCache
+    private let key: RequestKey
+    private let request = Responses.request("/a")
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 64 << 20, directory: scratch.appending("c"))
+        key = try #require(cache.key(for: request))
+    }
+
+    private func metadata(requestTime: Date = Date()) -> EntryMetadata {
+        var metadata = StoredEntry.test(Data(), url: "https://example.com/a").metadata
+        if var response = metadata.http {
+            response.requestTime = requestTime
+            metadata.response = .http(response)
+        }
+        return metadata
+    }
+
+    private func arrive(_ ticket: StoreTicket, requestTime: Date = Date()) -> CacheNotStoredReason? {
+        cache.store.store(metadata(requestTime: requestTime), body: Data("late".utf8), for: key, ticket: ticket)
+    }
+
+    private static let removals: [@Sendable (DiskURLCache) -> Void] = [
+        { $0.removeCachedResponse(for: Responses.request("/a")) },
+        { $0.removeAllCachedResponses() },
+        { $0.removeCachedResponses(host: "example.com") },
+        { $0.removeCachedResponses(urlPrefix: "https://example.com/") },
+        { $0.removeCachedResponses(since: .distantPast) },
+        { $0.invalidate(Responses.url("/a")) },
+        { cache in
+            for number in 0..<3_000 { cache.removeCachedResponse(for: Responses.request("/\(number)")) }
+            cache.removeCachedResponse(for: Responses.request("/a"))
+        },
+    ]
+
+    @Test(arguments: removals.indices) func aLateAnswerIsNotStored(_ index: Int) {
+        let ticket = cache.store.ticket()
+        Self.removals[index](cache)
+        #expect(arrive(ticket) == .removedMeanwhile)
+        #expect(cache.cachedResponse(for: request) == nil)
+        #expect(arrive(cache.store.ticket()) == nil)
+        #expect(cache.cachedResponse(for: request)?.data == Data("late".utf8))
+    }
+
+    @Test func removalsOfOthersDoNotConcernIt() {
+        let ticket = cache.store.ticket()
+        cache.removeCachedResponse(for: Responses.request("/b"))
+        cache.removeCachedResponses(host: "example.org")
+        cache.removeCachedResponses(tag: "other")
+        cache.removeCachedResponses(olderThan: .distantPast)
+        cache.invalidate(Responses.url("/b"))
+        #expect(arrive(ticket) == nil)
+    }
+
+    /// The answer to the question that was asked first does not replace the answer to a later one.
+    @Test func anOlderAnswerDoesNotReplaceANewerOne() {
+        let (early, late) = (Date(timeIntervalSinceNow: -10), Date(timeIntervalSinceNow: -5))
+        let ticket = cache.store.ticket()
+        #expect(arrive(ticket, requestTime: late) == nil)
+        #expect(arrive(ticket, requestTime: early) == .removedMeanwhile)
+        #expect(cache.store.lookup(key).variants().first?.metadata.http?.requestTime == late)
+        #expect(arrive(ticket, requestTime: Date()) == nil)
+    }
+
+    /// A removal by another process on the directory.
+    @Test func anotherProcesssClearIsSeen() throws {
+        cache.storeCachedResponse(Responses.cached(Responses.url("/b"), "x"), for: Responses.request("/b"))
+        cache.flush()
+        let ticket = cache.store.ticket()
+        let other = DiskStore(
+            configuration: DiskStore.Configuration(directory: scratch.appending("c").path, capacity: 64 << 20))
+        other.removeAll()
+        other.close()
+        #expect(arrive(ticket) == .removedMeanwhile)
+        #expect(cache.cachedResponse(for: request) == nil)
+    }
+
+    // MARK: Updates
+
+    private func number(of request: URLRequest) throws -> UInt64 {
+        let variants = cache.store.lookup(key).variants()
+        return try #require(variants.first).metadata.sequence
+    }
+
+    private func freshen(_ number: UInt64) -> Bool {
+        cache.store.update(number, of: key) { $0.tags = ["fresh"] } != nil
+    }
+
+    /// Memory, buffer or disk: an update changes the head where the entry is, and keeps its body.
+    @Test(arguments: [true, false], [true, false]) func anUpdateKeepsTheBody(isBuffered: Bool, isInMemory: Bool) throws
+    {
+        cache.store.maintenance.pause()
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "body"), for: request)
+        if !isBuffered { cache.flush() }
+        if !isInMemory { cache.removeMemory() }
+        let number = try number(of: request)
+        #expect(freshen(number))
+        #expect(!freshen(number), "the number is another one now")
+        for _ in 1...2 {
+            let variant = try #require(cache.store.lookup(key).variants().first)
+            #expect(variant.metadata.tags == ["fresh"] && variant.metadata.sequence > number)
+            #expect(variant.load()?.body == Data("body".utf8))
+            cache.flush()
+            cache.removeMemory()
+        }
+    }
+
+    /// A change applies only to the stored response that was asked about, still there.
+    @Test func anUpdateOfWhatIsGoneChangesNothing() throws {
+        for remove in Self.removals {
+            cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "old"), for: request)
+            let number = try number(of: request)
+            remove(cache)
+            #expect(!freshen(number))
+            #expect(cache.cachedResponse(for: request) == nil)
+        }
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "old"), for: request)
+        let number = try number(of: request)
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "new"), for: request)
+        #expect(!freshen(number))
+        #expect(cache.cachedResponse(for: request)?.data == Data("new".utf8))
+        cache.flush()
+        cache.removeMemory()
+        #expect(cache.cachedResponse(for: request)?.data == Data("new".utf8))
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+
+/// How long the tests run that find more the longer they run: crash loops, soaks, fuzzers and the like.
+///
+/// `swift test` runs the plain form. `DISKURLCACHE_LONG=1 swift test` runs the long form, as the step `long` of `.ci/run` does
+/// for the suites that have one. A variable with a number sets one of the counts by itself, in either form.
+///
+/// The variables are listed in `CONTRIBUTING.md`.
+enum TestLength {
+    static let isLong = ProcessInfo.processInfo.environment["DISKURLCACHE_LONG"] == "1"
+
+    /// Kills of a process under load.
+    static let crashRounds = count("DISKURLCACHE_CRASH_ROUNDS", plain: 4, long: 200)
+    /// Inputs for each decoder and each parser.
+    static let fuzzIterations = count("DISKURLCACHE_FUZZ_ITERATIONS", plain: 2_000, long: 1_000_000)
+    /// Another seed for the parsers' inputs than the fixed one, with which what fails once fails again.
+    static let fuzzSeed = number("DISKURLCACHE_FUZZ_SEED")
+    /// Megabytes that are stored under a hard limit of memory.
+    static let soakMegabytes = count("DISKURLCACHE_SOAK_MEGABYTES", plain: 64, long: 4096)
+    /// How long random scripts run against the reference model, in seconds; nil for a few dozen scripts.
+    static let modelSeconds = number("DISKURLCACHE_MODEL_SECONDS")
+    /// The seed whose script is run again and again.
+    static let modelSeed = number("DISKURLCACHE_MODEL_SEED")
+    /// Whether the model asks that removals of another process reach memory.
+    static let modelSeesOthers = number("DISKURLCACHE_MODEL_OTHERS") == 1
+    /// Rounds of a timer through every order of calls.
+    static let timerRounds = count("DISKURLCACHE_TIMER_ROUNDS", plain: 2, long: 200)
+
+    /// Operations of each thread in a test with several; the two numbers are the test's own.
+    static func operations(plain: Int, long: Int) -> Int {
+        count("DISKURLCACHE_OPERATIONS", plain: plain, long: long)
+    }
+
+    /// Which bits of a byte are flipped in turn: one of each byte in the plain form, and all in the long form.
+    static func bits(at position: Int) -> Range<Int> {
+        isLong ? 0..<8 : position % 8..<position % 8 + 1
+    }
+
+    /// For what has no variable of its own.
+    static func pick<Value>(plain: Value, long: Value) -> Value {
+        isLong ? long : plain
+    }
+
+    private static func count(_ name: String, plain: Int, long: Int) -> Int {
+        number(name) ?? pick(plain: plain, long: long)
+    }
+
+    private static func number(_ name: String) -> Int? {
+        ProcessInfo.processInfo.environment[name].flatMap(Int.init)
+    }
+}
