@@ -31,7 +31,10 @@
 
         override var response: URLResponse {
             if let built = SharedLock.withLock(of: self, { built }) { return built }
-            let response = head.urlResponse(url: text.flatMap { URL(string: $0) } ?? requestedURL)
+            // As nearly always: nothing is parsed.
+            let isRequested = text == requestedURL.absoluteString && requestedURL.baseURL == nil
+            let url = isRequested ? requestedURL : text.flatMap { URL(string: $0) } ?? requestedURL
+            let response = head.urlResponse(url: url)
             return SharedLock.withLock(of: self) {
                 // Another thread may have been faster: all get one object.
                 if let built { return built }

@@ -12,6 +12,8 @@ final class StoredEntry: @unchecked Sendable {
     /// Whether the response was selected by no request field and is whole, as nearly all are. Known in advance: it is
     /// asked at each hit.
     let answersEveryRequest: Bool
+    private let varyKey: VaryKey
+    private let isPart: Bool
     /// What the entry takes in memory, in bytes: the body and an estimate of the rest. Asked several times at each store.
     let memoryCost: Int
     /// The object that a caller stored, `userInfo` of any type included.
@@ -24,8 +26,6 @@ final class StoredEntry: @unchecked Sendable {
         var cached: CachedURLResponse?
         /// The parsed facts, once a load needed them.
         var reuseFacts: ReuseFacts?
-        /// The values of the fields that `Vary` names in the last request that matched. They stay in memory.
-        var matched: [String?]?
         /// The response that a load delivered last, and its form.
         var delivered: (form: DeliveredForm, response: URLResponse)?
     }
@@ -44,7 +44,9 @@ final class StoredEntry: @unchecked Sendable {
         self.metadata = metadata
         self.body = body
         self.given = given
-        answersEveryRequest = metadata.varyKey == .none && metadata.http?.status != 206
+        varyKey = metadata.varyKey
+        isPart = metadata.http?.status == 206
+        answersEveryRequest = varyKey == .none && !isPart
         memoryCost = body.count + Self.headCost(metadata)
     }
 
@@ -53,15 +55,7 @@ final class StoredEntry: @unchecked Sendable {
 
     /// Whether `URLCache`'s own methods may hand this entry out for a request.
     func answers(_ request: URLRequest) -> Bool {
-        if answersEveryRequest { return true }
-        guard metadata.http?.status != 206 else { return false }
-        let fields = HeaderFields(request)
-        let selecting = metadata.varyKey.fields.map { fields[$0.name] }
-        // Digests of the values tell; those of the same values as the last time need not be computed again.
-        if SharedLock.withLock(of: self, { made.matched }) == selecting { return true }
-        guard metadata.varyKey.matches(fields) else { return false }
-        SharedLock.withLock(of: self) { made.matched = selecting }
-        return true
+        answersEveryRequest || (!isPart && varyKey.matches(HeaderFields(request)))
     }
 
     /// The entry as Foundation hands it out. The request's URL stands in where the record holds none.

@@ -72,8 +72,6 @@ struct HeaderFields: Sendable, Hashable {
 
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
     subscript(name: String) -> String? {
-        // Most requests have no fields, and a hit asks for ten names.
-        if isEmpty { return nil }
         var result: String?
         forEachField { field, value in
             if field.equalsIgnoringASCIICase(name) { result = result.map { $0 + ", " + value } ?? value }
@@ -103,7 +101,9 @@ struct HeaderFields: Sendable, Hashable {
         var dictionary: [String: String] = [:]
         dictionary.reserveCapacity(count)
         forEachField { name, value in
-            dictionary[name] = dictionary[name].map { $0 + ", " + value } ?? value
+            if let earlier = dictionary.updateValue(value, forKey: name) {
+                dictionary[name] = earlier + ", " + value
+            }
         }
         return dictionary
     }

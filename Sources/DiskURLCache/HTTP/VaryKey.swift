@@ -46,8 +46,20 @@ extension VaryKey {
     }
 
     private static func digest(of name: String, in request: HeaderFields) -> KeyDigest? {
-        request[name].map { SHA256Digest.digest(of: "\(name):\(normalized($0, of: name))") }
+        guard let value = request[name] else { return nil }
+        if let known = negotiated.withLock({ $0.first { $0.value == value && $0.name == name } }) { return known.digest }
+        let digest = SHA256Digest.digest(of: "\(name):\(normalized(value, of: name))")
+        guard name.hasPrefix("accept") else { return digest }
+        negotiated.withLock { known in
+            if known.count >= 16 { known.removeFirst() }
+            known.append((name, value, digest))
+        }
+        return digest
     }
+
+    /// The last values of the fields by which clients negotiate, and their digests: a process sends the same few all the time,
+    /// and a digest costs more than the rest of a hit. No other field is kept here: it may be a cookie or a credential.
+    private static let negotiated = Mutex<[(name: String, value: String, digest: KeyDigest)]>([], isContended: true)
 
     /// A form that is equal for values of the same meaning: whitespace around list members never matters, and in the
     /// fields by which a client negotiates neither case nor order does. A weight stays with its member, so that
