@@ -8,8 +8,6 @@ enum DiskEvent: Sendable, Hashable {
         case tooLarge
         /// A header field holds CR, LF or NUL, or the metadata exceed the limits of the format.
         case notRepresentable
-        /// The disk did not write fast enough for the stores that waited.
-        case backlog
         /// The system refused: disk full, no permission, too many files, a failing device.
         case failed(errno: Int32)
         /// The directory cannot be used at all.

@@ -3,6 +3,8 @@ import Foundation
 /// The result of a write.
 enum DiskWriteResult: Sendable, Hashable {
     case written(bytes: Int)
+    /// Another process stored a later response of the same variant meanwhile: that one stays.
+    case superseded
     case dropped(DiskEvent.DropReason)
 }
 
@@ -34,7 +36,7 @@ extension DiskStore {
                 return .dropped(.unavailable)
             }
             do throws(Errno) {
-                let bytes = try place(&record, usedAt: usedAt, &io)
+                guard let bytes = try place(&record, usedAt: usedAt, &io) else { return .superseded }
                 io.events.append(.stored(key: key.name, bytes: bytes))
                 return .written(bytes: bytes)
             } catch {
@@ -130,10 +132,11 @@ extension DiskStore {
 
     // MARK: Placing
 
-    /// Writes the record into a free slot of its name, adds its row, and removes what it replaces; gives what it takes on disk.
+    /// Writes the record into a free slot of its name, adds its row, and removes what it replaces. Gives what it takes on disk;
+    /// nil where a more recent record of its variant is there, which stays.
     private func place(
         _ record: inout PreparedRecord, usedAt: UInt64, _ io: inout Section
-    ) throws(Errno) -> Int {
+    ) throws(Errno) -> Int? {
         let allocated = try create(&record, &io)
         let row = IndexRow(record.header, allocated: allocated, accessedAt: clock.now().recordSeconds)
         let replaced = catalog.change { index in
@@ -142,9 +145,23 @@ extension DiskStore {
                 $0.varyHash == row.varyHash && $0.keyCheck == row.keyCheck && $0.slot != row.slot
             }
         }
+        if replaced.contains(where: { isMoreRecent($0.name, than: record.header) }) {
+            if remove(row.name, &io) { forget(row, &io) }
+            return nil
+        }
         // Only now: the older record is the one to serve until the new one is whole.
         for old in replaced where remove(old.name, &io) { forget(old, &io) }
         return row.bytes
+    }
+
+    /// Whether another process stored a record after a response that waited here to be written. A record from the future is not
+    /// more recent: the clock was set back since.
+    private func isMoreRecent(_ name: RecordName, than header: RecordHeader) -> Bool {
+        guard case .record(let other) = reader.read(name, .head, limit: catalog.readLimit),
+            other.header.digest == header.digest, other.header.varyHash == header.varyHash
+        else { return false }
+        return other.header.sequence > header.sequence
+            && other.header.sequence <= EntrySequence.number(at: clock.now())
     }
 
     private func create(_ record: inout PreparedRecord, _ io: inout Section) throws(Errno) -> Int {

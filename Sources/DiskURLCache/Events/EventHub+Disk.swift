@@ -21,7 +21,6 @@ extension DiskEvent.DropReason {
         switch self {
         case .tooLarge: "too large"
         case .notRepresentable: "header fields that cannot be written safely"
-        case .backlog: "the disk did not keep up"
         case .failed(let errno): "system error \(errno)"
         case .unavailable: "no disk layer"
         }

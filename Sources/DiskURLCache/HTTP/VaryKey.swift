@@ -47,7 +47,8 @@ extension VaryKey {
 
     private static func digest(of name: String, in request: HeaderFields) -> KeyDigest? {
         guard let value = request[name] else { return nil }
-        if let known = negotiated.withLock({ $0.first { $0.value == value && $0.name == name } }) { return known.digest }
+        let known = negotiated.withLock { $0.first { $0.value == value && $0.name == name } }
+        if let known { return known.digest }
         let digest = SHA256Digest.digest(of: "\(name):\(normalized(value, of: name))")
         guard name.hasPrefix("accept") else { return digest }
         negotiated.withLock { known in

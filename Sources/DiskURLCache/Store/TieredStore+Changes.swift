@@ -64,13 +64,15 @@ extension TieredStore {
         if let folder = ticket.folder, disk?.folderIdentity() != folder { return .removedMeanwhile }
         // Another load that asked later has stored its answer already.
         guard let asked = entry.metadata.http?.requestTime else { return nil }
-        let isNewer = { (other: StoredEntry) in
-            other.metadata.varyKey == entry.metadata.varyKey
-                && other.metadata.http.map { $0.requestTime > asked } == true
+        let varyKey = entry.metadata.varyKey
+        var others = (memory.value(for: key)?.variants ?? []).map(\.metadata)
+        others += buffer.entries(of: key).map(\.metadata)
+        others.removeAll { $0.varyKey != varyKey }
+        // Memory may have evicted it, and another process may have stored it.
+        if others.isEmpty, disk?.mayContain(key) == true {
+            others = (disk?.variants(of: key) ?? []).map(\.metadata).filter { $0.varyKey == varyKey }
         }
-        let inMemory = memory.use(key) { $0.variants.compactMap(\.entry) } ?? []
-        return inMemory.contains(where: isNewer) || buffer.entries(of: key).contains(where: isNewer)
-            ? .removedMeanwhile : nil
+        return others.contains { $0.http.map { $0.requestTime > asked } == true } ? .removedMeanwhile : nil
     }
 
     /// With the key's stripe held.

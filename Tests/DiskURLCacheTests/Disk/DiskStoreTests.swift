@@ -102,4 +102,31 @@ import Testing
         #expect(store.contains(.test("199")))
         #expect(store.usage == fixture.allocatedByRecords())
     }
+
+    // MARK: Stores by others
+
+    /// What waited to be written does not replace what another process stored since.
+    @Test func aLaterRecordOfAnotherProcessStays() throws {
+        let fixture = try DiskFixture()
+        let (first, second) = (fixture.open(), fixture.open())
+        let now = EntrySequence.number(at: Date())
+        // The first one knows a record of the key already, or it does not.
+        for key in [RequestKey.test("a"), .test("b")] {
+            if key == .test("a") { first.store(.test(testBody(0), sequence: now - 3_000_000), for: key) }
+            second.store(.test(testBody(2), sequence: now - 1_000_000), for: key)
+            #expect(first.store(.test(testBody(1), sequence: now - 2_000_000), for: key) == .superseded)
+            for store in [first, second, fixture.open()] { #expect(store.body(key) == testBody(2)) }
+            #expect(fixture.onlyRecord(key) != nil)
+        }
+    }
+
+    /// A record from before the clock was set back keeps nothing out.
+    @Test func aRecordFromTheFutureIsReplaced() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open()
+        let now = EntrySequence.number(at: Date())
+        store.store(.test(testBody(1), sequence: now + 3_600_000_000), for: .test("a"))
+        store.store(.test(testBody(2), sequence: now), for: .test("a"))
+        #expect(store.body(.test("a")) == testBody(2))
+    }
 }

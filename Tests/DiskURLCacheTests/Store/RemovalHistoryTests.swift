@@ -75,6 +75,17 @@ import Testing
         #expect(arrive(ticket, requestTime: Date()) == nil)
     }
 
+    /// The same where the newer answer is on disk only: memory evicted it, or another process stored it.
+    @Test func anOlderAnswerDoesNotReplaceANewerOneOnDisk() {
+        let (early, late) = (Date(timeIntervalSinceNow: -10), Date(timeIntervalSinceNow: -5))
+        let ticket = cache.store.ticket()
+        #expect(arrive(ticket, requestTime: late) == nil)
+        cache.flush()
+        cache.removeMemory()
+        #expect(arrive(ticket, requestTime: early) == .removedMeanwhile)
+        #expect(cache.store.lookup(key).variants().first?.metadata.http?.requestTime == late)
+    }
+
     /// A removal by another process on the directory.
     @Test func anotherProcesssClearIsSeen() throws {
         cache.storeCachedResponse(Responses.cached(Responses.url("/b"), "x"), for: Responses.request("/b"))
