@@ -3,10 +3,6 @@ import Foundation
 extension ReferenceModel {
     /// Which answers are allowed.
     enum Rules {
-        /// Whether what one process removed is gone from the memory of another, too: to be true by default as soon as that is
-        /// promised (issue 12, point 14).
-        static let seesRemovalsOfOthers = TestLength.modelSeesOthers
-
         /// Nil where the answer is allowed.
         static func problem(with answer: ModelAnswer, of load: ModelLoad, in state: State) -> String? {
             guard load.method == "GET" || load.method == "HEAD" else { return nil }
@@ -52,13 +48,11 @@ extension ReferenceModel {
             if item.born > load.begin { return nil }
             if item.control.noStore { return "no-store is not stored" }
             for removal in state.removals
-            where removal.end < load.begin && removal.concerns(item)
-                && (removal.process == load.process || seesRemovalsOfOthers)
-            {
+            where removal.end < load.begin && removal.concerns(item) {
                 return "item \(item.number) was removed (\(removal.scope)) by process \(removal.process) at "
                     + "\(removal.begin) to \(removal.end), before the load began at \(load.begin)"
             }
-            let newer = state.items.values.first { isReplaced(item, by: $0, load, state) }
+            let newer = state.items.values.first { isReplaced(item, checkedBy: check, by: $0, load, state) }
             if let newer {
                 return
                     "item \(newer.number) took its place at \(newer.visible ?? 0), before the load began at \(load.begin)"
@@ -69,11 +63,12 @@ extension ReferenceModel {
 
         /// Whether the other item was certainly asked for later, and stored before the load began.
         private static func isReplaced(
-            _ item: ModelItem, by other: ModelItem, _ load: ModelLoad, _ state: State
+            _ item: ModelItem, checkedBy check: ModelItem, by other: ModelItem, _ load: ModelLoad, _ state: State
         ) -> Bool {
             guard other.number != item.number, other.kind == .whole || other.kind == .byHand, other.replaces(item),
                 let visible = other.visible, visible < load.begin,
-                other.askerBegan > item.born, other.process == load.process
+                // What was confirmed since counts as asked for then.
+                other.askerBegan > max(item.born, check.born), other.process == load.process
             else { return false }
             // What another process stores is seen on disk only; of two calls that overlap either may be the later one.
             if item.process != other.process || item.kind == .byHand,

@@ -7,8 +7,8 @@
     /// Random scripts against the reference model: no answer that the model does not allow.
     ///
     /// `DISKURLCACHE_MODEL_SECONDS` says for how long. `DISKURLCACHE_MODEL_SEED` runs the script of one seed again and again: its
-    /// steps are the same, while the threads take their own time. Without either nothing runs: two findings with a second
-    /// process are open (`Breakages.md`), so the scripts are run by hand, by `.ci/run model`.
+    /// steps are the same, while the threads take their own time. Without either nothing runs: `.ci/run model` does it
+    /// for a minute.
     @Suite(
         .serialized,
         .enabled(

@@ -21,8 +21,6 @@ enum TestLength {
     static let modelSeconds = number("DISKURLCACHE_MODEL_SECONDS")
     /// The seed whose script is run again and again.
     static let modelSeed = number("DISKURLCACHE_MODEL_SEED")
-    /// Whether the model asks that removals of another process reach memory.
-    static let modelSeesOthers = number("DISKURLCACHE_MODEL_OTHERS") == 1
     /// Rounds of a timer through every order of calls.
     static let timerRounds = count("DISKURLCACHE_TIMER_ROUNDS", plain: 2, long: 200)
 
