@@ -97,12 +97,21 @@ struct ModelRemoval: Sendable {
 
     let scope: Scope
     let begin: Int
-    let end: Int
+    /// Far away as long as the call has not returned.
+    var end = Int.max
     let process: Int
 
     /// True only for what was certainly asked for or stored before the removal began.
     func concerns(_ item: ModelItem) -> Bool {
-        guard (item.kind == .byHand ? item.visible ?? .max : item.born) < begin else { return false }
+        (item.kind == .byHand ? item.visible ?? .max : item.born) < begin && matches(item)
+    }
+
+    /// Whether the removal may keep the item from being stored at all: the item was under way meanwhile.
+    func mayKeepOut(_ item: ModelItem) -> Bool {
+        end > item.askerBegan && begin < item.visible ?? .max && matches(item)
+    }
+
+    private func matches(_ item: ModelItem) -> Bool {
         switch scope {
         case .key(let path, let user): return item.request.path == path && item.request.user == user
         case .url(let path): return item.request.path == path

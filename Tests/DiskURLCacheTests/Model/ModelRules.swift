@@ -70,6 +70,11 @@ extension ReferenceModel {
                 // What was confirmed since counts as asked for then.
                 other.askerBegan > max(item.born, check.born), other.process == load.process
             else { return false }
+            // What was under way during a removal is not stored, and the older item may not be concerned.
+            let isInvalidated = state.invalidations.values.contains {
+                $0.path == other.request.path && $0.time > other.askerBegan
+            }
+            if isInvalidated || state.removals.contains(where: { $0.mayKeepOut(other) }) { return false }
             // What another process stores is seen on disk only; of two calls that overlap either may be the later one.
             if item.process != other.process || item.kind == .byHand,
                 item.visible.map({ $0 < other.askerBegan }) != true

@@ -98,14 +98,14 @@ final class ReferenceModel: Sendable {
     }
 
     func remove(_ scope: ModelRemoval.Scope, by process: Int = 0, _ body: () -> Void) {
-        let begin = state.withLock { state in
-            let time = state.tick()
+        let index = state.withLock { state in
+            state.removals.append(ModelRemoval(scope: scope, begin: state.tick(), process: process))
             state.note("process \(process) removes \(scope)")
-            return time
+            return state.removals.count - 1
         }
         body()
         state.withLock { state in
-            state.removals.append(ModelRemoval(scope: scope, begin: begin, end: state.tick(), process: process))
+            state.removals[index].end = state.tick()
             state.note("process \(process) has removed \(scope)")
         }
     }
