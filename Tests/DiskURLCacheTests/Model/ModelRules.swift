@@ -75,6 +75,12 @@ extension ReferenceModel {
                 $0.path == other.request.path && $0.time > other.askerBegan
             }
             if isInvalidated || state.removals.contains(where: { $0.mayKeepOut(other) }) { return false }
+            // RFC 9111 §4.3.5: a HEAD that is not about the newer item removes it.
+            let isDenied = state.items.values.contains {
+                $0.kind == .head && $0.born > other.born && $0.request.path == other.request.path
+                    && $0.request.user == other.request.user && ($0.tag != other.tag || $0.length != other.length)
+            }
+            if isDenied { return false }
             // What another process stores is seen on disk only; of two calls that overlap either may be the later one.
             if item.process != other.process || item.kind == .byHand,
                 item.visible.map({ $0 < other.askerBegan }) != true
