@@ -89,8 +89,12 @@ extension ReferenceModel {
             }
             // Which of two loads asked later is known as long as the newer answer is: not where memory forgets, or is small.
             if state.forgets, item.visible.map({ $0 < other.askerBegan }) != true { return false }
-            // An answer that is not stored removes what was stored when its load began.
-            if other.control.noStore, item.visible.map({ $0 < other.askerBegan }) != true { return false }
+            // An answer that is not stored removes what its load found stored: what another process holds in its buffer is not found.
+            if other.control.noStore,
+                item.process != other.process || item.visible.map({ $0 < other.askerBegan }) != true
+            {
+                return false
+            }
             // What was not on disk when the process was killed is lost.
             for kill in state.kills where visible < kill {
                 guard state.flushes.contains(where: { $0.lowerBound > visible && $0.upperBound < kill }) else {
