@@ -6,7 +6,7 @@ import Testing
 /// The public rows for HTTP caches, over real sockets: see `ConformanceRow`.
 @Suite struct ConformanceTests {
     /// Each mode takes seconds, and the rows differ by what the pure rules decide: the plain form plays them from memory.
-    @Test(.timeLimit(.minutes(5)), arguments: TestLength.pick(plain: [.memory], long: ConformanceClient.Mode.allCases))
+    @Test(.timeLimit(.minutes(30)), arguments: TestLength.pick(plain: [.memory], long: ConformanceClient.Mode.allCases))
     func everyRowHolds(mode: ConformanceClient.Mode) async throws {
         let results = try await Self.play(mode)
         print(ConformanceReport(mode: mode, results: results).text)

@@ -31,7 +31,7 @@ final class NginxTests {
     private static func open(_ scratch: ScratchDirectory) -> (DiskURLCache, URLSession) {
         let cache = DiskURLCache(
             memoryCapacity: 0, diskCapacity: 16 << 20, directory: scratch.appending("cache"))
-        let configuration = URLSessionConfiguration.default
+        let configuration = URLSessionConfiguration.default.patient
         cache.attach(to: configuration)
         return (cache, URLSession(configuration: configuration))
     }

@@ -120,7 +120,10 @@ import Testing
             }
         }
         // Some of them through the whole store. The snapshot is put back, too: a journal of another is passed over.
-        for position in Array(0..<header) + Array(stride(from: header, to: good.count, by: 37)) {
+        let (inHeader, inRows) = TestLength.pick(plain: (3, 111), long: (1, 37))
+        let positions =
+            Array(stride(from: 0, to: header, by: inHeader)) + Array(stride(from: header, to: good.count, by: inRows))
+        for position in positions {
             var flipped = good
             flipped[position] ^= 1 << UInt8(position % 8)
             try snapshot.write(to: index(fixture))

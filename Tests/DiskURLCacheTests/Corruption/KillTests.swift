@@ -10,7 +10,7 @@
 
         var testDescription: String { rawValue }
 
-        static let count = 30
+        static let count = TestLength.pick(plain: 10, long: 30)
         static let key = RequestKey.test("a")
 
         private var capacity: Int { self == .evict ? 120 << 10 : 100 << 20 }
@@ -149,7 +149,7 @@
         @Test("Faults 1-4: SIGKILL at every system call", arguments: KillScenario.allCases)
         func everyStep(scenario: KillScenario) throws {
             // The plain form takes some of the steps; an odd distance, since creating and writing alternate.
-            let distance = TestLength.pick(plain: 9, long: 1)
+            let distance = TestLength.pick(plain: 13, long: 1)
             let scratch = try ScratchDirectory()
             let template = scratch.appending("template").path
             scenario.prepare(template)

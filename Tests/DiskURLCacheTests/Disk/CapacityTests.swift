@@ -11,17 +11,18 @@ import Testing
     {
         let fixture = try DiskFixture()
         let store = fixture.open(capacity: 4 << 20)
-        for (round, capacity) in [4 << 20, 2 << 20, 300 << 10, 1 << 20, 0, 2 << 20, Int.max, -5, 500 << 10].enumerated()
+        let (count, unit) = TestLength.pick(plain: (100, 350 << 10), long: (300, 1 << 20))
+        for (round, capacity) in [4 * unit, 2 * unit, 300 << 10, unit, 0, 2 * unit, Int.max, -5, unit / 2].enumerated()
         {
-            for number in 0..<300 {
+            for number in 0..<count {
                 store.store(.test(testBody(number, length: 6000)), for: .test("\(round) \(number)"))
-                if number == 150 { store.capacity = capacity }
+                if number == count / 2 { store.capacity = capacity }
             }
             store.flush()
             #expect(store.capacity == max(0, capacity))
             if capacity > 0 {
                 #expect(fixture.allocated() <= capacity, "capacity \(capacity)")
-                #expect(store.body(.test("\(round) 299")) == testBody(299, length: 6000))
+                #expect(store.body(.test("\(round) \(count - 1)")) == testBody(count - 1, length: 6000))
             } else {
                 #expect(fixture.recordNames().isEmpty)
                 #expect(store.usage == 0)

@@ -155,7 +155,7 @@ final class Oracle: Sendable {
     }
 
     /// The long form has 100,000 in all.
-    private static let operations = TestLength.operations(plain: 500, long: 12_500)
+    private static let operations = TestLength.operations(plain: 300, long: 12_500)
 
     @Test(
         "Faults 53-54: eight threads, all operations mixed: some serial order, and all agree after a flush",
@@ -396,7 +396,7 @@ final class Oracle: Sendable {
     {
         let fixture = try DiskFixture()
         let store = fixture.open()
-        for round in 0..<30 {
+        for round in 0..<TestLength.pick(plain: 10, long: 100) {
             onThreads(4) { thread in
                 for number in 0..<20 { store.store(.test(testBody(round)), for: .test("\(thread) \(number)")) }
             }

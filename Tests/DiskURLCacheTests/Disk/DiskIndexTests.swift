@@ -35,7 +35,7 @@ import Testing
             let end = model.lastIndex { $0.time <= time } ?? -1
             model.insert((name, bytes, time), at: end + 1)
         }
-        for step in 1..<20_000 {
+        for step in 1..<TestLength.pick(plain: 6_000, long: 60_000) {
             let number = Int.random(in: 0..<60, using: &random)
             let row = row(number, slot: UInt8(step % 3), bytes: Int.random(in: 0..<100_000, using: &random))
             // No two uses at one time.

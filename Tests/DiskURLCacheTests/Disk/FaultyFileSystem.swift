@@ -50,6 +50,7 @@ final class FaultyFileSystem: FileSystem {
         var offsets: [Int32: Int] = [:]
         var rule: @Sendable (Call) -> Fault? = { _ in nil }
         var onListed: @Sendable (String) -> Void = { _ in }
+        var claimedSizes: [String: Int] = [:]
         var calls: [Call] = []
         var changes: [Change] = []
         var openFlags: [Int32] = []
@@ -74,6 +75,12 @@ final class FaultyFileSystem: FileSystem {
     var onListed: @Sendable (String) -> Void {
         get { state.withLock { $0.onListed } }
         set { state.withLock { $0.onListed = newValue } }
+    }
+
+    /// What `status(at:)` says of files with such names, to pass for larger ones.
+    var claimedSizes: [String: Int] {
+        get { state.withLock { $0.claimedSizes } }
+        set { state.withLock { $0.claimedSizes = newValue } }
     }
 
     /// The calls since the last time; from then on they are logged.
@@ -158,7 +165,10 @@ final class FaultyFileSystem: FileSystem {
 
     func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
         try fault(.statusAt, path)
-        return try system.status(at: path)
+        var status = try system.status(at: path)
+        let name = (String(cString: path) as NSString).lastPathComponent
+        status.size = state.withLock { $0.claimedSizes[name] } ?? status.size
+        return status
     }
 
     func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {

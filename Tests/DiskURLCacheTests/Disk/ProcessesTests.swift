@@ -21,7 +21,7 @@
             let process = Int(getpid())
             onThreads(4) { thread in
                 var random = TestRandom(process * 4 + thread)
-                for step in 0..<300 {
+                for step in 0..<TestLength.pick(plain: 100, long: 1_000) {
                     let key = Int.random(in: 0..<keys, using: &random)
                     switch step % 10 {
                     case 0..<5:

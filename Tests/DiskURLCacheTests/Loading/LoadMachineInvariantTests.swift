@@ -10,7 +10,7 @@ import Testing
 /// What holds whatever comes in whatever order.
 @Suite struct LoadMachineInvariantTests {
     /// Random events, sensible or not. The generator is seeded, so that a failure can be seen again.
-    @Test(arguments: 0..<40) func randomEvents(seed: Int) {
+    @Test(arguments: 0..<TestLength.pick(plain: 10, long: 400)) func randomEvents(seed: Int) {
         var random = SplitMix(seed: UInt64(seed))
         for _ in 0..<250 {
             var load = MachineDriver(

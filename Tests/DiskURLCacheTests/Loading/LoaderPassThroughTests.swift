@@ -61,7 +61,7 @@ import Testing
         for round in 1...2 {
             let data: Data? = await withCheckedContinuation { continuation in
                 harness.session.downloadTask(with: origin.url("/a")) { url, _, _ in
-                    continuation.resume(returning: url.flatMap { try? Data(contentsOf: $0) })
+                    continuation.resume(returning: url.flatMap { Data(taking: $0) })
                 }.resume()
             }
             #expect(data == Data("\(round)".utf8))
@@ -73,7 +73,7 @@ import Testing
             func urlSession(
                 _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
             ) {
-                let data = (try? Data(contentsOf: location)) ?? Data()
+                let data = Data(taking: location) ?? Data()
                 change(downloadTask) { $0.chunks.append(data) }
             }
         }

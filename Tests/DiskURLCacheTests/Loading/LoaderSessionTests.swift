@@ -75,7 +75,7 @@ import Testing
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness()
         try await harness.load(origin.url("/a"))
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration = URLSessionConfiguration.ephemeral.patient
         configuration.urlCache = harness.cache
         let bare = URLSession(configuration: configuration)
         #expect(try await LoadingHarness.load(URLRequest(origin.url("/a")), in: bare).text == "2")
@@ -86,7 +86,7 @@ import Testing
     @Test func aSessionWithoutTheLoaderIsToldOfOnce() async throws {
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness()
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration = URLSessionConfiguration.ephemeral.patient
         configuration.urlCache = harness.cache
         let bare = URLSession(configuration: configuration)
         let events = harness.cache.events()
@@ -115,7 +115,7 @@ import Testing
     @Test func attachingTwiceAndDefaultConfigurations() async throws {
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness()
-        let configuration = URLSessionConfiguration.default
+        let configuration = URLSessionConfiguration.default.patient
         harness.cache.attach(to: configuration)
         harness.cache.attach(to: configuration)
         #expect(configuration.protocolClasses?.filter { $0 == CachingURLProtocol.self }.count == 1)

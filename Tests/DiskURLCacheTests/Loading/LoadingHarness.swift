@@ -32,9 +32,7 @@ final class LoadingHarness: Sendable {
         of cache: DiskURLCache, delegate: (any URLSessionDelegate)? = nil,
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
-        let configuration = URLSessionConfiguration.ephemeral
-        // Tests that block the few threads of the pool may hold up the rest of a test for minutes.
-        configuration.timeoutIntervalForRequest = 600
+        let configuration = URLSessionConfiguration.ephemeral.patient
         configure(configuration)
         cache.attach(to: configuration)
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
@@ -97,8 +95,8 @@ extension URLRequest {
 }
 
 extension OriginServer {
-    /// Answers each request with its number, fresh for a minute.
-    static func counting(_ fields: HeaderFields = ["Cache-Control": "max-age=60"]) throws -> OriginServer {
+    /// Answers each request with its number, fresh for a day.
+    static func counting(_ fields: HeaderFields = ["Cache-Control": "max-age=86400"]) throws -> OriginServer {
         try OriginServer { .ok("\($0.number)", fields) }
     }
 }

@@ -19,7 +19,7 @@ import Testing
             settings.clock = clock.wallClock
             settings.keyPolicy = keyPolicy
             cache = DiskURLCache(configuration: settings)
-            let configuration = URLSessionConfiguration.default
+            let configuration = URLSessionConfiguration.default.patient
             cache.attach(to: configuration)
             session = URLSession(configuration: configuration)
         }

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// The engine over a network that is a closure: no sockets, no URLSession.
-@Suite(.timeLimit(.minutes(3))) struct TransportTests {
+@Suite(.timeLimit(.minutes(30))) struct TransportTests {
     let scratch: ScratchDirectory
     let clock = ManualClock()
 
@@ -214,7 +214,7 @@ import Testing
 }
 
 /// Loads that take pieces share one fetch, and each keeps what is its own.
-@Suite(.timeLimit(.minutes(3))) struct SharedFetchTests {
+@Suite(.timeLimit(.minutes(30))) struct SharedFetchTests {
     private let cache: DiskURLCache
     private let scratch: ScratchDirectory
 
@@ -234,7 +234,9 @@ import Testing
         }
     }
 
-    private func start(_ client: PieceClient, _ network: MemoryTransport, timeout: TimeInterval = 60) -> LoadDriver {
+    private func start(
+        _ client: PieceClient, _ network: MemoryTransport, timeout: TimeInterval = TimeInterval(Patience.seconds)
+    ) -> LoadDriver {
         var request = Responses.request("/a")
         request.timeoutInterval = timeout
         let driver = LoadDriver(cache: cache, request: request, transport: network, client: client)
@@ -242,7 +244,7 @@ import Testing
         return driver
     }
 
-    private let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"1\"", "Set-Cookie": "a=b"]
+    private let fields: HeaderFields = ["Cache-Control": "max-age=86400", "ETag": "\"1\"", "Set-Cookie": "a=b"]
 
     @Test func aFollowerGetsWhatIsThereAndThenTheRest() async throws {
         let exchanges = Exchanges()
@@ -300,7 +302,7 @@ import Testing
         exchange.end(URLError(.timedOut))
         #expect((await first.heard { $0.hasEnded }.error as? URLError)?.code == .timedOut)
         let again = await exchanges.next(2)
-        again.head(200, isSame ? fields : ["Cache-Control": "max-age=60", "ETag": "\"2\""])
+        again.head(200, isSame ? fields : ["Cache-Control": "max-age=86400", "ETag": "\"2\""])
         again.piece("on")
         again.piece("etwo")
         again.end()

@@ -28,7 +28,7 @@ import Testing
         guard LoadingHarness.storesForSessions else { return }
         let origin = try OriginServer.counting()
         let cache = cache(platform)
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration = URLSessionConfiguration.ephemeral.patient
         let session = cache.makeSession(configuration: configuration)
         defer { session.invalidateAndCancel() }
         for _ in 1...2 {
@@ -52,7 +52,7 @@ import Testing
         guard LoadingHarness.storesForSessions else { return }
         let origin = try OriginServer.counting()
         let caches = [cache(.iOS, "one"), cache(.iOS, "two")]
-        let sessions = caches.map { $0.makeSession(configuration: .ephemeral) }
+        let sessions = caches.map { $0.makeSession(configuration: .ephemeral.patient) }
         defer { for session in sessions { session.invalidateAndCancel() } }
         for (number, session) in sessions.enumerated() {
             let loader = try #require(
@@ -155,7 +155,7 @@ import Testing
         let cache = cache(.linux)
         let network = MemoryTransport { _, exchange in
             exchange.receiver.fetchUsedCredentials()
-            exchange.head(200, ["Cache-Control": "max-age=60"])
+            exchange.head(200, ["Cache-Control": "max-age=86400"])
             exchange.piece("secret")
             exchange.end()
         }

@@ -11,7 +11,7 @@ import Testing
 @Suite struct SystemContractTests {
     private let scratch: ScratchDirectory
     private let cache: DiskURLCache
-    private let plain = URLSession(configuration: .ephemeral)
+    private let plain = URLSession(configuration: .ephemeral.patient)
 
     init() throws {
         scratch = try ScratchDirectory("contract")
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func attachingSetsTheCacheAndNoLoader() {
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration = URLSessionConfiguration.ephemeral.patient
         cache.attach(to: configuration)
         #expect(configuration.urlCache === cache)
         #expect(configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) != true)

@@ -188,7 +188,7 @@
             let stores = [Self.open(directory), Self.open(directory)]
             let (remover, writer) = isRemoverFirst ? (stores[0], stores[1]) : (stores[1], stores[0])
             for store in stores { try Self.news(of: store).setNextLook(.max) }
-            for round in 0..<TestLength.pick(plain: 300, long: 5_000) {
+            for round in 0..<TestLength.pick(plain: 100, long: 5_000) {
                 Self.store("\(round)", in: writer)
                 let group = DispatchGroup()
                 DispatchQueue.global().async(group: group) { writer.flush() }
@@ -214,7 +214,7 @@
             // Each thread has a key of its own, removed through one store and looked up in the other.
             DispatchQueue.concurrentPerform(iterations: 4) { thread in
                 let key = RequestKey(text: "https://example.com/\(thread)", uri: nil, isForHead: false)
-                for round in 0..<TestLength.pick(plain: 200, long: 5_000) {
+                for round in 0..<TestLength.pick(plain: 60, long: 5_000) {
                     let (first, second) = (stores[round % 2], stores[(round + thread) % 2])
                     Self.store("\(round)", key, in: first)
                     #expect(Self.body(key, in: first) == "\(round)")

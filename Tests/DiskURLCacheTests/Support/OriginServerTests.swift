@@ -10,7 +10,7 @@ import Testing
 /// The origin itself, with a plain URLSession: what the other tests stand on.
 @Suite struct OriginServerTests {
     private func session() -> URLSession {
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration = URLSessionConfiguration.ephemeral.patient
         configuration.urlCache = nil
         // On a busy machine the next load would not wait for the connection of the one before.
         configuration.httpMaximumConnectionsPerHost = 1
@@ -167,7 +167,7 @@ import Testing
             response.beforeHead = { gate.wait() }
             return response
         }
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration = URLSessionConfiguration.ephemeral.patient
         configuration.httpMaximumConnectionsPerHost = 20
         let session = URLSession(configuration: configuration)
         try await withThrowingTaskGroup(of: Bool.self) { group in

@@ -22,7 +22,7 @@ enum TestLength {
     /// The seed whose script is run again and again.
     static let modelSeed = number("DISKURLCACHE_MODEL_SEED")
     /// Rounds of a timer through every order of calls.
-    static let timerRounds = count("DISKURLCACHE_TIMER_ROUNDS", plain: 2, long: 200)
+    static let timerRounds = count("DISKURLCACHE_TIMER_ROUNDS", plain: 1, long: 200)
 
     /// Operations of each thread in a test with several; the two numbers are the test's own.
     static func operations(plain: Int, long: Int) -> Int {
