@@ -103,6 +103,15 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
+    @Test func whatAKilledProcessLeftIsSwept() throws {
+        let fixture = try DiskFixture()
+        let leftovers = ["index.plist.new", "removals.new"].map { fixture.directory + "/" + $0 }
+        try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+        for path in leftovers { try Data("half".utf8).write(to: URL(fileURLWithPath: path)) }
+        fixture.open().flush()
+        for path in leftovers { #expect(!FileManager.default.fileExists(atPath: path), "\(path)") }
+    }
+
     // MARK: Stores by others
 
     /// What waited to be written does not replace what another process stored since.

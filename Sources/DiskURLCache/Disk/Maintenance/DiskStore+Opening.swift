@@ -69,6 +69,7 @@ extension DiskStore {
                 // What a maintainer before us left; a secondary one sweeps what it cleared while it lives, but both may.
                 io.directory.noteTrash()
                 try? files.unlink(paths.newIndex)
+                removals.sweep()
                 if !io.log.hasSnapshot { save(&io) }
             }
         }

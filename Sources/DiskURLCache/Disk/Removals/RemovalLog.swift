@@ -111,6 +111,12 @@ struct RemovalLog: Sendable {
         }
     }
 
+    /// Removes what a process left behind that was killed while it began the file anew. Not while another one does so now.
+    func sweep() {
+        guard (try? files.status(at: paths.newRemovals)) != nil else { return }
+        try? withFile(0, exclusively: true) { _, _ throws(Errno) in try? files.unlink(paths.newRemovals) }
+    }
+
     /// Lets `choose` put the number of a segment into the header, while nobody else does.
     func choose(_ choose: (Header) -> Int32) -> Header? {
         do throws(Errno) {

@@ -125,6 +125,9 @@ final class RemovalNews: Sendable {
         if let last = attachment.withLock({ $0.all.last }), last !== all.last { last.raise(isTold: header != nil) }
     }
 
+    /// See `RemovalLog.sweep`.
+    func sweep() { log.sweep() }
+
     /// Whether no other cache has the directory open, as far as is known.
     var isAlone: Bool { attachment.withLock { $0.all.last }?.isAlone ?? false }
 
