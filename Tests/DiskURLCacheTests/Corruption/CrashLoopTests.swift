@@ -38,6 +38,7 @@
                 directory: directory, capacity: seed % 3 == 0 ? 200 << 10 : 100 << 20)
             configuration.maintenanceDelay = 0
             let store = DiskStore(configuration: configuration, fileSystem: files)
+            let sequence = EntrySequence()
             onThreads(3) { thread in
                 var random = TestRandom(seed * 3 + thread)
                 for step in 0..<5000 {
@@ -47,7 +48,7 @@
                     case 0..<60:
                         note("B \(key) \(value)")
                         store.store(
-                            .test(body(value), sequence: UInt64(value), language: nil), for: .test("\(key)"))
+                            .test(body(value), sequence: sequence.next(at: Date())), for: .test("\(key)"))
                         note("E \(key) \(value)")
                     case 60..<70:
                         note("B \(key) -\(value)")
