@@ -25,6 +25,9 @@ protocol LoadClient: AnyObject, Sendable {
     var confirmsStorage: Bool { get }
     var confirmsRedirects: Bool { get }
 
+    /// From 0 to 1, as `URLSessionTask.priority`.
+    var priority: Float { get }
+
     /// Bytes handed over that whoever asked has not taken yet, as far as that is known. Above `LoadDriver.undeliveredLimit`
     /// the transfer is held up until `LoadDriver.clientCaughtUp` is called.
     var undeliveredBytes: Int { get }
@@ -48,6 +51,7 @@ extension LoadClient {
     var takesPieces: Bool { false }
     var confirmsStorage: Bool { false }
     var confirmsRedirects: Bool { false }
+    var priority: Float { URLSessionTask.defaultPriority }
     var undeliveredBytes: Int { 0 }
 
     func confirmStorage(

@@ -26,6 +26,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         /// What arrives is shared with those that follow.
         var isSharing = false
         var receivedBytes = 0
+        /// The highest of those that follow.
+        var followersPriority: Float = 0
         /// Identity under which this load follows another.
         var following: String?
         var lastNews = DispatchTime.now()
@@ -248,9 +250,10 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             guard leading == identity || mayFetch(identity) else { return }
         }
         let ticket = state.withLock { $0.machine.key }.map { cache.beginFetch(of: $0) }
-        let token = FetchToken()
+        let token = FetchToken(priority: priority)
         let isLate = state.withLock { state in
             state.fetch = token
+            token.raise(to: state.followersPriority)
             state.ticket = ticket
             state.requestedAt = now
             state.isSharing = false
@@ -265,6 +268,17 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     // MARK: With other loads
 
     var takesPieces: Bool { client?.takesPieces == true }
+
+    /// That of a refresh is low: nobody waits for it.
+    var priority: Float { client?.priority ?? URLSessionTask.lowPriority }
+
+    func raise(to priority: Float) {
+        let fetch = state.withLock { state in
+            state.followersPriority = max(state.followersPriority, priority)
+            return state.fetch
+        }
+        fetch?.raise(to: priority)
+    }
 
     /// False where another load fetches the same: this one then follows that one.
     private func mayFetch(_ identity: String) -> Bool {

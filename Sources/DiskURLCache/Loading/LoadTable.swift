@@ -4,6 +4,10 @@ import Foundation
 protocol LoadFollower: AnyObject, Sendable {
     /// Whether pieces of the body are of use to it before the end.
     var takesPieces: Bool { get }
+    /// From 0 to 1, as `URLSessionTask.priority`.
+    var priority: Float { get }
+    /// To a leader: a load of this priority waits for it.
+    func raise(to priority: Float)
     /// One call at a time, in order.
     func follow(_ news: LoadTable.News)
 }
@@ -73,6 +77,7 @@ final class LoadTable: Sendable {
 
     /// A load that leads, and those that follow it.
     private struct Flight {
+        weak var leader: (any LoadFollower)?
         var seats: [Seat] = []
         /// Set once the answer is known to be one that others may have.
         var head: StoredResponse?
@@ -93,9 +98,10 @@ final class LoadTable: Sendable {
 
     func join(_ identity: String, _ follower: any LoadFollower) -> Place {
         let seat = Seat(follower)
+        var leader: (any LoadFollower)?
         let place: Place = state.withLock { state in
             guard let flight = state.flights[identity] else {
-                state.flights[identity] = Flight()
+                state.flights[identity] = Flight(leader: follower)
                 return .leads
             }
             if flight.isClosed { return .alone }
@@ -106,8 +112,10 @@ final class LoadTable: Sendable {
                 if !body.isEmpty { seat.put(.piece(body, offset: 0)) }
             }
             state.flights[identity]?.seats.append(seat)
+            leader = flight.leader
             return .follows
         }
+        leader?.raise(to: follower.priority)
         seat.read()
         return place
     }

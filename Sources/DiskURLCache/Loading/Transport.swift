@@ -62,6 +62,8 @@ struct FetchControls: Sendable {
     /// cannot be done.
     var pause: (@Sendable () -> Void)?
     var resume: (@Sendable () -> Void)?
+    /// Takes the priority of the most urgent load that waits for the answer, from 0 to 1: once at the start, and when it changes.
+    var prioritize: (@Sendable (Float) -> Void)?
 }
 
 /// Stands for a request that is sent, or about to be. Cancelling it twice, or after the end, does nothing.
@@ -69,19 +71,25 @@ final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
         var isPaused = false
+        var priority: Float
         var controls: FetchControls?
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    init(priority: Float = URLSessionTask.defaultPriority) {
+        state = Mutex(State(priority: priority))
+    }
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
     /// From the transport, once the request can be stopped. False when it was cancelled meanwhile: then nothing is sent.
     func didStart(_ controls: FetchControls) -> Bool {
-        let (isWanted, isPaused) = state.withLock { state in
+        let (isWanted, isPaused, priority) = state.withLock { state in
             if !state.isCancelled { state.controls = controls }
-            return (!state.isCancelled, state.isPaused)
+            return (!state.isCancelled, state.isPaused, state.priority)
         }
+        controls.prioritize?(priority)
         if isWanted, isPaused { controls.pause?() }
         return isWanted
     }
@@ -94,6 +102,16 @@ final class FetchToken: Sendable {
             return state.controls
         }
         controls?.cancel()
+    }
+
+    /// More urgent than before; a lower priority changes nothing.
+    func raise(to priority: Float) {
+        let controls: FetchControls? = state.withLock { state in
+            guard priority > state.priority else { return nil }
+            state.priority = priority
+            return state.controls
+        }
+        controls?.prioritize?(priority)
     }
 
     func pause() { setPaused(true)?.pause?() }

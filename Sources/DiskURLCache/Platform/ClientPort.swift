@@ -36,6 +36,10 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     let takesPieces: Bool
     var confirmsStorage: Bool { takesPieces }
     var confirmsRedirects: Bool { delegate != nil }
+    #if canImport(Darwin)
+        // Foundation on Linux makes no use of it, and reading it on `queue` ends the process there.
+        var priority: Float { task.priority }
+    #endif
 
     private weak var urlProtocol: URLProtocol?
     private let task: URLSessionTask

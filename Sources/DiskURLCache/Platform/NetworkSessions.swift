@@ -40,12 +40,15 @@ final class NetworkSessions: Sendable {
             let inner = self.inner(for: outer, delegateQueue: delegateQueue)
             let exchange = NetworkDelegate.Exchange(receiver: receiver, session: outer, task: outerTask)
             let task = inner.delegate.task(with: request, in: inner.session, inPieces: inPieces, exchange)
-            let controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
+            var controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
                 delegate.remove(task)
                 // There the task's end is told too, so that the two do not cross: a cancellation that comes while
                 // Foundation forgets the task ends the process.
                 session.delegateQueue.addOperation { task.cancel() }
             })
+            #if canImport(Darwin)
+                controls.prioritize = { task.priority = $0 }
+            #endif
             let isWanted = token.didStart(controls)
             // A task that is never resumed hears nothing and holds nothing.
             if isWanted { task.resume() } else { inner.delegate.remove(task) }

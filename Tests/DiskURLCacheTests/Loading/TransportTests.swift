@@ -317,6 +317,22 @@ import Testing
         withExtendedLifetime((leader, follower)) {}
     }
 
+    /// The shared transfer has the priority of its most urgent load.
+    @Test func aFollowersPriorityCounts() async throws {
+        let exchanges = Exchanges()
+        let network = MemoryTransport { _, exchange in exchanges.all.withLock { $0.append(exchange) } }
+        let clients = [0.3, 0.75, 0.5].map { PieceClient(priority: $0) }
+        let leader = start(clients[0], network)
+        let exchange = await exchanges.next(1)
+        #expect(network.priorities == [0.3])
+        let followers = [start(clients[1], network), start(clients[2], network)]
+        #expect(network.priorities == [0.3, 0.75])
+        exchange.head(200, fields)
+        exchange.end()
+        for client in clients { _ = await client.heard { $0.hasEnded } }
+        withExtendedLifetime((leader, followers)) {}
+    }
+
     @Test func aFollowerKeepsItsOwnTimeout() async throws {
         let exchanges = Exchanges()
         let network = MemoryTransport { _, exchange in exchanges.all.withLock { $0.append(exchange) } }
@@ -395,8 +411,11 @@ private final class PieceClient: LoadClient {
     private let state = Mutex((record: Record(), undelivered: 0))
     private let takesItsTime: Bool
 
-    init(takesItsTime: Bool = false) {
+    let priority: Float
+
+    init(takesItsTime: Bool = false, priority: Float = 0.5) {
         self.takesItsTime = takesItsTime
+        self.priority = priority
     }
 
     var wantsSummary: Bool { true }
@@ -461,6 +480,7 @@ final class MemoryTransport: Transport {
         var requests: [URLRequest] = []
         var cancelled = 0
         var pauses: [Bool] = []
+        var priorities: [Float] = []
     }
 
     private let state = Mutex(State())
@@ -472,6 +492,7 @@ final class MemoryTransport: Transport {
 
     var requests: [URLRequest] { state.withLock { $0.requests } }
     var cancelled: Int { state.withLock { $0.cancelled } }
+    var priorities: [Float] { state.withLock { $0.priorities } }
     /// True for a pause, false for a resumption, in order.
     var pauses: [Bool] { state.withLock { $0.pauses } }
 
@@ -479,7 +500,8 @@ final class MemoryTransport: Transport {
         let controls = FetchControls(
             cancel: { [state] in state.withLock { $0.cancelled += 1 } },
             pause: { [state] in state.withLock { $0.pauses.append(true) } },
-            resume: { [state] in state.withLock { $0.pauses.append(false) } })
+            resume: { [state] in state.withLock { $0.pauses.append(false) } },
+            prioritize: { [state] priority in state.withLock { $0.priorities.append(priority) } })
         guard let url = request.url, token.didStart(controls) else { return }
         state.withLock { $0.requests.append(request) }
         let exchange = Exchange(url: url, token: token, receiver: receiver)
