@@ -26,7 +26,8 @@ protocol StorageLayer: AnyObject, Sendable {
     /// - Parameter now: of the monotonic clock, in nanoseconds.
     func hasRemovals(at now: UInt64) -> Bool
     /// For callers that have the time for a look at a file.
-    func lookForRemovals()
+    /// - Parameter isCertain: whether the look is to be taken even where there seems to be nothing.
+    func lookForRemovals(isCertain: Bool)
     /// Hands over what others removed since the last time, if anything; who comes meanwhile waits until it is taken in.
     func takeRemovals(_ apply: (RemovalLog.News) -> Void)
 
@@ -53,7 +54,7 @@ protocol StorageLayer: AnyObject, Sendable {
 
 extension DiskStore: StorageLayer {
     func hasRemovals(at now: UInt64) -> Bool { removals.hasNews(at: now) }
-    func lookForRemovals() { removals.lookNow() }
+    func lookForRemovals(isCertain: Bool) { removals.lookNow(isCertain: isCertain) }
     func takeRemovals(_ apply: (RemovalLog.News) -> Void) { removals.take(apply) }
 }
 
@@ -128,7 +129,7 @@ final class StorageAdapter: StorageLayer {
 
     /// Who else uses the storage is the app's affair.
     func hasRemovals(at now: UInt64) -> Bool { false }
-    func lookForRemovals() {}
+    func lookForRemovals(isCertain: Bool) {}
     func takeRemovals(_ apply: (RemovalLog.News) -> Void) {}
 
     func beginPass(isFlush: Bool, mayMake: Bool) -> Bool { true }

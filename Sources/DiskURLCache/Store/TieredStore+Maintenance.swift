@@ -15,6 +15,8 @@ extension TieredStore {
         }
         noteUses()
         drain(to: disk)
+        // Who removes from now on finds what was written.
+        if hasWrites { takeRemovalsNow(isCertain: true) }
         disk.endPass(isFlush: isFlush)
         updateReserved()
     }
@@ -28,6 +30,7 @@ extension TieredStore {
                 // Another process removed everything since the entry was stored.
                 if let folder = write.folder, let current = disk.folderIdentity(), current != folder { return }
                 disk.write(write.entry, for: write.key, usedAt: write.usedAt)
+                noteUnconfirmed(write)
             }
             // What another process removed while it was written is still in the buffer, and goes with the file.
             takeRemovals(at: MonotonicTime.nanoseconds)

@@ -9,13 +9,15 @@ extension TieredStore {
     }
 
     /// Also where that costs a look at a file.
-    func takeRemovalsNow() {
-        disk?.lookForRemovals()
+    func takeRemovalsNow(isCertain: Bool = false) {
+        disk?.lookForRemovals(isCertain: isCertain)
         takeRemovals(at: MonotonicTime.nanoseconds)
     }
 
     /// May be called with a key's stripe held, and takes none. Not to be called while `writing` is held.
     private func takeRemovals(of disk: any StorageLayer) {
+        let start = MonotonicTime.nanoseconds
+        defer { unconfirmed.withLock { $0.removeAll { $0.time < start } } }
         disk.takeRemovals { news in
             let removals = ForeignRemovals(news)
             for removal in removals.noted { history.note(removal) }
@@ -24,6 +26,10 @@ extension TieredStore {
             writing.withLock { _ in }
             // The older versions of what is buffered may not match, and are not to come back.
             for write in cancelled { disk.remove(write.key, variant: write.entry.metadata.varyKey) }
+            for write in unconfirmed.withLock({ $0 })
+            where removals.concern(write.key, write.metadata, variants: false) {
+                disk.remove(write.key, sequence: write.metadata.sequence)
+            }
             memory.updateAll { key, record in
                 var kept = record
                 kept.removeAll { removals.concern(key, $0.metadata) }
@@ -35,6 +41,23 @@ extension TieredStore {
             buffer.drop(cancelled)
         }
         updateReserved()
+    }
+}
+
+/// An entry that was written while a removal by another cache may have been under way, unseen.
+struct UnconfirmedWrite: Sendable {
+    let key: RequestKey
+    let metadata: EntryMetadata
+    /// When it was written, in nanoseconds of the monotonic clock.
+    let time: UInt64
+}
+
+extension TieredStore {
+    /// With `writing` held, by the maintenance queue.
+    func noteUnconfirmed(_ write: WriteBuffer.Write) {
+        let unconfirmed = UnconfirmedWrite(
+            key: write.key, metadata: write.entry.metadata, time: MonotonicTime.nanoseconds)
+        self.unconfirmed.withLock { $0.append(unconfirmed) }
     }
 }
 

@@ -40,6 +40,9 @@ final class TieredStore: Sendable {
     let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
     /// Held by the maintenance queue while it writes one buffered entry: a removal waits for that one.
     let writing = Mutex(())
+    /// What was written since the last look for removals by others. Where no memory is shared they are seen a second late, or a
+    /// moment late where the memory could not be had at once: then the remover did not find these.
+    let unconfirmed = Mutex<[UnconfirmedWrite]>([])
     /// Up to when the disk knows of the uses that memory answered, in nanoseconds of the monotonic clock.
     let notedUses = Mutex<UInt64>(0)
 

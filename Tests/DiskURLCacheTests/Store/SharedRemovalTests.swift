@@ -8,11 +8,13 @@
     /// What one cache of a directory removed, no other serves: not from memory, not from the buffer, not by a late answer.
     @Suite struct SharedRemovalTests {
         /// A store on a directory, as one process has it.
-        private static func open(_ directory: String, sharesMemory: Bool = true) -> TieredStore {
+        private static func open(
+            _ directory: String, sharesMemory: Bool = true, files: any FileSystem = SystemFiles()
+        ) -> TieredStore {
             let maintenance = MaintenanceQueue()
             var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
             configuration.sharesMemory = sharesMemory
-            let disk = DiskStore(configuration: configuration, maintenance: maintenance)
+            let disk = DiskStore(configuration: configuration, fileSystem: files, maintenance: maintenance)
             let store = TieredStore(
                 configuration: TieredStore.Configuration(
                     memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
@@ -97,6 +99,35 @@
         private static func segments(of process: pid_t) throws -> Int {
             let table = try String(contentsOfFile: "/proc/sysvipc/shm", encoding: .utf8)
             return table.split(separator: "\n").dropFirst().count { $0.split(separator: " ")[4] == "\(process)" }
+        }
+
+        /// The remover does not find what is written at that moment, and the writer hears of the removal later.
+        @Test(arguments: [true, false]) func whatIsWrittenMeanwhileGoesToo(isAll: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let store = Self.open(directory, sharesMemory: false, files: files)
+            let other = Self.open(directory, sharesMemory: false)
+            store.maintenance.pause()
+            Self.store("private", in: store)
+            let hasRemoved = Mutex(false)
+            files.rule = { call in
+                let isFirst = hasRemoved.withLock { hasRemoved in
+                    defer { if call.isRecord, call.operation == .open { hasRemoved = true } }
+                    return call.isRecord && call.operation == .open && !hasRemoved
+                }
+                // Before the file is made.
+                if isFirst { isAll ? other.remove(matching: DiskCriteria(tag: "account")) : other.remove(Self.key) }
+                return nil
+            }
+            store.maintenance.resume()
+            store.flush()
+            #expect(hasRemoved.withLock { $0 })
+            #expect(Self.body(in: store) == nil)
+            for store in [store, other, Self.open(directory)] {
+                store.removeMemory()
+                #expect(Self.body(in: store) == nil)
+            }
         }
 
         // MARK: Other processes

@@ -65,8 +65,9 @@ final class RemovalNews: Sendable {
     }
 
     /// For what may cost a look at the file: where no memory is shared, a lookup sees news a second later.
-    func lookNow() {
-        if attachment.withLock({ $0.all.isEmpty }) { nextLook.value = 0 }
+    /// - Parameter isCertain: also where memory is shared. It may be another one by now.
+    func lookNow(isCertain: Bool) {
+        if isCertain || attachment.withLock({ $0.all.isEmpty }) { nextLook.value = 0 }
     }
 
     /// Hands over what other caches removed since the last time. Callers that come meanwhile wait until it is taken in.
