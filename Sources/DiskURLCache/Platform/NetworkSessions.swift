@@ -103,6 +103,8 @@ final class NetworkSessions: Sendable {
 }
 
 /// Passes what an inner session says on to the receiver of each task.
+///
+/// Handlers are not `@Sendable` here: they are in newer SDKs and not in older ones, and these declarations fit both.
 final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     /// A request and who hears of it.
     struct Exchange {
@@ -152,7 +154,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
 
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
-        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
         let receiver = exchanges.withLock { exchanges in
             exchanges[dataTask.taskIdentifier]?.hasHead = true
@@ -175,7 +177,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
     ) {
         // Foundation ends the process when it hears this of a task that was cancelled meanwhile. Cancellations come on
         // this queue too, so none can come in between.
@@ -199,7 +201,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         /// The app's delegate answers, as if its own session had been asked: see `ChallengeRoute`.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
             let exchange = exchanges.withLock { $0[task.taskIdentifier] }
             // A load that ended meanwhile needs no connection.
@@ -211,6 +213,8 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             ]
             let isOfConnection = !ofRequest.contains(challenge.protectionSpace.authenticationMethod)
             let hasProposed = challenge.proposedCredential != nil
+            // The handler may be called once, from any thread.
+            nonisolated(unsafe) let completionHandler = completionHandler
             let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] in
                 if ChallengeRoute.addsCredentials(
                     isOfConnection: isOfConnection, disposition: $0, hasProposed: hasProposed)
@@ -241,7 +245,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         /// A 401 is delivered as it is: the outer session then asks its own delegate and repeats the request by itself.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
             end(task, nil)
             completionHandler(.cancelAuthenticationChallenge, nil)

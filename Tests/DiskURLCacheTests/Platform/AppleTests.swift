@@ -23,7 +23,7 @@
             super.storeCachedResponse(cachedResponse, for: request)
         }
         override func getCachedResponse(
-            for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+            for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
         ) {
             note("lookup for task")
             super.getCachedResponse(for: dataTask, completionHandler: completionHandler)
