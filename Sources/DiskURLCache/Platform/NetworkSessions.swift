@@ -130,6 +130,10 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         let task = session.dataTask(with: request) { [self] data, response, error in
             let number = identifier.withLock { $0 }
             guard let exchange = exchanges.withLock({ $0.removeValue(forKey: number) }) else { return }
+            #if canImport(Darwin)
+                // No delegate hears of the response here.
+                if usesCredentials(response?.url) { exchange.receiver.fetchUsedCredentials() }
+            #endif
             if let response { exchange.receiver.fetchReceived(response) }
             if let data, !data.isEmpty { exchange.receiver.fetchReceived(data) }
             exchange.receiver.fetchEnded(error)
