@@ -106,6 +106,8 @@ final class NetworkSessions: Sendable {
 }
 
 /// Passes what an inner session says on to the receiver of each task.
+///
+/// Handlers are not `@Sendable` here: they are in newer SDKs and not in older ones, and these declarations fit both.
 final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     /// A request and who hears of it.
     struct Exchange {
@@ -131,6 +133,10 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         let task = session.dataTask(with: request) { [self] data, response, error in
             let number = identifier.withLock { $0 }
             guard let exchange = exchanges.withLock({ $0.removeValue(forKey: number) }) else { return }
+            #if canImport(Darwin)
+                // No delegate hears of the response here.
+                if usesCredentials(response?.url) { exchange.receiver.fetchUsedCredentials() }
+            #endif
             if let response { exchange.receiver.fetchReceived(response) }
             if let data, !data.isEmpty { exchange.receiver.fetchReceived(data) }
             exchange.receiver.fetchEnded(error)
@@ -155,7 +161,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
 
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
-        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
         let receiver = exchanges.withLock { exchanges in
             exchanges[dataTask.taskIdentifier]?.hasHead = true
@@ -178,7 +184,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
     ) {
         // Foundation ends the process when it hears this of a task that was cancelled meanwhile. Cancellations come on
         // this queue too, so none can come in between.
@@ -202,7 +208,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         /// The app's delegate answers, as if its own session had been asked: see `ChallengeRoute`.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
             let exchange = exchanges.withLock { $0[task.taskIdentifier] }
             // A load that ended meanwhile needs no connection.
@@ -214,6 +220,8 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             ]
             let isOfConnection = !ofRequest.contains(challenge.protectionSpace.authenticationMethod)
             let hasProposed = challenge.proposedCredential != nil
+            // The handler may be called once, from any thread.
+            nonisolated(unsafe) let completionHandler = completionHandler
             let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] in
                 if ChallengeRoute.addsCredentials(
                     isOfConnection: isOfConnection, disposition: $0, hasProposed: hasProposed)
@@ -244,7 +252,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         /// A 401 is delivered as it is: the outer session then asks its own delegate and repeats the request by itself.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
             end(task, nil)
             completionHandler(.cancelAuthenticationChallenge, nil)

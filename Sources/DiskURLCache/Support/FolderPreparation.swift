@@ -7,7 +7,8 @@ import Foundation
 struct FolderPreparation: Sendable {
     /// The class of a file or folder; gives nil where that cannot be told. Nil on macOS, which has no classes.
     var protection: (@Sendable (_ path: String) -> CacheFileProtection?)?
-    var setProtection: @Sendable (_ path: String, CacheFileProtection) -> Void
+    /// False where the class stays as it was, such as that of a file which cannot be opened while the device is locked.
+    var setProtection: @Sendable (_ path: String, CacheFileProtection) -> Bool
     /// Names in a folder.
     var names: @Sendable (_ path: String) -> [String]
     var excludeFromBackup: @Sendable (_ path: String) -> Void
@@ -17,15 +18,17 @@ struct FolderPreparation: Sendable {
     func callAsFunction(_ folders: [String], protection wanted: CacheFileProtection) {
         guard let directory = folders.first else { return }
         excludeFromBackup(directory)
-        guard let protection else { return }
-        for folder in folders where protection(folder) != wanted {
-            // First the folder, so that what is made meanwhile has the class already.
-            setProtection(folder, wanted)
-            for name in names(folder) {
-                let path = folder + "/" + name
-                if !folders.contains(path) { setProtection(path, wanted) }
+        guard let protection, folders.contains(where: { protection($0) != wanted }) else { return }
+        // The directory comes last, once all that is in it has the class: so what was interrupted is done at the next launch.
+        var isDone = true
+        for folder in folders.reversed() {
+            // A folder comes before its files, so that what is made meanwhile has the class already.
+            if folder != directory { isDone = setProtection(folder, wanted) && isDone }
+            for path in names(folder).map({ folder + "/" + $0 }) where !folders.contains(path) {
+                isDone = setProtection(path, wanted) && isDone
             }
         }
+        if isDone { _ = setProtection(directory, wanted) }
     }
 
     /// Nil where files have no protection classes and there are no backups to be kept out of.
@@ -37,7 +40,10 @@ struct FolderPreparation: Sendable {
                     return CacheFileProtection(value as? FileProtectionType)
                 },
                 setProtection: { path, wanted in
-                    try? FileManager.default.setAttributes([.protectionKey: wanted.attribute], ofItemAtPath: path)
+                    let set: ()? = try? FileManager.default.setAttributes(
+                        [.protectionKey: wanted.attribute], ofItemAtPath: path)
+                    // One that is gone by now needs no class.
+                    return set != nil || !FileManager.default.fileExists(atPath: path)
                 },
                 names: { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] },
                 excludeFromBackup: { path in

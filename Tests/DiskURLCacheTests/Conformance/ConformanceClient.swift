@@ -83,9 +83,7 @@ final class ConformanceClient: Sendable {
                 memoryCapacity: isOnDisk ? 0 : 16 << 20, diskCapacity: isOnDisk ? 16 << 20 : 0, directory: directory)
             settings.clock = time
             let cache = DiskURLCache(configuration: settings)
-            let configuration = URLSessionConfiguration.default.patient
-            cache.attach(to: configuration)
-            return (cache, URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil))
+            return (cache, cache.makeSession(configuration: .default.patient, delegate: delegate))
         }
     }
 }

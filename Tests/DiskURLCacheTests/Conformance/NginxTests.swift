@@ -1,205 +1,207 @@
-import Foundation
-import Testing
+// iPhones run no other programs.
+#if os(macOS) || os(Linux)
+    import Foundation
+    import Testing
 
-@testable import DiskURLCache
+    @testable import DiskURLCache
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
 
-/// A real origin that nobody here wrote: static files with entity tags, `expires`, gzip and ranges.
-@Suite(.enabled(if: NginxServer.path != nil, "nginx is not installed: apt-get install nginx-light, or .ci/run does"))
-final class NginxTests {
-    private let server: NginxServer
-    private let scratch: ScratchDirectory
-    private let cache: DiskURLCache
-    private let session: URLSession
-    private static let longAgo = Date(timeIntervalSince1970: 1_600_000_000)
+    /// A real origin that nobody here wrote: static files with entity tags, `expires`, gzip and ranges.
+    @Suite(
+        .enabled(if: NginxServer.path != nil, "nginx is not installed: apt-get install nginx-light, or .ci/run does"))
+    final class NginxTests {
+        private let server: NginxServer
+        private let scratch: ScratchDirectory
+        private let cache: DiskURLCache
+        private let session: URLSession
+        private static let longAgo = Date(timeIntervalSince1970: 1_600_000_000)
 
-    init() throws {
-        server = try NginxServer()
-        scratch = try ScratchDirectory("nginx-client")
-        (cache, session) = Self.open(scratch)
-    }
+        init() throws {
+            server = try NginxServer()
+            scratch = try ScratchDirectory("nginx-client")
+            (cache, session) = Self.open(scratch)
+        }
 
-    deinit {
-        session.finishTasksAndInvalidate()
-        // The session lives on for a moment, and the cache with it: what it still wrote would outlast `scratch`.
-        cache.flush()
-    }
-
-    private static func open(_ scratch: ScratchDirectory) -> (DiskURLCache, URLSession) {
-        let cache = DiskURLCache(
-            memoryCapacity: 0, diskCapacity: 16 << 20, directory: scratch.appending("cache"))
-        let configuration = URLSessionConfiguration.default.patient
-        cache.attach(to: configuration)
-        return (cache, URLSession(configuration: configuration))
-    }
-
-    private struct Answer {
-        var data: Data
-        var response: HTTPURLResponse
-
-        var text: String { String(decoding: data, as: UTF8.self) }
-        var status: Int { response.statusCode }
-        /// Names the request that nginx answered.
-        var id: String? { self["X-Request"] }
-
-        subscript(name: String) -> String? { response.value(forHTTPHeaderField: name) }
-    }
-
-    private func load(
-        _ path: String, _ fields: [String: String] = [:], by session: URLSession? = nil
-    ) async throws -> Answer {
-        var request = URLRequest(url: server.url(path))
-        for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
-        let (data, response) = try await (session ?? self.session).data(for: request)
-        return Answer(data: data, response: try #require(response as? HTTPURLResponse))
-    }
-
-    private func serve(_ text: String, at path: String, modified: Date = longAgo) throws {
-        try server.serve(Data(text.utf8), at: path, modified: modified)
-    }
-
-    @Test func hitUntilExpiry() async throws {
-        try serve("one", at: "/fresh/a.txt")
-        let first = try await load("/fresh/a.txt")
-        try serve("two", at: "/fresh/a.txt")
-        let second = try await load("/fresh/a.txt")
-        #expect(first.text == "one" && second.text == "one")
-        #expect(first.id != nil && second.id == first.id)
-        #expect(first["Age"] == nil && second["Age"] != nil)
-    }
-
-    @Test func hitAfterRestart() async throws {
-        try serve("one", at: "/fresh/a.txt")
-        let first = try await load("/fresh/a.txt")
-        cache.flush()
-        let (reopened, session) = Self.open(scratch)
-        defer {
+        deinit {
             session.finishTasksAndInvalidate()
-            reopened.flush()
+            // The session lives on for a moment, and the cache with it: what it still wrote would outlast `scratch`.
+            cache.flush()
         }
-        let second = try await load("/fresh/a.txt", by: session)
-        #expect(second.text == "one")
-        #expect(second.id == first.id)
-    }
 
-    @Test(arguments: ["/checked/a.txt", "/expired/a.txt"]) func notModifiedKeepsTheBody(path: String) async throws {
-        try serve("one", at: path)
-        let first = try await load(path)
-        let second = try await load(path)
-        #expect(first["X-Status"] == "200" && first.text == "one")
-        #expect(second.status == 200 && second.text == "one")
-        // The 304's own fields freshen the stored ones.
-        #expect(second["X-Status"] == "304" && second.id != first.id)
-        #expect(second["Content-Length"] == first["Content-Length"])
-        let third = try await load(path)
-        #expect(third["X-Status"] == "304" && third.id != second.id && third.text == "one")
-    }
+        private static func open(_ scratch: ScratchDirectory) -> (DiskURLCache, URLSession) {
+            let cache = DiskURLCache(
+                memoryCapacity: 0, diskCapacity: 16 << 20, directory: scratch.appending("cache"))
+            return (cache, cache.makeSession(configuration: .default.patient))
+        }
 
-    @Test func modifiedIsFetchedAnew() async throws {
-        try serve("one", at: "/checked/a.txt")
-        _ = try await load("/checked/a.txt")
-        try serve("three", at: "/checked/a.txt", modified: Self.longAgo + 60)
-        let second = try await load("/checked/a.txt")
-        #expect(second.text == "three" && second["X-Status"] == "200")
-        let third = try await load("/checked/a.txt")
-        #expect(third.text == "three" && third["X-Status"] == "304")
-    }
+        private struct Answer {
+            var data: Data
+            var response: HTTPURLResponse
 
-    @Test func reloadRevalidatesWhatIsFresh() async throws {
-        try serve("one", at: "/fresh/a.txt")
-        _ = try await load("/fresh/a.txt")
-        var request = URLRequest(url: server.url("/fresh/a.txt"))
-        request.cachePolicy = .reloadRevalidatingCacheData
-        let (data, response) = try await session.data(for: request)
-        #expect(String(decoding: data, as: UTF8.self) == "one")
-        #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Status") == "304")
-    }
+            var text: String { String(decoding: data, as: UTF8.self) }
+            var status: Int { response.statusCode }
+            /// Names the request that nginx answered.
+            var id: String? { self["X-Request"] }
 
-    @Test func goneIsNotAnsweredFromTheStore() async throws {
-        try serve("one", at: "/checked/a.txt")
-        _ = try await load("/checked/a.txt")
-        try server.remove("/checked/a.txt")
-        #expect(try await load("/checked/a.txt").status == 404)
-    }
+            subscript(name: String) -> String? { response.value(forHTTPHeaderField: name) }
+        }
 
-    @Test(arguments: ["/gzip/a.txt", "/gzip-checked/a.txt"]) func gzipBodiesStayDecoded(path: String) async throws {
-        let text = String(repeating: "the same line again\n", count: 1_000)
-        try serve(text, at: path)
-        let first = try await load(path)
-        let second = try await load(path)
-        #expect(first["Content-Encoding"] == "gzip" && first.text == text)
-        #expect(first["ETag"]?.hasPrefix("W/") == true && first["Vary"] == "Accept-Encoding")
-        #expect(second.text == text)
-        if path.hasPrefix("/gzip/") {
+        private func load(
+            _ path: String, _ fields: [String: String] = [:], by session: URLSession? = nil
+        ) async throws -> Answer {
+            var request = URLRequest(url: server.url(path))
+            for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+            let (data, response) = try await (session ?? self.session).data(for: request)
+            return Answer(data: data, response: try #require(response as? HTTPURLResponse))
+        }
+
+        private func serve(_ text: String, at path: String, modified: Date = longAgo) throws {
+            try server.serve(Data(text.utf8), at: path, modified: modified)
+        }
+
+        @Test func hitUntilExpiry() async throws {
+            try serve("one", at: "/fresh/a.txt")
+            let first = try await load("/fresh/a.txt")
+            try serve("two", at: "/fresh/a.txt")
+            let second = try await load("/fresh/a.txt")
+            #expect(first.text == "one" && second.text == "one")
+            #expect(first.id != nil && second.id == first.id)
+            #expect(first["Age"] == nil && second["Age"] != nil)
+        }
+
+        @Test func hitAfterRestart() async throws {
+            try serve("one", at: "/fresh/a.txt")
+            let first = try await load("/fresh/a.txt")
+            cache.flush()
+            let (reopened, session) = Self.open(scratch)
+            defer {
+                session.finishTasksAndInvalidate()
+                reopened.flush()
+            }
+            let second = try await load("/fresh/a.txt", by: session)
+            #expect(second.text == "one")
             #expect(second.id == first.id)
-        } else {
-            #expect(second["X-Status"] == "304")
         }
-        // Another variant is asked for by offering the stored one's tag, which nginx takes for good enough.
-        let plain = try await load(path, ["Accept-Encoding": "identity"])
-        #expect(plain.text == text && plain["X-Status"] == "304" && plain.id != first.id)
-    }
 
-    @Test func rangesComeFromTheWhole() async throws {
-        try serve("0123456789", at: "/fresh/a.txt")
-        let whole = try await load("/fresh/a.txt")
-        for (range, text, contentRange) in [
-            ("bytes=0-3", "0123", "bytes 0-3/10"), ("bytes=7-", "789", "bytes 7-9/10"),
-            ("bytes=-2", "89", "bytes 8-9/10"),
-        ] {
-            let part = try await load("/fresh/a.txt", ["Range": range])
-            #expect(part.status == 206 && part.text == text && part["Content-Range"] == contentRange)
-            #expect(part.id == whole.id)
+        @Test(arguments: ["/checked/a.txt", "/expired/a.txt"]) func notModifiedKeepsTheBody(path: String) async throws {
+            try serve("one", at: path)
+            let first = try await load(path)
+            let second = try await load(path)
+            #expect(first["X-Status"] == "200" && first.text == "one")
+            #expect(second.status == 200 && second.text == "one")
+            // The 304's own fields freshen the stored ones.
+            #expect(second["X-Status"] == "304" && second.id != first.id)
+            #expect(second["Content-Length"] == first["Content-Length"])
+            let third = try await load(path)
+            #expect(third["X-Status"] == "304" && third.id != second.id && third.text == "one")
+        }
+
+        @Test func modifiedIsFetchedAnew() async throws {
+            try serve("one", at: "/checked/a.txt")
+            _ = try await load("/checked/a.txt")
+            try serve("three", at: "/checked/a.txt", modified: Self.longAgo + 60)
+            let second = try await load("/checked/a.txt")
+            #expect(second.text == "three" && second["X-Status"] == "200")
+            let third = try await load("/checked/a.txt")
+            #expect(third.text == "three" && third["X-Status"] == "304")
+        }
+
+        @Test func reloadRevalidatesWhatIsFresh() async throws {
+            try serve("one", at: "/fresh/a.txt")
+            _ = try await load("/fresh/a.txt")
+            var request = URLRequest(url: server.url("/fresh/a.txt"))
+            request.cachePolicy = .reloadRevalidatingCacheData
+            let (data, response) = try await session.data(for: request)
+            #expect(String(decoding: data, as: UTF8.self) == "one")
+            #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Status") == "304")
+        }
+
+        @Test func goneIsNotAnsweredFromTheStore() async throws {
+            try serve("one", at: "/checked/a.txt")
+            _ = try await load("/checked/a.txt")
+            try server.remove("/checked/a.txt")
+            #expect(try await load("/checked/a.txt").status == 404)
+        }
+
+        @Test(arguments: ["/gzip/a.txt", "/gzip-checked/a.txt"]) func gzipBodiesStayDecoded(path: String) async throws {
+            let text = String(repeating: "the same line again\n", count: 1_000)
+            try serve(text, at: path)
+            let first = try await load(path)
+            let second = try await load(path)
+            #expect(first["Content-Encoding"] == "gzip" && first.text == text)
+            #expect(first["ETag"]?.hasPrefix("W/") == true && first["Vary"] == "Accept-Encoding")
+            #expect(second.text == text)
+            if path.hasPrefix("/gzip/") {
+                #expect(second.id == first.id)
+            } else {
+                #expect(second["X-Status"] == "304")
+            }
+            // Another variant is asked for by offering the stored one's tag, which nginx takes for good enough.
+            let plain = try await load(path, ["Accept-Encoding": "identity"])
+            #expect(plain.text == text && plain["X-Status"] == "304" && plain.id != first.id)
+        }
+
+        @Test func rangesComeFromTheWhole() async throws {
+            try serve("0123456789", at: "/fresh/a.txt")
+            let whole = try await load("/fresh/a.txt")
+            for (range, text, contentRange) in [
+                ("bytes=0-3", "0123", "bytes 0-3/10"), ("bytes=7-", "789", "bytes 7-9/10"),
+                ("bytes=-2", "89", "bytes 8-9/10"),
+            ] {
+                let part = try await load("/fresh/a.txt", ["Range": range])
+                #expect(part.status == 206 && part.text == text && part["Content-Range"] == contentRange)
+                #expect(part.id == whole.id)
+            }
+        }
+
+        @Test func partsAreNeverServedAsTheWhole() async throws {
+            try serve("0123456789", at: "/fresh/a.txt")
+            let part = try await load("/fresh/a.txt", ["Range": "bytes=2-4"])
+            #expect(part.status == 206 && part.text == "234")
+            let whole = try await load("/fresh/a.txt")
+            #expect(whole.status == 200 && whole.text == "0123456789")
+            let again = try await load("/fresh/a.txt")
+            #expect(again.text == "0123456789" && again.id == whole.id)
+        }
+
+        @Test func unsatisfiableRange() async throws {
+            try serve("0123456789", at: "/fresh/a.txt")
+            let direct = try await load("/fresh/a.txt", ["Range": "bytes=20-"])
+            #expect(direct.status == 416)
+            #expect(try await load("/fresh/a.txt").text == "0123456789")
+            #expect(try await load("/fresh/a.txt", ["Range": "bytes=20-"]).status == 416)
+        }
+
+        @Test func headComesFromGet() async throws {
+            try serve("0123456789", at: "/fresh/a.txt")
+            let get = try await load("/fresh/a.txt")
+            var request = URLRequest(url: server.url("/fresh/a.txt"))
+            request.httpMethod = "HEAD"
+            let (data, response) = try await session.data(for: request)
+            let head = try #require(response as? HTTPURLResponse)
+            #expect(data.isEmpty && head.statusCode == 200)
+            #expect(head.value(forHTTPHeaderField: "X-Request") == get.id)
+        }
+
+        @Test func clientsOwnConditionIsAnsweredFromTheStore() async throws {
+            try serve("one", at: "/fresh/a.txt")
+            let first = try await load("/fresh/a.txt")
+            let etag = try #require(first["ETag"])
+            let second = try await load("/fresh/a.txt", ["If-None-Match": etag])
+            #expect(second.status == 304 && second.data.isEmpty && second["ETag"] == etag)
+            let third = try await load("/fresh/a.txt", ["If-None-Match": "\"other\""])
+            #expect(third.status == 200 && third.text == "one" && third.id == first.id)
+        }
+
+        @Test func permanentRedirectLeadsToTheStoredTarget() async throws {
+            try serve("target", at: "/fresh/target.txt")
+            let target = try await load("/fresh/target.txt")
+            let moved = try await load("/moved/away")
+            #expect(moved.text == "target" && moved.id == target.id)
+            #expect(moved.response.url == server.url("/fresh/target.txt"))
         }
     }
-
-    @Test func partsAreNeverServedAsTheWhole() async throws {
-        try serve("0123456789", at: "/fresh/a.txt")
-        let part = try await load("/fresh/a.txt", ["Range": "bytes=2-4"])
-        #expect(part.status == 206 && part.text == "234")
-        let whole = try await load("/fresh/a.txt")
-        #expect(whole.status == 200 && whole.text == "0123456789")
-        let again = try await load("/fresh/a.txt")
-        #expect(again.text == "0123456789" && again.id == whole.id)
-    }
-
-    @Test func unsatisfiableRange() async throws {
-        try serve("0123456789", at: "/fresh/a.txt")
-        let direct = try await load("/fresh/a.txt", ["Range": "bytes=20-"])
-        #expect(direct.status == 416)
-        #expect(try await load("/fresh/a.txt").text == "0123456789")
-        #expect(try await load("/fresh/a.txt", ["Range": "bytes=20-"]).status == 416)
-    }
-
-    @Test func headComesFromGet() async throws {
-        try serve("0123456789", at: "/fresh/a.txt")
-        let get = try await load("/fresh/a.txt")
-        var request = URLRequest(url: server.url("/fresh/a.txt"))
-        request.httpMethod = "HEAD"
-        let (data, response) = try await session.data(for: request)
-        let head = try #require(response as? HTTPURLResponse)
-        #expect(data.isEmpty && head.statusCode == 200)
-        #expect(head.value(forHTTPHeaderField: "X-Request") == get.id)
-    }
-
-    @Test func clientsOwnConditionIsAnsweredFromTheStore() async throws {
-        try serve("one", at: "/fresh/a.txt")
-        let first = try await load("/fresh/a.txt")
-        let etag = try #require(first["ETag"])
-        let second = try await load("/fresh/a.txt", ["If-None-Match": etag])
-        #expect(second.status == 304 && second.data.isEmpty && second["ETag"] == etag)
-        let third = try await load("/fresh/a.txt", ["If-None-Match": "\"other\""])
-        #expect(third.status == 200 && third.text == "one" && third.id == first.id)
-    }
-
-    @Test func permanentRedirectLeadsToTheStoredTarget() async throws {
-        try serve("target", at: "/fresh/target.txt")
-        let target = try await load("/fresh/target.txt")
-        let moved = try await load("/moved/away")
-        #expect(moved.text == "target" && moved.id == target.id)
-        #expect(moved.response.url == server.url("/fresh/target.txt"))
-    }
-}
+#endif

@@ -34,8 +34,7 @@ final class LoadingHarness: Sendable {
     ) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral.patient
         configure(configuration)
-        cache.attach(to: configuration)
-        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        return cache.makeSession(configuration: configuration, delegate: delegate)
     }
 
     deinit {

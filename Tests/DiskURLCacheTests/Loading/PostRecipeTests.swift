@@ -19,9 +19,7 @@ import Testing
             settings.clock = clock.wallClock
             settings.keyPolicy = keyPolicy
             cache = DiskURLCache(configuration: settings)
-            let configuration = URLSessionConfiguration.default.patient
-            cache.attach(to: configuration)
-            session = URLSession(configuration: configuration)
+            session = cache.makeSession(configuration: .default.patient)
         }
 
         func load(_ url: URL, method: String = "GET", body: String? = nil, fields: HeaderFields = [:]) async throws

@@ -84,4 +84,11 @@
             }
         }
     }
+#else
+    /// Elsewhere there is no second process: a script runs without one.
+    enum ModelPeer {
+        func ask(_ words: String...) -> String? {
+            switch self {}
+        }
+    }
 #endif

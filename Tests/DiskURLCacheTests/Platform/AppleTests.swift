@@ -23,7 +23,7 @@
             super.storeCachedResponse(cachedResponse, for: request)
         }
         override func getCachedResponse(
-            for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+            for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
         ) {
             note("lookup for task")
             super.getCachedResponse(for: dataTask, completionHandler: completionHandler)
@@ -31,6 +31,14 @@
         override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
             note("store for task")
             super.storeCachedResponse(cachedResponse, for: dataTask)
+        }
+        override func removeCachedResponse(for request: URLRequest) {
+            note("removal")
+            super.removeCachedResponse(for: request)
+        }
+        override func removeCachedResponse(for dataTask: URLSessionDataTask) {
+            note("removal for task")
+            super.removeCachedResponse(for: dataTask)
         }
     }
 
@@ -129,7 +137,112 @@
             #expect(other.isMaintainer)
         }
 
+        /// Whether the system takes what a subclass read from disk: see `Platform.answersBySuperclass`.
+        @Test func theSystemTakesWhatIsReadFromDisk() async throws {
+            let origin = try OriginServer.counting()
+            for _ in 1...2 {
+                let cache = cache()
+                cache.removeMemory()
+                #expect(try await text(origin.url("/a"), contractSession(cache)) == "1")
+                cache.flush()
+            }
+            #expect(origin.requests.count == 1)
+        }
+
+        // MARK: Either way
+
+        /// A session of the system with the cache, and one that was made for the loader.
+        enum Way: CaseIterable, Sendable { case contract, loader }
+
+        private func session(
+            _ way: Way, _ cache: DiskURLCache, delegate: (any URLSessionDelegate)? = nil
+        ) -> URLSession {
+            let configuration = URLSessionConfiguration.ephemeral
+            if way == .loader { return cache.makeSession(configuration: configuration, delegate: delegate) }
+            cache.attach(to: configuration)
+            return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        }
+
+        @Test(arguments: Way.allCases) func rejectedTrustFailsTheLoadAfterAHitToo(_ way: Way) async throws {
+            let origin = try await TLSOrigin()
+            let cache = cache()
+            let trusting = TrustDelegate(isTrusting: true)
+            let first = session(way, cache, delegate: trusting)
+            for _ in 1...2 { #expect(try await text(origin.url("/a"), first) == "1") }
+            #expect(origin.requests.withLock { $0 } == 1)
+            #expect(trusting.challenges.withLock { $0 } > 0)
+
+            let rejecting = TrustDelegate(isTrusting: false)
+            let second = session(way, cache, delegate: rejecting)
+            await #expect(throws: URLError.self) { try await text(origin.url("/b"), second) }
+            // What is stored needs no connection. What is asked of the origin does.
+            #expect(try await text(origin.url("/a"), second) == "1")
+            let again = URLRequest(origin.url("/a"), policy: .reloadIgnoringLocalCacheData)
+            await #expect(throws: URLError.self) { try await second.data(for: again) }
+            #expect(rejecting.challenges.withLock { $0 } > 0)
+            #expect(origin.requests.withLock { $0 } == 1)
+            #expect(!cache.contains(URLRequest(origin.url("/b"))))
+        }
+
+        @Test(arguments: Way.allCases) func theFirstChunkArrivesBeforeTheEnd(_ way: Way) async throws {
+            let gate = Gate()
+            let body = testBody(1, length: 65_536)
+            let origin = try OriginServer { _ in
+                OriginResponse(
+                    fields: ["Cache-Control": "max-age=60", "Content-Type": "application/octet-stream"], body: body,
+                    partSize: 32_768, beforePart: { if $0 == 1 { gate.wait() } })
+            }
+            let delegate = RecordingDelegate()
+            let task = session(way, cache(), delegate: delegate).dataTask(with: origin.url("/a"))
+            task.resume()
+            let start = await delegate.record(of: task) { !$0.chunks.isEmpty || !$0.ends.isEmpty }
+            #expect(start.ends.isEmpty && start.data.count < body.count)
+            gate.open()
+            #expect(await delegate.end(of: task).data == body)
+        }
+
+        @Test(arguments: Way.allCases) func aCodedBodyLooksTheSameColdAndWarm(_ way: Way) async throws {
+            // "hello " 200 times, by gzip.
+            let coded = try #require(Data(base64Encoded: "H4sIAAAAAAACA8tIzcnJV8gYJUfJUXKUHPQkAEVEn2iwBAAA"))
+            let origin = try OriginServer { _ in
+                OriginResponse(
+                    fields: ["Cache-Control": "max-age=60", "Content-Encoding": "gzip", "Content-Type": "text/plain"],
+                    body: coded)
+            }
+            let without = URLSession(configuration: .ephemeral)
+            let stock = try await LoadingHarness.load(URLRequest(origin.url("/a")), in: without)
+            let session = session(way, cache())
+            for _ in 1...2 {
+                let loaded = try await LoadingHarness.load(URLRequest(origin.url("/a")), in: session)
+                #expect(loaded.text == String(repeating: "hello ", count: 200))
+                #expect(loaded["Content-Length"] == stock["Content-Length"])
+                #expect(loaded["Content-Encoding"] == stock["Content-Encoding"])
+                #expect(loaded.response.expectedContentLength == stock.response.expectedContentLength)
+            }
+            #expect(origin.requests.count == 2)
+        }
+
         // MARK: Sessions made for the loader
+
+        @Test func webSocketsAreLeftAlone() async throws {
+            let origin = try OriginServer { _ in .status(404, "Not Found", ["Cache-Control": "max-age=60"]) }
+            let cache = cache()
+            let url = try #require(URL(string: "ws://127.0.0.1:\(origin.port)/socket"))
+            let task = cache.makeSession().webSocketTask(with: url)
+            task.resume()
+            await #expect(throws: (any Error).self) { _ = try await task.receive() }
+            #expect(origin.requests.first?.fields["Sec-WebSocket-Key"] != nil, "the system opens the connection")
+            #expect(cache.statistics.stores == 0)
+        }
+
+        /// No load: a test that runs without an app has no background sessions.
+        @Test func aBackgroundConfigurationGetsNoLoader() {
+            let name = "DiskURLCacheTests.\(UUID().uuidString)"
+            let session = cache().makeSession(configuration: .background(withIdentifier: name))
+            defer { session.invalidateAndCancel() }
+            #expect(session.configuration.identifier == name)
+            #expect(session.configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) != true)
+        }
 
         @Test func theLoaderCaches() async throws {
             let origin = try OriginServer.counting()
@@ -207,14 +320,39 @@
             }
         }
 
-        @Test func otherTasksAreLeftAlone() async throws {
-            let origin = try OriginServer { .ok(String(decoding: $0.body, as: UTF8.self) + "!") }
-            let session = cache().makeSession()
+        @Test func downloadsAndUploadsAreLeftAlone() async throws {
+            let origin = try OriginServer {
+                .ok(String(decoding: $0.body, as: UTF8.self) + "!", ["Cache-Control": "max-age=60"])
+            }
+            let cache = cache()
+            let session = cache.makeSession()
             let (file, _) = try await session.download(from: origin.url("/a"))
             #expect(Data(taking: file) == Data("!".utf8))
             let request = URLRequest(origin.url("/b"), method: "POST")
             let (data, _) = try await session.upload(for: request, from: Data("up".utf8))
             #expect(data == Data("up!".utf8))
+            #expect(cache.statistics.stores == 0)
+        }
+    }
+
+    /// Takes any certificate, or none.
+    private final class TrustDelegate: NSObject, URLSessionDelegate, Sendable {
+        let challenges = Mutex(0)
+        private let isTrusting: Bool
+
+        init(isTrusting: Bool) {
+            self.isTrusting = isTrusting
+        }
+
+        func urlSession(
+            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            challenges.withLock { $0 += 1 }
+            guard isTrusting, let trust = challenge.protectionSpace.serverTrust else {
+                return completionHandler(.cancelAuthenticationChallenge, nil)
+            }
+            completionHandler(.useCredential, URLCredential(trust: trust))
         }
     }
 

@@ -156,6 +156,23 @@ import Testing
         #expect(expiries.withLock { $0 } == 1)
     }
 
+    /// The whole cache, by the platform's own choice.
+    @Test(arguments: [(Platform.iOS, false), (.watchOS, false), (.macOS, true)])
+    func whoHoldsALockWhenIdle(_ platform: Platform, _ isHeld: Bool) throws {
+        let fixture = try DiskFixture()
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 0, diskCapacity: 1 << 20, directory: URL(fileURLWithPath: fixture.directory))
+        configuration.platform = platform
+        let cache = DiskURLCache(configuration: configuration)
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
+        cache.flush()
+        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
+        let other = fixture.open()
+        other.flush()
+        #expect(other.isMaintainer != isHeld)
+        #expect(cache.contains(Responses.request("/a")))
+    }
+
     @Test func removingAndClosingWorkBetweenPasses() throws {
         let fixture = try DiskFixture()
         do {
@@ -207,6 +224,8 @@ import Testing
     private final class Calls: Sendable {
         let set = Mutex<[String]>([])
         let classes = Mutex<[String: CacheFileProtection]>([:])
+        /// Cannot be changed.
+        let locked = Mutex<Set<String>>([])
     }
 
     private func preparation(_ calls: Calls) -> FolderPreparation {
@@ -214,7 +233,9 @@ import Testing
             protection: { path in calls.classes.withLock { $0[path] } },
             setProtection: { path, wanted in
                 calls.set.withLock { $0.append(path) }
+                if calls.locked.withLock({ $0.contains(path) }) { return false }
                 calls.classes.withLock { $0[path] = wanted }
+                return true
             }, names: { $0 == "/c" ? ["index.plist", "records"] : ["r1", "r2"] },
             excludeFromBackup: { path in calls.set.withLock { $0.append("backup " + path) } })
     }
@@ -224,7 +245,7 @@ import Testing
         let prepare = preparation(calls)
         prepare(["/c", "/c/records"], protection: .untilFirstUnlock)
         prepare(["/c", "/c/records"], protection: .complete)
-        let files = ["/c", "/c/index.plist", "/c/records", "/c/records/r1", "/c/records/r2"]
+        let files = ["/c/records", "/c/records/r1", "/c/records/r2", "/c/index.plist", "/c"]
         #expect(calls.set.withLock { $0 } == ["backup /c"] + files + ["backup /c"] + files)
         #expect(Set(calls.classes.withLock { $0 }.values) == [.complete])
     }
@@ -236,6 +257,32 @@ import Testing
         calls.set.withLock { $0 = [] }
         prepare(["/c", "/c/records"], protection: .complete)
         #expect(calls.set.withLock { $0 } == ["backup /c"])
+    }
+
+    @Test func aFileThatCannotBeChangedNowIsChangedAtTheNextLaunch() {
+        let calls = Calls()
+        let prepare = preparation(calls)
+        prepare(["/c", "/c/records"], protection: .untilFirstUnlock)
+        calls.locked.withLock { $0 = ["/c/records/r1"] }
+        prepare(["/c", "/c/records"], protection: .complete)
+        #expect(calls.classes.withLock { $0["/c/records/r2"] } == .complete)
+        calls.locked.withLock { $0 = [] }
+        prepare(["/c", "/c/records"], protection: .complete)
+        #expect(Set(calls.classes.withLock { $0 }.values) == [.complete])
+    }
+
+    @Test func openingDoesNotWaitForThePreparation() throws {
+        let fixture = try DiskFixture()
+        let isOpen = DispatchSemaphore(value: 0)
+        let store = fixture.open {
+            $0.prepareFolders = { _ in
+                if isOpen.wait(timeout: .now() + 60) == .timedOut { Issue.record("the caller prepares the folders") }
+            }
+        }
+        store.store(.test(testBody(1)), for: .test("a"))
+        isOpen.signal()
+        store.flush()
+        #expect(store.body(.test("a")) == testBody(1))
     }
 
     @Test func foldersArePreparedOnceOnTheMaintenanceQueueAndAgainWhenMadeAnew() throws {
