@@ -16,7 +16,9 @@
                 for await event in events {
                     switch event {
                     case .load(let report):
-                        logger.debug("\(report.cacheStatus, privacy: .public) \(report.url ?? "", privacy: .private)")
+                        logger.debug(
+                            "\(report.cacheStatus, privacy: .public) \(report.url?.absoluteString ?? "", privacy: .private)"
+                        )
                         signposter.emitEvent("load", "\(report.cacheStatus, privacy: .public)")
                     case .problem(let error):
                         logger.error("\(error.description, privacy: .private)")

@@ -45,6 +45,11 @@ extension URL {
         return components.url ?? self
     }
 
+    /// The URL as it may be told: user name and password are left out.
+    var removingCredentials: URL? {
+        user == nil && password == nil ? absoluteURL : withoutCredentials.flatMap(URL.init(string:))
+    }
+
     /// The URL's text as it may be written down: user name and password are left out.
     var withoutCredentials: String? {
         let text = absoluteString

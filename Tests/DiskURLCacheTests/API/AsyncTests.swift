@@ -1,0 +1,88 @@
+import DiskURLCache
+import Foundation
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// With the public names only. That the plain calls compile without `await` in asynchronous functions is a part of the test.
+@Suite("Asynchronous calls have the names of the plain ones, and do not shadow them")
+struct AsyncTests {
+    private let scratch: ScratchDirectory
+    private let cache: DiskURLCache
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
+    }
+
+    private func store(_ path: String, tag: String? = nil) -> URLRequest {
+        var request = Responses.request(path)
+        if let tag { request.cacheTreatment = .init(tags: [tag]) }
+        cache.storeCachedResponse(Responses.cached(Responses.url(path), path), for: request)
+        return request
+    }
+
+    @Test func thePlainCallsNeedNoAwait() async {
+        let request = store("/a")
+        let stored = cache.cachedResponse(for: request)
+        #expect(stored?.data == Data("/a".utf8))
+        cache.flush()
+        #expect(cache.contains(request))
+        cache.removeMemory()
+        cache.removeDisk()
+        cache.removeCachedResponses(olderThan: Date())
+        cache.removeCachedResponses(since: Date.distantPast)
+        cache.removeCachedResponses(urlPrefix: "https://example.com/")
+        cache.removeCachedResponses(tag: "a")
+        cache.removeCachedResponses(host: "example.com")
+        cache.removeCachedResponse(for: request)
+        cache.removeAllCachedResponses()
+        #expect(!cache.contains(request))
+    }
+
+    @Test func aLookupReadsTheDisk() async {
+        let request = store("/a")
+        await cache.async.flush()
+        cache.removeMemory()
+        #expect(await cache.async.cachedResponse(for: request)?.data == Data("/a".utf8))
+        #expect(cache.statistics.diskHits == 1)
+        #expect(await cache.async.cachedResponse(for: Responses.request("/b")) == nil)
+    }
+
+    @Test func flushingWaitsForTheDisk() async {
+        let request = store("/a")
+        await cache.async.flush()
+        let names =
+            (try? FileManager.default.contentsOfDirectory(atPath: scratch.appending("cache/records").path)) ?? []
+        #expect(names.count == 1)
+        withExtendedLifetime(request) {}
+    }
+
+    @Test func whatIsRemovedIsGone() async {
+        let (a, b, c, d) = (store("/a", tag: "x"), store("/b/1"), store("/c"), store("/d"))
+        await cache.async.removeCachedResponses(tag: "x")
+        #expect(!cache.contains(a) && cache.contains(b) && cache.contains(c))
+        await cache.async.removeCachedResponses(urlPrefix: "https://example.com/b/")
+        #expect(!cache.contains(b) && cache.contains(c))
+        await cache.async.removeCachedResponses(host: "example.org")
+        #expect(cache.contains(c) && cache.contains(d))
+        await cache.async.removeCachedResponses(olderThan: Date.distantPast)
+        #expect(cache.contains(c) && cache.contains(d))
+        await cache.async.removeCachedResponses(olderThan: Date.distantFuture)
+        #expect(!cache.contains(c) && !cache.contains(d))
+        let e = store("/e")
+        await cache.async.removeCachedResponses(host: "example.com")
+        #expect(!cache.contains(e))
+    }
+
+    @Test(arguments: [CacheLayer.memory, .disk, .fallback]) func oneLayerIsEmptied(_ layer: CacheLayer) {
+        let request = store("/a")
+        cache.flush()
+        cache.removeAllCachedResponses(from: layer)
+        #expect((cache.currentMemoryUsage == 0) == (layer == .memory))
+        #expect((cache.currentDiskUsage == 0) == (layer == .disk))
+        #expect(cache.contains(request), "the other layer has it")
+    }
+}
