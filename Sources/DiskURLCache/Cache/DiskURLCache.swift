@@ -390,7 +390,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Knowing
 
-    /// Why there is no disk layer; nil while there is one, or before the directory was first used.
+    /// Why there is no disk layer; nil while there is one, or before the directory was first used. The cache works in memory then.
     public var openingError: CacheError? {
         directoryError ?? store.disk?.openingError.map(CacheError.init)
     }

@@ -7,6 +7,9 @@
     extension DiskURLCache {
         /// Writes each event to the unified log, and a signpost for each load, until the returned task is cancelled.
         /// URLs are marked private.
+        /// - Parameters:
+        ///   - subsystem: of the log, as in `Logger`.
+        ///   - category: of the log.
         @discardableResult
         public func logEvents(subsystem: String, category: String = "DiskURLCache") -> Task<Void, Never> {
             let logger = Logger(subsystem: subsystem, category: category)

@@ -138,13 +138,13 @@ public struct CacheLoadReport: Sendable {
     public let method: String
     /// Where the answer came from, and why.
     public let outcome: Outcome
-    /// Status delivered; 0 when the load failed.
+    /// The status delivered; 0 when the load failed.
     public let status: Int
-    /// Length of the body delivered, in bytes.
+    /// The length of the body delivered, in bytes.
     public let bytes: Int
     /// `Age` of what was delivered, in seconds; nil when it came from the network.
     public let age: Int?
-    /// From start to end of the load, in seconds.
+    /// The time from start to end of the load, in seconds.
     public let duration: TimeInterval
     /// When the load began.
     public let startedAt: Date
@@ -165,7 +165,7 @@ public struct CacheLoadReport: Sendable {
     public let cacheStatus: String
 }
 
-/// Counts since the cache was opened.
+/// Counts since the cache was opened. A value: it does not change after it was read.
 public struct CacheStatistics: Sendable, Hashable {
     /// Lookups that memory answered, through the loader or the `URLCache` methods.
     public internal(set) var memoryHits = 0

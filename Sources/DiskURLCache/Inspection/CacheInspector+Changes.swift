@@ -2,7 +2,10 @@ import Foundation
 
 extension CacheInspector {
     /// Removes records; a program that uses the cache misses them from then on. A record that was replaced since it was
-    /// listed stays.
+    /// listed stays, and so does one that cannot be removed. Works on the caller's thread.
+    /// - Parameters:
+    ///   - records: as ``records(verifyingBodies:progress:)`` listed them.
+    ///   - progress: called with how many were tried, and of how many.
     /// - Returns: how many are gone.
     @discardableResult
     public func remove(_ records: [Record], progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }) -> Int {

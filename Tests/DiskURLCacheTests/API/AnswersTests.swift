@@ -135,6 +135,28 @@ import Testing
         #expect(try await cache.data(for: request).source == .stored(.memory), "no network needed")
     }
 
+    @Test func userNameAndPasswordAreInNoEvent() async throws {
+        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=86400"]) }
+        let cache = makeCache()
+        var events = cache.events().makeAsyncIterator()
+        let url = origin.url("/a")
+        let text = url.absoluteString.replacingOccurrences(of: "http://", with: "http://lovelace:s3cret@")
+        let request = URLRequest(url: try #require(URL(string: text)))
+        #expect(try await cache.data(for: request).report.url == url)
+        cache.storeCachedResponse(
+            CachedURLResponse(
+                response: Responses.http(url), data: Data(), userInfo: nil, storagePolicy: .notAllowed), for: request)
+        var urls: [URL?] = []
+        while urls.count < 3, let event = await events.next() {
+            switch event {
+            case .load(let load): urls.append(load.url)
+            case .stored(let url, _, _), .notStored(let url, _): urls.append(url)
+            default: break
+            }
+        }
+        #expect(urls == [url, url, url])
+    }
+
     @Test func anAnswerWithoutAKeySaysSo() async throws {
         let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=86400"]) }
         let cache = makeCache()
