@@ -10,7 +10,7 @@ public struct WatchedLoad: Sendable {
     public let data: Data
     /// Nil when the load failed.
     public let response: HTTPURLResponse?
-    public let report: DiskURLCache.LoadReport?
+    public let report: CacheLoadReport?
     public let seconds: TimeInterval
     /// Why it failed.
     public let error: (any Error)?
@@ -26,7 +26,7 @@ public struct WatchedLoad: Sendable {
     }
 }
 
-extension DiskURLCache.LoadReport.Outcome {
+extension CacheLoadReport.Outcome {
     public var text: String {
         switch self {
         case .hit(let layer): layer.rawValue
@@ -47,7 +47,7 @@ public func load(
     let result: Result<(Data, URLResponse), any Error>
     do { result = .success(try await session.data(for: request)) } catch { result = .failure(error) }
     let seconds = Date().timeIntervalSince(start)
-    var report: DiskURLCache.LoadReport?
+    var report: CacheLoadReport?
     while report == nil, let event = await events.next() {
         if case .load(let load) = event { report = load }
     }

@@ -67,7 +67,7 @@ struct Remove: ParsableCommand {
     func run() throws {
         let inspector = try cache.open()
         let records = try inspector.records(
-            damaged ? .verified : .heads, progress: Progress("Reading records:").show
+            verifyingBodies: damaged, progress: Progress("Reading records:").show
         ).filter { record in
             damaged ? record.state == .damaged : record.state == .intact && (all || filter.matches(record))
         }
@@ -161,7 +161,7 @@ struct Fill: AsyncParsableCommand {
         }
         do {
             _ = try cache.open()
-        } catch let error as InspectionError where error.code == .notACache {
+        } catch let error as CacheError where error.code == .notACache {
             throw Problem("\(error.description) Nothing was written: name a new or an empty folder, or a cache.")
         }
         try checkWritable(cache.url)
@@ -187,7 +187,7 @@ struct Fill: AsyncParsableCommand {
     private static func load(_ request: URLRequest, through target: DiskURLCache) async -> Outcome {
         do {
             let answer = try await target.data(for: request)
-            guard answer.report.isStored == false else { return .stored }
+            guard answer.report.notStoredReason != nil else { return .stored }
             let clauses = target.explanation(for: request, response: answer.response).clauses
             let clause = clauses.first { $0.topic == .storing } ?? clauses.first
             return .refused(clause?.text ?? "")

@@ -88,8 +88,12 @@ struct Demo: ParsableCommand {
             let at = Date().timeIntervalSince1970 - 172_800 * (1 - progress + 0.06 * sin(progress * 4 * .pi))
             let isCold = Double(random.next(100)) / 100 > 0.45 + progress
             let outcome = isCold ? "miss" : outcomes[random.next(outcomes.count)]
-            let reason =
-                outcome == "miss" ? ["not-stored", "stale", "variant-not-stored", "no-cache"][random.next(4)] : nil
+            let reason: String? =
+                switch outcome {
+                case "miss": ["not-stored", "stale", "variant-not-stored", "no-cache"][random.next(4)]
+                case "stale": "stale-while-revalidate"
+                default: nil
+                }
             let isRefused = outcome == "miss" && random.next(5) == 0
             let refusal =
                 isRefused ? ["no-store", "not-reusable", "vary-asterisk"][min(random.next(3), random.next(3))] : nil

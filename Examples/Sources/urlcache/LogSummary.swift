@@ -18,11 +18,12 @@ struct LogSummary: Encodable {
         var count = 0
         var seconds = 0.0
         var bytes = 0
-        /// The most frequent one.
+        /// The most frequent one, in words.
         var reason = ""
     }
 
     struct Refusal: Encodable {
+        /// In words.
         let reason: String
         var count = 0
         /// One of the URLs.
@@ -49,85 +50,97 @@ struct LogSummary: Encodable {
     /// Nil without a log.
     init?(_ entries: [DiskURLCache.EventLog.Entry]) {
         guard !entries.isEmpty else { return nil }
-        let loads = entries.filter { $0.event == "load" }
+        let loads = entries.compactMap { entry -> (at: Int, report: CacheLoadReport)? in
+            if case .load(let report) = entry.event { (Int(entry.date.timeIntervalSince1970), report) } else { nil }
+        }
         self.loads = loads.count
         if let first = loads.map(\.at).min(), let last = loads.map(\.at).max() {
-            (from, to) = (Int(first), Int(last))
-            width = max(1, Int(((last - first) / 48).rounded(.up)))
+            (from, to) = (first, last)
+            width = max(1, Int((Double(last - first) / 48).rounded(.up)))
         }
         var spans: [Int: Span] = [:]
         var missTime = 0.0
         var hitTime = 0.0
-        for load in loads {
-            let index = (Int(load.at) - from) / width
+        for (at, load) in loads {
+            let index = (at - from) / width
             var span = spans[index] ?? Span(at: from + index * width)
-            let bytes = load.bytes ?? 0
-            let seconds = (load.milliseconds ?? 0) / 1_000
             switch load.outcome {
-            case "hit", "stale":
+            case .hit, .staleHit:
                 hits += 1
-                hitTime += seconds
-                bytesSaved += bytes
+                hitTime += load.duration
+                bytesSaved += load.bytes
                 span.hits += 1
-                span.bytesSaved += bytes
-            case "revalidated":
+                span.bytesSaved += load.bytes
+            case .revalidated:
                 revalidated += 1
-                bytesSaved += bytes
+                bytesSaved += load.bytes
                 span.revalidated += 1
-                span.bytesSaved += bytes
-            case "miss":
+                span.bytesSaved += load.bytes
+            case .miss:
                 misses += 1
-                missTime += seconds
+                missTime += load.duration
                 span.others += 1
-            default:
+            case .bypass, .failed:
                 span.others += 1
             }
             spans[index] = span
         }
         self.spans = spans.values.sorted { $0.at < $1.at }
         secondsSaved = misses == 0 ? 0 : max(0, missTime / Double(misses) * Double(hits) - hitTime).rounded()
-        for entry in entries where entry.event == "evicted" {
-            evictions += entry.reason.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
+        for entry in entries {
+            if case .evicted(let count, _) = entry.event { evictions += count }
         }
-        topMisses = Self.topMisses(loads)
-        refusals = Self.refusals(entries)
+        topMisses = Self.topMisses(loads.map(\.report))
+        refusals = Self.refusals(entries.map(\.event))
     }
 
-    private static func topMisses(_ loads: [DiskURLCache.EventLog.Entry]) -> [Miss] {
+    private static func topMisses(_ loads: [CacheLoadReport]) -> [Miss] {
         var misses: [String: Miss] = [:]
-        var reasons: [String: [String: Int]] = [:]
-        for load in loads where load.outcome == "miss" {
+        var reasons: [String: [CacheMissReason: Int]] = [:]
+        for load in loads {
+            guard case .miss(let reason) = load.outcome else { continue }
             let url = shortened(load.url)
             var miss = misses[url] ?? Miss(url: url)
             miss.count += 1
-            miss.seconds += (load.milliseconds ?? 0) / 1_000
-            miss.bytes += load.bytes ?? 0
+            miss.seconds += load.duration
+            miss.bytes += load.bytes
             misses[url] = miss
-            reasons[url, default: [:]][load.reason ?? "", default: 0] += 1
+            reasons[url, default: [:]][reason, default: 0] += 1
         }
         return misses.values.sorted { ($0.count, $0.seconds, $1.url) > ($1.count, $1.seconds, $0.url) }.prefix(12).map {
             var miss = $0
-            miss.reason = reasons[miss.url]?.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? ""
+            let most = reasons[miss.url]?.max { ($0.value, $1.key.rawValue) < ($1.value, $0.key.rawValue) }
+            miss.reason = most?.key.description ?? ""
             return miss
         }
     }
 
-    private static func refusals(_ entries: [DiskURLCache.EventLog.Entry]) -> [Refusal] {
+    private static func refusals(_ events: [CacheEvent]) -> [Refusal] {
         var refusals: [String: Refusal] = [:]
+        func add(_ reason: CacheNotStoredReason, of url: URL?) {
+            let words =
+                switch reason {
+                // Of any size: one row for all.
+                case .tooLarge: "its body is larger than an entry may be"
+                default: reason.description
+                }
+            refusals[words, default: Refusal(reason: words, url: shortened(url))].count += 1
+        }
         // Of one answer both a load and an event may tell: the load counts.
-        let told = Set(entries.filter { $0.notStored != nil }.compactMap(\.url))
-        for entry in entries {
-            let isEvent = entry.event == "notStored" && !(entry.url.map(told.contains) ?? false)
-            guard let reason = entry.notStored ?? (isEvent ? entry.reason : nil) else { continue }
-            var refusal = refusals[reason] ?? Refusal(reason: reason, url: shortened(entry.url))
-            refusal.count += 1
-            refusals[reason] = refusal
+        var told: Set<URL> = []
+        for case .load(let load) in events {
+            guard let reason = load.notStoredReason else { continue }
+            add(reason, of: load.url)
+            if let url = load.url { told.insert(url) }
+        }
+        for case .notStored(let url, let reason) in events where !(url.map(told.contains) ?? false) {
+            add(reason, of: url)
         }
         return refusals.values.sorted { ($0.count, $1.reason) > ($1.count, $0.reason) }.prefix(12).map { $0 }
     }
 
-    private static func shortened(_ url: String?) -> String {
-        let url = url ?? "an unknown URL"
+    private static func shortened(_ url: URL?) -> String {
+        let url = url?.absoluteString ?? "an unknown URL"
         return url.count > 160 ? url.prefix(160) + "…" : url
     }
 }

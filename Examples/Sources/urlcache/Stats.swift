@@ -63,7 +63,7 @@ struct Stats: ParsableCommand {
         summary.entries = intact.count
         summary.bodyBytes = intact.reduce(0) { $0 + $1.bodyLength }
         summary.diskBytes = records.reduce(inspector.overhead) { $0 + $1.allocated }
-        summary.index = inspector.indexState.rawValue
+        summary.index = inspector.hasValidIndex ? "valid" : "missing or damaged"
         summary.fresh = intact.count { $0.isFresh(at: now) }
         summary.stale = intact.count - summary.fresh
         summary.pinned = intact.count { $0.isPinned }
@@ -93,13 +93,13 @@ struct Verify: ParsableCommand {
 
     func run() throws {
         let inspector = try cache.open()
-        let records = try inspector.records(.verified, progress: Progress("Verifying:").show)
+        let records = try inspector.records(verifyingBodies: true, progress: Progress("Verifying:").show)
         let bad = records.filter { $0.state != .intact }
         for record in bad { print("\(record.state.text)  records/\(record.fileName)") }
         let bytes = records.reduce(0) { $0 + $1.bodyLength }
         print(
             "\(records.count - bad.count) of \(records.count) records are intact, \(byteCount(bytes)) of bodies read.")
-        print("The index is \(inspector.indexState.rawValue).")
+        print("The index is \(inspector.hasValidIndex ? "valid" : "missing or damaged").")
         if !bad.isEmpty { throw ExitCode(1) }
     }
 }

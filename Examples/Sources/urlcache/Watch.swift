@@ -49,15 +49,64 @@ struct Watch: AsyncParsableCommand {
     private static func show(_ entry: DiskURLCache.EventLog.Entry) {
         let clock = DateFormatter()
         clock.dateFormat = "HH:mm:ss.SSS"
-        let time = clock.string(from: Date(timeIntervalSince1970: entry.at))
-        let what = entry.outcome ?? entry.event
-        let source = entry.layer.map { "\(what) (\($0))" } ?? what
-        let duration = entry.milliseconds.map { String(format: "%.2f ms", $0) } ?? ""
-        let size = entry.bytes.map(byteCount) ?? ""
-        let reason = entry.reason.map { "  [\(printable($0))]" } ?? ""
+        let time = clock.string(from: entry.date)
+        let line = Line(entry.event)
+        let duration = line.seconds.map { String(format: "%.2f ms", $0 * 1_000) } ?? ""
+        let size = line.bytes.map(byteCount) ?? ""
+        let reason = line.reason.map { "  [\(printable($0))]" } ?? ""
         print(
-            "\(time)  \(padded(source, 20))  \(padded(duration, -11))  \(padded(size, -8)) ",
-            printable(entry.url ?? "") + reason)
+            "\(time)  \(padded(line.what, 20))  \(padded(duration, -11))  \(padded(size, -8)) ",
+            printable(line.url?.absoluteString ?? "") + reason)
+    }
+}
+
+/// What is shown of an event.
+private struct Line {
+    var what: String
+    var url: URL?
+    var seconds: TimeInterval?
+    var bytes: Int?
+    var reason: String?
+
+    init(_ event: CacheEvent) {
+        switch event {
+        case .load(let load):
+            (what, reason) = load.outcome.inWords
+            (url, seconds, bytes) = (load.url, load.duration, load.bytes)
+        case .stored(let url, let bytes, let inMemoryOnly):
+            what = "stored"
+            (self.url, self.bytes, reason) = (url, bytes, inMemoryOnly ? "in memory only" : nil)
+        case .notStored(let url, let why):
+            what = "not stored"
+            (self.url, reason) = (url, why.description)
+        case .userInfoKeptInMemory(let url, let keys):
+            what = "userInfo in memory"
+            (self.url, reason) = (url, keys.joined(separator: ", "))
+        case .evicted(let entries, let bytes):
+            what = "evicted"
+            (self.bytes, reason) = (bytes, entries == 1 ? "1 entry" : "\(entries) entries")
+        case .removedDamagedRecord: what = "damaged"
+        case .rebuiltIndex(let wasDamaged):
+            what = "rebuilt index"
+            reason = wasDamaged ? "it was damaged" : "it was missing"
+        case .problem(let error):
+            what = "problem"
+            reason = error.description
+        }
+    }
+}
+
+extension CacheLoadReport.Outcome {
+    /// What happened in a word or two, and why.
+    var inWords: (what: String, why: String?) {
+        switch self {
+        case .hit(let layer): ("hit (\(layer.rawValue))", nil)
+        case .staleHit(let layer, let reason): ("stale (\(layer.rawValue))", reason.description)
+        case .revalidated(let layer): ("revalidated (\(layer.rawValue))", nil)
+        case .miss(let reason): ("miss", reason.description)
+        case .bypass(let reason): ("bypass", reason.description)
+        case .failed(let reason): ("failed", reason.description)
+        }
     }
 }
 

@@ -56,9 +56,9 @@ struct Why: AsyncParsableCommand {
         // A request that may change something at the origin is sent only where that is asked for.
         let isSafe = ["GET", "HEAD", "OPTIONS"].contains(method.uppercased())
         guard load || (inspector == nil && isSafe) else {
-            let explanation = inspector?.explanation(for: request) ?? DiskURLCache.Explanation(of: request)
+            let explanation = inspector?.explanation(for: request) ?? Self.empty.explanation(for: request)
             show(explanation)
-            if let inspector { showHistory(of: text, in: inspector) }
+            if let directory { showHistory(of: request.url, in: directory) }
             if explanation.decision == .loads {
                 print("\nAdd --load to see what the origin sends, and whether that would be stored.")
             }
@@ -73,9 +73,12 @@ struct Why: AsyncParsableCommand {
         }
         show(
             inspector?.explanation(for: request, response: response, sentAt: sentAt)
-                ?? DiskURLCache.Explanation(of: request, response: response, sentAt: sentAt))
-        if let inspector { showHistory(of: text, in: inspector) }
+                ?? Self.empty.explanation(for: request, response: response, sentAt: sentAt))
+        if let directory { showHistory(of: request.url, in: directory) }
     }
+
+    /// A cache with the standard settings that holds nothing, in memory or on disk.
+    private static var empty: DiskURLCache { DiskURLCache(memoryCapacity: 0, diskCapacity: 0) }
 
     private static func fields(of response: HTTPURLResponse) -> [(String, String)] {
         response.allHeaderFields.map { ("\($0.key)", "\($0.value)") }.sorted { $0.0 < $1.0 }
@@ -96,17 +99,19 @@ struct Why: AsyncParsableCommand {
     }
 
     /// The last loads of the URL, where the program keeps an event log.
-    private func showHistory(of url: String, in inspector: CacheInspector) {
-        let log = inspector.directory.appendingPathComponent(DiskURLCache.EventLog.fileName)
-        let loads = DiskURLCache.EventLog.entries(in: log).filter { $0.url == url && $0.event == "load" }.suffix(3)
+    private func showHistory(of url: URL?, in directory: String) {
+        let log = URL(fileURLWithPath: directory, isDirectory: true)
+            .appendingPathComponent(DiskURLCache.EventLog.fileName)
+        let loads = DiskURLCache.EventLog.entries(in: log).compactMap { entry -> (Date, CacheLoadReport)? in
+            if case .load(let load) = entry.event, load.url == url { (entry.date, load) } else { nil }
+        }.suffix(3)
         guard !loads.isEmpty else { return }
         print("\nIts last loads, as the event log tells")
-        for load in loads {
-            let why = [load.reason, load.notStored.map { "not stored: \($0)" }].compactMap { $0 }.joined(
+        for (date, load) in loads {
+            let (outcome, why) = load.outcome.inWords
+            let reasons = [why, load.notStoredReason.map { "not stored: \($0)" }].compactMap { $0 }.joined(
                 separator: "; ")
-            print(
-                "  \(Date(timeIntervalSince1970: load.at))  \(load.outcome ?? "")\(why.isEmpty ? "" : "  [\(printable(why))]")"
-            )
+            print("  \(date)  \(outcome)\(reasons.isEmpty ? "" : "  [\(printable(reasons))]")")
         }
     }
 

@@ -29,8 +29,11 @@ extension DiskURLCache {
 
     /// The stored answer at once, stale or not, then the answer of the network.
     ///
-    /// Yields one element when nothing is stored, or when the stored answer is fresh; else two. If the network fails after a
-    /// stored answer was yielded, the sequence throws that error.
+    /// The load begins with the first call of this method, not with the first element. Yields one element when nothing is stored, or when the stored answer is fresh; else two. If the network fails after a
+    /// stored answer was yielded, the sequence throws that error. Ending the loop early cancels the load.
+    /// - Parameters:
+    ///   - request: what is asked.
+    ///   - refresh: whether a fresh answer is loaded anew too.
     public func answers(
         for request: URLRequest, refreshing refresh: Refresh = .whenStale
     ) -> AsyncThrowingStream<CacheAnswer, any Swift.Error> {
@@ -69,34 +72,13 @@ extension DiskURLCache {
         return !freshness.isFresh || facts.directives.noCache
     }
 
-    /// The stored response for a request, fresh or not, as `cachedResponse(for:)` gives it; nil when there is none. Reads the
-    /// disk on another thread.
-    /// - Throws: `CancellationError` when the task is cancelled before or while the disk is read.
-    public func lookup(_ request: URLRequest) async throws -> CachedURLResponse? {
-        try Task.checkCancellation()
-        let response = await withCheckedContinuation { continuation in
-            LoadDriver.lookupQueue.async { [self] in
-                continuation.resume(returning: cachedResponse(for: request))
-            }
-        }
-        try Task.checkCancellation()
-        return response
-    }
-
-    /// The stored response for a request, as `cachedResponse(for:)` gives it. Setting nil removes it.
-    public subscript(request: URLRequest) -> CachedURLResponse? {
-        get { cachedResponse(for: request) }
-        set {
-            if let newValue {
-                storeCachedResponse(newValue, for: request)
-            } else {
-                removeCachedResponse(for: request)
-            }
-        }
-    }
-
-    /// Stores data that the app made, as a 200 response that is fresh for `lifetime` seconds. Does nothing for a request without
-    /// URL.
+    /// Stores data that the app made, as a 200 response, in place of the one stored before. Does nothing for a request without
+    /// URL. Where it cannot be stored, an event says why. Can be called from any thread.
+    /// - Parameters:
+    ///   - data: the body.
+    ///   - request: what it answers.
+    ///   - contentType: its media type.
+    ///   - lifetime: how long it is fresh, in seconds.
     public func store(
         _ data: Data, for request: URLRequest, contentType: String = "application/octet-stream",
         lifetime: TimeInterval

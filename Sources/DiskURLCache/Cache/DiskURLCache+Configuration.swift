@@ -31,9 +31,9 @@ extension DiskURLCache {
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
         /// Further policies by name; a request or a rule chooses one (``CacheTreatment/keyPolicy``).
-        public var keyPolicies: [String: KeyPolicy] = [:]
+        public var keyPolicies: [KeyPolicy.Name: KeyPolicy] = [:]
         /// Set by ``setRules(_:)``.
-        public private(set) var rules: [Rule] = []
+        private(set) var rules: [CacheRule] = []
         /// The largest entry as a share of the layer's capacity. A larger one is not stored, and an event says so.
         public var maximumEntryShare = 0.5
         /// When the disk is above its capacity, eviction goes down to this share of it, so that not every store evicts.
@@ -83,7 +83,7 @@ extension DiskURLCache {
         /// Sets how chosen requests and responses are treated. See ``CacheTreatment`` for what wins over what.
         /// - Throws: a ``CacheRuleError`` for a rule that does nothing, contradicts itself or an earlier one, or names a key
         ///   policy that ``keyPolicies`` does not have.
-        public mutating func setRules(_ rules: [Rule]) throws(CacheRuleError) {
+        public mutating func setRules(_ rules: [CacheRule]) throws(CacheRuleError) {
             if let problem = RuleCheck.problem(in: rules, keyPolicies: Set(keyPolicies.keys)) { throw problem }
             self.rules = rules
         }
@@ -103,22 +103,25 @@ extension DiskURLCache {
         /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds.
         public var staleIfError: TimeInterval?
 
-        public init() {}
+        init() {}
     }
 
     /// What to do with a response that could be stored.
     public enum Admission: Sendable {
         /// A response about to be stored.
         public struct Candidate: Sendable {
+            /// The request that the response answers.
             public let request: URLRequest
+            /// The response as it arrived.
             public let response: HTTPURLResponse
+            /// Its body, decoded.
             public let data: Data
         }
 
         /// Stored as it is.
         case store
-        /// Stored with another body, or with other header fields in a new response.
-        case storeEdited(HTTPURLResponse, Data)
+        /// Stored with another body, or with other header fields in a new response. The caller gets the response as it arrived.
+        case storeEdited(response: HTTPURLResponse, data: Data)
         /// Not stored; the caller gets the response.
         case refuse
     }

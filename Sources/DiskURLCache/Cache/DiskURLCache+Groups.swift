@@ -15,7 +15,8 @@ extension DiskURLCache {
         store.remove(matching: criteria)
     }
 
-    /// Removes every entry of a host, but not of its subdomains.
+    /// Removes every entry of a host, but not of its subdomains. Gone from memory and disk when this returns.
+    /// - Parameter host: the name as in a URL; upper and lower case make no difference.
     public func removeCachedResponses(host: String) {
         var criteria = DiskCriteria()
         criteria.hostHash = RequestKey.hostHash(host.lowercased())
@@ -32,6 +33,7 @@ extension DiskURLCache {
 
     /// Pins the stored responses of a request, or unpins them. Pinned entries are evicted last, within
     /// ``Configuration/pinnedShare`` of the disk capacity. Every removal removes them. A body on disk is not written again.
+    /// Reads and writes a few hundred bytes of the disk on the caller's thread.
     /// - Returns: false when nothing is stored for the request.
     @discardableResult
     public func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {

@@ -90,7 +90,7 @@ extension DiskURLCache {
         edited.userInfo = userInfo
         if !lost.isEmpty {
             edited.presented = confirmed
-            hub.emit(.userInfoKeptInMemory(url: request.url?.withoutCredentials, keys: lost))
+            hub.emit(.userInfoKeptInMemory(url: request.url?.removingCredentials, keys: lost))
         }
         guard let admission = configuration.admission else { return edited }
         switch admission(Admission.Candidate(request: request, response: response, data: confirmed.data)) {

@@ -8,8 +8,8 @@ import Foundation
 
 extension DiskURLCache {
     /// - Parameter contentType: of the response, once there is one.
-    func treatment(for request: URLRequest, contentType: String? = nil) -> Treatment {
-        var treatment = request.cacheTreatment ?? Treatment()
+    func treatment(for request: URLRequest, contentType: String? = nil) -> CacheTreatment {
+        var treatment = request.cacheTreatment ?? CacheTreatment()
         for rule in configuration.rules where rule.matches(request, contentType: contentType) {
             treatment.complete(from: rule.treatment)
         }
@@ -60,7 +60,8 @@ extension DiskURLCache {
     }
 
     /// Whether a response is worth a file: it does not expire too soon.
-    func livesLongEnoughForDisk(_ response: StoredResponse, treatment: Treatment, options: CachingOptions) -> Bool {
+    func livesLongEnoughForDisk(_ response: StoredResponse, treatment: CacheTreatment, options: CachingOptions) -> Bool
+    {
         let minimum = treatment.minimumDiskLifetime ?? configuration.minimumDiskLifetime
         guard minimum > 0 else { return true }
         let freshness = Freshness(of: ReuseFacts(response), options: options, now: configuration.clock.now())

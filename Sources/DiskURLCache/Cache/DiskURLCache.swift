@@ -169,7 +169,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Requests
 
-    /// What is stored for a request, fresh or not; nil when nothing is. `HEAD` is answered from `GET` without a body.
+    /// What is stored for a request, fresh or not; nil when nothing is. `HEAD` is answered from `GET` without a body. What memory
+    /// does not have is read from disk on the caller's thread; ``Async/cachedResponse(for:)`` of ``async`` suspends instead.
+    /// ``data(for:)`` also judges freshness and asks the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         let platform = configuration.platform
         if platform.sessionLoading == .system, SystemContract.concernsPart(request, status: nil) { return nil }
@@ -219,7 +221,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let call = StoreCall(request: request, response: cachedResponse, time: now)
         switch call.outcome(treatment: treatment) {
         case .stored(let metadata, let lost):
-            if !lost.isEmpty { hub.emit(.userInfoKeptInMemory(url: metadata.url, keys: lost)) }
+            if !lost.isEmpty {
+                hub.emit(.userInfoKeptInMemory(url: metadata.url.flatMap(URL.init(string:)), keys: lost))
+            }
             store.store(metadata, body: cachedResponse.data, presented: cachedResponse, for: storedKey)
         case .refused(let reason, let removesOlder):
             if removesOlder { store.remove(storedKey) }
@@ -233,8 +237,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         store.remove(key)
     }
 
-    /// Whether something is stored for a request, by the same key as lookups. Reads no
-    /// body and counts no hit.
+    /// Whether something is stored for a request, by the same key as lookups, fresh or not. Reads no body and counts no hit. May
+    /// read the disk on the caller's thread.
     public func contains(_ request: URLRequest) -> Bool {
         guard let key = key(for: request) else { return false }
         return store.contains(key)
@@ -329,25 +333,36 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         store.remove(matching: criteria)
     }
 
-    /// Removes what was stored before a date.
+    /// Removes what was stored before a date. Gone from memory and disk when this returns.
     public func removeCachedResponses(olderThan date: Date) {
         var criteria = DiskCriteria()
         criteria.storedBefore = date
         store.remove(matching: criteria)
     }
 
-    /// Empties the memory layer; the disk keeps what it has.
-    public func removeMemory() {
-        store.removeMemory()
+    /// Empties one layer; the other keeps what it has. Returns at once, however many entries there are. `.fallback` changes
+    /// nothing: these folders are read-only.
+    public func removeAllCachedResponses(from layer: CacheLayer) {
+        switch layer {
+        case .memory: store.removeMemory()
+        case .disk: store.removeDisk()
+        case .fallback: break
+        }
     }
 
-    /// Empties the disk layer; the memory keeps what it has.
+    /// Empties the memory layer: ``removeAllCachedResponses(from:)`` with `.memory`.
+    public func removeMemory() {
+        removeAllCachedResponses(from: .memory)
+    }
+
+    /// Empties the disk layer: ``removeAllCachedResponses(from:)`` with `.disk`.
     public func removeDisk() {
-        store.removeDisk()
+        removeAllCachedResponses(from: .disk)
     }
 
     /// Returns when all that was stored or removed before the call is on disk, the index included, and the disk is
-    /// within its capacity. Waits for file operations: not for the main thread of an app in use.
+    /// within its capacity. Waits for file operations on the caller's thread: not for the main thread of an app in use, where
+    /// ``Async/flush()`` of ``async`` is. What cannot be written is told by an event.
     public func flush() {
         store.flush()
     }
@@ -375,19 +390,19 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Knowing
 
-    /// Why there is no disk layer; nil while there is one, or before the directory was first used.
+    /// Why there is no disk layer; nil while there is one, or before the directory was first used. The cache works in memory then.
     public var openingError: CacheError? {
         directoryError ?? store.disk?.openingError.map(CacheError.init)
     }
 
-    /// Counts since the cache was opened.
-    public var statistics: Statistics {
+    /// Counts since the cache was opened. Can be read from any thread.
+    public var statistics: CacheStatistics {
         hub.statistics
     }
 
     /// The events from now on. An event is made only while somebody listens; each caller gets its own stream, which
     /// keeps the newest 1,000 events for a slow reader.
-    public func events() -> AsyncStream<Event> {
+    public func events() -> AsyncStream<CacheEvent> {
         hub.stream()
     }
 
@@ -412,6 +427,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     private func refuse(_ request: URLRequest, _ reason: CacheNotStoredReason) {
-        hub.emit(.notStored(url: request.url?.withoutCredentials, reason: reason))
+        hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
     }
 }

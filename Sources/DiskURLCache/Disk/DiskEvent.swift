@@ -5,7 +5,7 @@ enum DiskEvent: Sendable, Hashable {
     /// Why an entry is not on the disk.
     enum DropReason: Sendable, Hashable {
         /// Larger than `maximumEntryShare` of the capacity, or the capacity is 0.
-        case tooLarge
+        case tooLarge(bytes: Int, limit: Int)
         /// A header field holds CR, LF or NUL, or the metadata exceed the limits of the format.
         case notRepresentable
         /// The system refused: disk full, no permission, too many files, a failing device.

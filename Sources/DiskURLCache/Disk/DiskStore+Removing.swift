@@ -152,10 +152,13 @@ extension DiskStore {
 
     /// Moves the records' folder away. While that cannot be done, nothing is read from it.
     func clear(_ io: inout Section) {
-        switch io.directory.clear() {
+        let clearing = removals.replacingFolder {
+            let clearing = io.directory.clear()
+            if case .done(let folder) = clearing { return (clearing, folder) } else { return (clearing, nil) }
+        }
+        switch clearing {
         case .done(let folder):
             io.log.invalidate()
-            removals.noteFolder(folder)
             guard let folder else { return }
             catalog.isBlocked = false
             if io.directory.identity != nil { catalog.folder = folder }

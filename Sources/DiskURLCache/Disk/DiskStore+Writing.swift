@@ -25,11 +25,12 @@ extension DiskStore {
     func write(_ entry: StoredEntry, for key: DiskKey, usedAt: UInt64) -> DiskWriteResult {
         if configuration.isReadOnly { return .dropped(.unavailable) }
         let largest = largestEntry
-        if entry.body.count > largest || largest == 0 { return refuse(entry, key, .tooLarge) }
+        let tooLarge = DiskEvent.DropReason.tooLarge(bytes: entry.body.count, limit: largest)
+        if entry.body.count > largest || largest == 0 { return refuse(entry, key, tooLarge) }
         // Prepared before the lock is taken: summing a large body takes a while.
         guard var record = PreparedRecord(entry, for: key, keepsURL: configuration.keepsURLs)
         else { return refuse(entry, key, .notRepresentable) }
-        guard let length = record.header.recordLength, length <= largest else { return refuse(entry, key, .tooLarge) }
+        guard let length = record.header.recordLength, length <= largest else { return refuse(entry, key, tooLarge) }
         let result: DiskWriteResult = withIO { io in
             guard isUsable(&io) else {
                 io.events.append(.dropped(key: key.name, .unavailable))

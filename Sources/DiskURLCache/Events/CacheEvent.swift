@@ -1,71 +1,150 @@
 import Foundation
 
-/// What a cache did. See ``DiskURLCache/events()``.
+/// What a cache did. See ``DiskURLCache/DiskURLCache/events()``.
+///
+/// URLs have no user name and password. They are nil where the cache does not know them.
 public enum CacheEvent: Sendable {
     /// A load ended: one event for each task of a session with the loader, cached or not, and for each direct call.
     case load(CacheLoadReport)
     /// An entry was stored; `bytes` is the length of its body.
-    case stored(url: String?, bytes: Int, inMemoryOnly: Bool)
+    case stored(url: URL?, bytes: Int, inMemoryOnly: Bool)
     /// A response was not stored, and why.
-    case notStored(url: String?, reason: CacheNotStoredReason)
-    /// These `userInfo` keys have values that are no property-list types: they last as long as the memory layer
-    /// holds the entry.
-    case userInfoKeptInMemory(url: String?, keys: [String])
+    case notStored(url: URL?, reason: CacheNotStoredReason)
+    /// The values of these `userInfo` keys are no property-list types: they last as long as the memory layer holds the entry.
+    case userInfoKeptInMemory(url: URL?, keys: [String])
     /// Eviction removed entries from disk. `bytes` are what they took there.
     case evicted(entries: Int, bytes: Int)
     /// A damaged record was removed; its entry is a miss.
     case removedDamagedRecord
-    /// The index was made anew from the records, and why.
-    case rebuiltIndex(reason: String)
+    /// The index was made anew from the records: it was damaged or of another version, or else missing.
+    case rebuiltIndex(wasDamaged: Bool)
     /// Something that the app or its user can act on. The cache goes on working, perhaps in memory only.
     case problem(CacheError)
 }
 
-/// Why something was not stored. The HTTP reasons are those of RFC 9111 §3.
-public enum CacheNotStoredReason: Sendable, Hashable {
+/// Why a response was not stored; `description` says it in words.
+public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
     /// The request has no key: another scheme, a method that the key policy does not cache, a streamed body, or a rule with
     /// `.never`.
     case noKey
     /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse`, the admission closure or a rule.
     case refused
-    /// The body is larger than the share of the capacity that one entry may take.
+    /// The body is larger than the share of the capacity that one entry may take. Both numbers are bytes.
     case tooLarge(bytes: Int, limit: Int)
-    /// The response's or the request's header fields forbid it; the text names the rule.
-    case http(String)
+    /// The response's or the request's header fields, method or status forbid it (RFC 9111 §3).
+    case http(CacheStorageRefusal)
     /// While this answer was under way, its URL was removed, invalidated, or replaced by a newer answer (RFC 9111 §4.4).
     case removedMeanwhile
-    /// The disk did not take writes fast enough, or failed; the text says which.
-    case disk(String)
+    /// More waited to be written than ``DiskURLCache/DiskURLCache/Configuration/pendingWriteLimit``. Memory has the response.
+    case diskTooSlow
+    /// The disk could not be written. `errno` is the system's error number; 0 where the folder cannot be used at all. Memory may
+    /// have the response.
+    case diskFailed(errno: Int32)
+
+    /// The reason in words, without a full stop.
+    public var description: String {
+        switch self {
+        case .noKey: "the request has no key"
+        case .refused: "the app, its delegate or a rule refused it"
+        case .tooLarge(let bytes, let limit): "its body has \(bytes) bytes, and an entry may have \(limit)"
+        case .http(let refusal): refusal.description
+        case .removedMeanwhile: "its URL was removed or replaced while it was loaded"
+        case .diskTooSlow: "the disk did not keep up"
+        case .diskFailed(0): "the cache's folder cannot be used"
+        case .diskFailed(let errno): "the disk could not be written: \(String(cString: strerror(errno)))"
+        }
+    }
 }
 
-/// One load through the loader, and why it went the way it did.
+/// Why the cache had no part in a load. `description` says it in words, `rawValue` is the spelling in `Cache-Status` and in the
+/// event log.
+public enum CacheBypassReason: String, Sendable, Hashable, CustomStringConvertible {
+    /// An upload task.
+    case upload
+    /// A download task.
+    case download
+    /// The request has no key: see ``CacheNotStoredReason/noKey``.
+    case noKey = "no-key"
+    /// Which session the task belongs to cannot be known; on Linux only.
+    case unknownSession = "unknown-session"
+
+    /// The reason in words, without a full stop.
+    public var description: String {
+        switch self {
+        case .upload: "uploads are not cached"
+        case .download: "download tasks are not cached"
+        case .noKey: "the request has no key"
+        case .unknownSession: "it cannot be known which session the task belongs to"
+        }
+    }
+}
+
+/// Why a load got no answer; `description` says it in words. ``CacheLoadReport/error`` has the error.
+public enum CacheFailureReason: Sendable, Hashable, CustomStringConvertible {
+    /// The caller cancelled it.
+    case cancelled
+    /// The network failed, and nothing stored may stand in.
+    case network
+    /// A redirect too many, or one to a URL that cannot be loaded.
+    case redirects
+    /// The network was not to be asked, and the store could not answer: offline, `returnCacheDataDontLoad`, or `only-if-cached`
+    /// (RFC 9111 §5.2.1.7).
+    case notAllowed(CacheMissReason)
+
+    /// The reason in words, without a full stop.
+    public var description: String {
+        switch self {
+        case .cancelled: "it was cancelled"
+        case .network: "the network failed"
+        case .redirects: "there were too many redirects"
+        case .notAllowed(let reason): "the network may not be asked, and \(reason)"
+        }
+    }
+}
+
+/// One load through the loader or a direct call, and why it went the way it did.
 public struct CacheLoadReport: Sendable {
     /// How the answer came about.
-    public enum Outcome: Sendable, Hashable {
+    public enum Outcome: Sendable, Hashable, CustomStringConvertible {
         /// Fresh, from the store.
         case hit(CacheLayer)
-        /// From the store, although stale; the text names what allowed it, such as `stale-while-revalidate`.
-        case staleHit(CacheLayer, reason: String)
+        /// From the store, although stale, and what allowed it.
+        case staleHit(CacheLayer, CacheStaleReason)
         /// From the store, after the origin confirmed it (304).
         case revalidated(CacheLayer)
-        /// From the network; the text says why the store could not answer.
-        case miss(reason: String)
-        /// From the network, for a request that is not cached; the text says why.
-        case bypass(reason: String)
-        /// No answer: the network failed, or was not allowed.
-        case failed(reason: String)
+        /// From the network, and why the store could not answer.
+        case miss(CacheMissReason)
+        /// From the network, and why the cache had no part in it.
+        case bypass(CacheBypassReason)
+        /// No answer, and why.
+        case failed(CacheFailureReason)
+
+        /// The outcome in words, such as `hit (memory)` or `miss: nothing that fits is stored`.
+        public var description: String {
+            switch self {
+            case .hit(let layer): "hit (\(layer.rawValue))"
+            case .staleHit(let layer, let reason): "stale (\(layer.rawValue)): \(reason)"
+            case .revalidated(let layer): "revalidated (\(layer.rawValue))"
+            case .miss(let reason): "miss: \(reason)"
+            case .bypass(let reason): "bypass: \(reason)"
+            case .failed(let reason): "failed: \(reason)"
+            }
+        }
     }
 
-    public let url: String?
+    /// The URL of the request, without user name and password.
+    public let url: URL?
+    /// The method of the request.
     public let method: String
+    /// Where the answer came from, and why.
     public let outcome: Outcome
-    /// Status delivered; 0 when the load failed.
+    /// The status delivered; 0 when the load failed.
     public let status: Int
-    /// Length of the body delivered, in bytes.
+    /// The length of the body delivered, in bytes.
     public let bytes: Int
     /// `Age` of what was delivered, in seconds; nil when it came from the network.
     public let age: Int?
-    /// From start to end of the load, in seconds.
+    /// The time from start to end of the load, in seconds.
     public let duration: TimeInterval
     /// When the load began.
     public let startedAt: Date
@@ -75,8 +154,8 @@ public struct CacheLoadReport: Sendable {
     /// `URLSessionTaskMetrics` would tell of a request and its first byte.
     public let respondedAt: Date?
     /// Whether the answer was stored; nil when there was nothing new to store.
-    public let isStored: Bool?
-    /// Why it was not stored; nil where it was, and where there was nothing new to store.
+    let isStored: Bool?
+    /// Why the answer was not stored; nil where it was, and where there was nothing new to store.
     public let notStoredReason: CacheNotStoredReason?
     /// True when another load in flight fetched the answer.
     public let isCollapsed: Bool
@@ -86,11 +165,11 @@ public struct CacheLoadReport: Sendable {
     public let cacheStatus: String
 }
 
-/// Counts since the cache was opened.
+/// Counts since the cache was opened. A value: it does not change after it was read.
 public struct CacheStatistics: Sendable, Hashable {
-    /// Lookups answered, by layer, through the loader or the `URLCache` methods.
+    /// Lookups that memory answered, through the loader or the `URLCache` methods.
     public internal(set) var memoryHits = 0
-    /// Fallback directories included.
+    /// Lookups that the disk answered, fallback directories included.
     public internal(set) var diskHits = 0
     /// Lookups that found nothing.
     public internal(set) var misses = 0
@@ -102,7 +181,7 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var evictions = 0
     /// Bytes of bodies that did not cross the network.
     public internal(set) var bytesSaved = 0
-    /// An estimate of the seconds that hits saved: the mean duration of loads from the network, times the loads answered from
+    /// An estimate of the time that hits saved, in seconds: the mean duration of loads from the network, times the loads answered from
     /// the store, less the time that those took. Counts loads through the loader only.
     public var timeSaved: TimeInterval {
         guard networkLoads > 0 else { return 0 }

@@ -7,22 +7,22 @@ extension EventHub {
             count { $0.evictions += 1 }
             emit(.evicted(entries: 1, bytes: bytes))
         case .dropped(_, let reason):
-            emit(.notStored(url: nil, reason: .disk(reason.text)))
+            emit(.notStored(url: nil, reason: CacheNotStoredReason(reason)))
         case .removedCorruptRecord: emit(.removedDamagedRecord)
-        case .rebuiltIndex(let reason): emit(.rebuiltIndex(reason: "\(reason)"))
+        case .rebuiltIndex(let reason): emit(.rebuiltIndex(wasDamaged: reason == .rejected))
         case .cannotDelete(let errno): emit(.problem(CacheError(.io, path: "", errno: errno)))
         case .unavailable(let error): emit(.problem(CacheError(error)))
         }
     }
 }
 
-extension DiskEvent.DropReason {
-    fileprivate var text: String {
-        switch self {
-        case .tooLarge: "too large"
-        case .notRepresentable: "header fields that cannot be written safely"
-        case .failed(let errno): "system error \(errno)"
-        case .unavailable: "no disk layer"
+extension CacheNotStoredReason {
+    init(_ reason: DiskEvent.DropReason) {
+        switch reason {
+        case .tooLarge(let bytes, let limit): self = .tooLarge(bytes: bytes, limit: limit)
+        case .notRepresentable: self = .http(.malformed)
+        case .failed(let errno): self = .diskFailed(errno: errno)
+        case .unavailable: self = .diskFailed(errno: 0)
         }
     }
 }
@@ -32,8 +32,8 @@ extension CacheError {
         switch error {
         case .cannotMakeDirectory(let path, let errno): self.init(.directoryUnavailable, path: path, errno: errno)
         case .notADirectory(let path), .symbolicLink(let path): self.init(.obstructed, path: path)
-        case .notReadable(let path, let errno), .notWritable(let path, let errno):
-            self.init(.notWritable, path: path, errno: errno)
+        case .notReadable(let path, let errno): self.init(.notReadable, path: path, errno: errno)
+        case .notWritable(let path, let errno): self.init(.notWritable, path: path, errno: errno)
         }
     }
 }

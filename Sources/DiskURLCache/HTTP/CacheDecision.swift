@@ -27,17 +27,17 @@ enum CacheDecision: Sendable, Hashable {
     /// Send the request with the fields of the revalidation set, and hand its answer to `ResponseDecision`.
     case revalidate(Revalidation)
     /// Send the request with these fields set. The answer is not compared with what is stored.
-    case fetch(FetchReason, fields: HeaderFields)
+    case fetch(CacheMissReason, fields: HeaderFields)
     /// There is nothing to serve and the network may not be asked: `only-if-cached` gets a 504, a request with
     /// `returnCacheDataDontLoad` or an offline cache an error.
-    case unsatisfiable(FetchReason)
+    case unsatisfiable(CacheMissReason)
 }
 
 /// A stored response that may be used for a request.
 struct Reuse: Sendable, Hashable {
     enum Basis: Sendable, Hashable {
         case fresh
-        case stale(StaleAllowance)
+        case stale(CacheStaleReason)
     }
 
     /// The index of the candidate that answers.
@@ -54,38 +54,6 @@ struct Reuse: Sendable, Hashable {
 
     /// RFC 9211 §2.4: seconds of freshness left, negative when stale.
     var timeToLive: Int64 { lifetime.subtractingSaturated(age) }
-}
-
-/// Why a stale response was used (RFC 9111 §4.2.4).
-enum StaleAllowance: String, Sendable, Hashable {
-    case maxStale = "max-stale"
-    case staleWhileRevalidate = "stale-while-revalidate"
-    case staleIfError = "stale-if-error"
-    case offline
-    case cachePolicy = "cache-policy"
-}
-
-/// Why the network is asked.
-enum FetchReason: String, Sendable, Hashable {
-    case notStored = "not-stored"
-    case variantNotStored = "variant-not-stored"
-    case stale
-    /// The stored response carries `no-cache`.
-    case mustRevalidate = "no-cache"
-    /// `no-cache`, `max-age`, `min-fresh` or `Pragma` in the request.
-    case requestDirective = "request-directive"
-    case requestNoStore = "request-no-store"
-    case methodNotCached = "method"
-    case reloadPolicy = "reload-policy"
-    case revalidatePolicy = "revalidate-policy"
-    /// Several ranges, or a unit other than bytes.
-    case unsupportedRange = "unsupported-range"
-    /// What is stored does not hold the bytes that are asked for.
-    case rangeNotHeld = "range-not-held"
-    /// `If-Match`, `If-Unmodified-Since` or `If-Range` of the request can only be judged by the origin.
-    case precondition
-    /// The answer to a conditional or partial request fitted nothing that is stored.
-    case mismatchedAnswer = "mismatched-answer"
 }
 
 extension CacheDecision {

@@ -94,7 +94,7 @@ struct RequestDecider {
             backgroundRevalidation: background)
     }
 
-    private func validation(of index: Int?, because reason: FetchReason) -> CacheDecision {
+    private func validation(of index: Int?, because reason: CacheMissReason) -> CacheDecision {
         guard mayUseNetwork,
             var revalidation = Revalidation.conditional(
                 for: request, candidates: candidates, selected: index, reason: reason)
@@ -103,7 +103,7 @@ struct RequestDecider {
         return .revalidate(revalidation)
     }
 
-    private func network(_ reason: FetchReason) -> CacheDecision {
+    private func network(_ reason: CacheMissReason) -> CacheDecision {
         mayUseNetwork ? .fetch(reason, fields: endToEndFields) : .unsatisfiable(reason)
     }
 

@@ -41,7 +41,7 @@ enum StorageVerdict: Sendable, Hashable {
     /// Store the response in place of the candidates with these indices. Its method may differ from the request's: the
     /// answer to a POST may be stored for GET.
     case store(StoredResponse, replacing: [Int])
-    case refuse(StorageRefusal)
+    case refuse(CacheStorageRefusal)
 }
 
 /// A change to what is stored that needs no new body.
@@ -51,24 +51,6 @@ enum StoreChange: Sendable, Hashable {
     /// A further variant with the body of that candidate.
     case addVariant(bodyOf: Int, StoredResponse)
     case remove(index: Int)
-}
-
-/// Why an answer is not stored (RFC 9111 §3).
-enum StorageRefusal: String, Sendable, Hashable {
-    case method
-    case requestNoStore = "request-no-store"
-    case responseNoStore = "no-store"
-    case statusNotUnderstood = "status-not-understood"
-    case statusNotCacheable = "status-not-cacheable"
-    /// Neither lifetime nor validator nor anything that allows a heuristic: it could never be reused.
-    case notReusable = "not-reusable"
-    case varyAsterisk = "vary-asterisk"
-    case partialContent = "partial-content"
-    /// The key policy or a rule keeps the request out of the cache.
-    case noKey = "no-key"
-    case notModified = "not-modified"
-    /// A field that could not be written down and read again as it is.
-    case malformed
 }
 
 extension ResponseDecision {

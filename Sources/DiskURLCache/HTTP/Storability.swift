@@ -50,7 +50,7 @@ enum Storability {
     ///   - asked: those of the request that brought it.
     static func prohibition(
         of response: StoredResponse, said: ResponseDirectives, asked: RequestDirectives
-    ) -> StorageRefusal? {
+    ) -> CacheStorageRefusal? {
         if asked.noStore { return .requestNoStore }
         if said.mustUnderstand {
             // RFC 9111 §5.2.2.3: who understands the status code does as if `no-store` was not there.

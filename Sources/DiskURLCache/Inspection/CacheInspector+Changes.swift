@@ -2,7 +2,10 @@ import Foundation
 
 extension CacheInspector {
     /// Removes records; a program that uses the cache misses them from then on. A record that was replaced since it was
-    /// listed stays.
+    /// listed stays, and so does one that cannot be removed. Works on the caller's thread.
+    /// - Parameters:
+    ///   - records: as ``records(verifyingBodies:progress:)`` listed them.
+    ///   - progress: called with how many were tried, and of how many.
     /// - Returns: how many are gone.
     @discardableResult
     public func remove(_ records: [Record], progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }) -> Int {
@@ -32,7 +35,7 @@ extension CacheInspector {
     /// - Throws: where the directory cannot be read or written.
     public func trim(
         toBytes bytes: Int, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
-    ) throws(InspectionError) -> (removed: Int, bytes: Int) {
+    ) throws(CacheError) -> (removed: Int, bytes: Int) {
         let store = open()
         defer { store.close() }
         // Nothing goes for a journal that need not be there.
@@ -52,7 +55,7 @@ extension CacheInspector {
     /// How many records are gone.
     private func removeLeastRecentlyUsed(
         downTo bytes: Int, from store: DiskStore, progress: (_ done: Int, _ total: Int) -> Void
-    ) throws(InspectionError) -> Int {
+    ) throws(CacheError) -> Int {
         let records = try records()
         var total = records.reduce(overhead) { $0 + $1.allocated }
         var victims: [Record] = []
@@ -76,21 +79,21 @@ extension CacheInspector {
     }
 
     /// Permission, and a file system that may be written.
-    private func checkWritable() throws(InspectionError) {
+    private func checkWritable() throws(CacheError) {
         // Looking up "." in a folder needs the permission to search it.
         for path in [paths.directory, paths.records] where access(path + "/.", W_OK) != 0 {
-            throw InspectionError(.notWritable, path: path, errno: errno)
+            throw CacheError(.notWritable, path: path, errno: errno)
         }
     }
 
     /// Makes the index anew from the records. When each entry was last used is lost with the old index.
     /// - Returns: how many records the new index holds.
     /// - Throws: where another process keeps the index, or the directory cannot be written.
-    public func rebuildIndex() throws(InspectionError) -> Int {
+    public func rebuildIndex() throws(CacheError) -> Int {
         try checkWritable()
         let store = open()
         defer { store.close() }
-        guard store.rebuildIndex() else { throw InspectionError(.inUse, path: directory.path) }
+        guard store.rebuildIndex() else { throw CacheError(.inUse, path: directory.path) }
         return store.entryCount
     }
 

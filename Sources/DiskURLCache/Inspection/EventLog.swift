@@ -7,25 +7,33 @@ extension DiskURLCache {
     /// The file holds plain URLs (without user names and passwords) and has mode 0600. Before it would grow beyond the limit, it is
     /// renamed to `….1`, in place of an older one, and a new file is begun.
     public final class EventLog: Sendable {
-        /// One line of the file.
-        public struct Entry: Codable, Sendable, Hashable {
-            /// `load`, `stored`, `notStored`, `evicted`, `damaged`, `rebuilt` or `problem`.
-            public var event: String
-            /// Seconds since 1970.
-            public var at: TimeInterval
-            public var url: String?
-            public var method: String?
-            /// Of a load: `hit`, `stale`, `revalidated`, `miss`, `bypass`, `failed`.
-            public var outcome: String?
-            /// Of a load answered from the store: `memory`, `disk`, `fallback`.
-            public var layer: String?
-            /// Why: for a miss, a bypass, a failure, or an answer that was not stored.
-            public var reason: String?
-            public var status: Int?
-            public var bytes: Int?
-            public var milliseconds: Double?
-            /// Of a load whose answer came from the network and was not stored: why.
-            public var notStored: String?
+        /// One line of the file: an event and when it came. What only the program itself has is not in the file: a load's
+        /// ``CacheLoadReport/error``, and when its request was sent and answered.
+        public struct Entry: Codable, Sendable {
+            /// When the event came; for a load, when it ended.
+            public let date: Date
+            /// What the cache did.
+            public let event: CacheEvent
+
+            init(_ event: CacheEvent, at date: Date) {
+                self.date = date
+                self.event = event
+            }
+
+            /// Reads one JSON object. Throws for one that no event of this version makes.
+            public init(from decoder: any Decoder) throws {
+                let line = try EventLine(from: decoder)
+                guard let event = line.cacheEvent else {
+                    throw DecodingError.dataCorrupted(
+                        .init(codingPath: decoder.codingPath, debugDescription: "no event of this version"))
+                }
+                self.init(event, at: Date(timeIntervalSince1970: line.at))
+            }
+
+            /// Writes one JSON object.
+            public func encode(to encoder: any Encoder) throws {
+                try EventLine(event, at: date.timeIntervalSince1970).encode(to: encoder)
+            }
         }
 
         /// The name of the log in a cache's own directory, where the inspector looks for it.
@@ -45,6 +53,7 @@ extension DiskURLCache {
         private let state = Mutex(State())
         private let listener: Mutex<UInt64?> = Mutex(nil)
 
+        /// Begins to write. A file that cannot be written loses events; nothing else depends on it.
         /// - Parameters:
         ///   - cache: the cache whose events are kept.
         ///   - file: nil means ``fileName`` in the cache's directory; it is not counted in the cache's capacity.
@@ -64,13 +73,13 @@ extension DiskURLCache {
             if descriptor >= 0 { files.closeQuietly(descriptor) }
         }
 
-        /// Returns when all events so far are in the file.
+        /// Returns when all events so far are in the file. Waits on the caller's thread.
         public func flush() {
             queue.sync {}
         }
 
         private func take(_ event: CacheEvent) {
-            let now = Date().timeIntervalSince1970
+            let now = Date()
             queue.async { self.write(Entry(event, at: now)) }
         }
 
@@ -100,7 +109,8 @@ extension DiskURLCache {
             }
         }
 
-        /// The entries of a log, the older file first; lines that are none are passed over.
+        /// The entries of a log, the older file first; lines that are none are passed over. Reads both files on the caller's thread;
+        /// empty where there is no log.
         public static func entries(in file: URL) -> [Entry] {
             let decoder = JSONDecoder()
             return [file.path + ".1", file.path].flatMap { path -> [Entry] in
@@ -109,65 +119,6 @@ extension DiskURLCache {
                     try? decoder.decode(Entry.self, from: $0)
                 }
             }
-        }
-    }
-}
-
-extension DiskURLCache.EventLog.Entry {
-    init(_ event: CacheEvent, at time: TimeInterval) {
-        self.init(event: "", at: time)
-        switch event {
-        case .load(let load): take(load)
-        case .stored(let url, let bytes, let inMemoryOnly):
-            self.event = "stored"
-            (self.url, self.bytes) = (url, bytes)
-            reason = inMemoryOnly ? "in memory only" : nil
-        case .notStored(let url, let why):
-            self.event = "notStored"
-            self.url = url
-            reason = why.text
-        case .userInfoKeptInMemory(let url, let keys):
-            self.event = "problem"
-            self.url = url
-            reason = "userInfo kept in memory only: \(keys.joined(separator: ", "))"
-        case .evicted(let entries, let bytes):
-            self.event = "evicted"
-            self.bytes = bytes
-            reason = "\(entries) entries"
-        case .removedDamagedRecord: self.event = "damaged"
-        case .rebuiltIndex(let why):
-            self.event = "rebuilt"
-            reason = why
-        case .problem(let error):
-            self.event = "problem"
-            reason = error.description
-        }
-    }
-
-    private mutating func take(_ load: CacheLoadReport) {
-        event = "load"
-        (url, method, status, bytes) = (load.url, load.method, load.status, load.bytes)
-        notStored = load.notStoredReason?.text
-        milliseconds = (load.duration * 1_000_000).rounded() / 1_000
-        switch load.outcome {
-        case .hit(let layer): (outcome, self.layer) = ("hit", layer.rawValue)
-        case .staleHit(let layer, let why): (outcome, self.layer, reason) = ("stale", layer.rawValue, why)
-        case .revalidated(let layer): (outcome, self.layer) = ("revalidated", layer.rawValue)
-        case .miss(let why): (outcome, reason) = ("miss", why)
-        case .bypass(let why): (outcome, reason) = ("bypass", why)
-        case .failed(let why): (outcome, reason) = ("failed", why)
-        }
-    }
-}
-
-extension CacheNotStoredReason {
-    var text: String {
-        switch self {
-        case .noKey: "the request has no key"
-        case .refused: "refused by the app"
-        case .removedMeanwhile: "removed or replaced while it was loaded"
-        case .tooLarge(let bytes, let limit): "\(bytes) bytes, the limit is \(limit)"
-        case .http(let rule), .disk(let rule): rule
         }
     }
 }

@@ -30,7 +30,7 @@ struct Explainer {
     private let options: CachingOptions
     private let now: Date
     private var received: Received?
-    var treatment = DiskURLCache.Treatment()
+    var treatment = CacheTreatment()
 
     init(_ request: URLRequest, key: RequestKey?, variants: [Variant], now: Date, options: CachingOptions) {
         self.request = request
@@ -326,25 +326,25 @@ struct Explainer {
             case .fresh:
                 return Clause(.decision, "Answers from the store\(form): it is fresh. No request.", "RFC 9111 §4")
             case .stale(let allowance):
-                let (why, source) = Words.words(allowance)
-                return Clause(.decision, "Answers from the store\(form), stale: \(why)", source)
+                return Clause(
+                    .decision, "Answers from the store\(form), stale: \(allowance).", allowance.source)
             }
         case .revalidate(let revalidation):
-            let (why, source) = Words.words(revalidation.reason)
+            let reason = revalidation.reason
             let fields = revalidation.fields.fields.map { "\($0.name): \($0.value)" }.joined(separator: "; ")
             if case .complete(let start) = revalidation.purpose {
                 return Clause(
                     .decision, "Asks the origin for the bytes from \(start) on, with \(fields).", "RFC 9111 §3.3")
             }
             return Clause(
-                .decision, "Asks the origin with \(fields); a 304 is answered from the store. Why: \(why)", source)
+                .decision, "Asks the origin with \(fields); a 304 is answered from the store. Why: \(reason).",
+                reason.source)
         case .fetch(let reason, _):
-            let (why, source) = Words.words(reason)
-            return Clause(.decision, "Loads from the network. Why: \(why)", source)
+            return Clause(.decision, "Loads from the network. Why: \(reason).", reason.source)
         case .unsatisfiable(let reason):
-            let (why, source) = Words.words(reason)
             return Clause(
-                .decision, "Fails, since the network may not be asked. Why the store cannot answer: \(why)", source)
+                .decision, "Fails, since the network may not be asked. Why the store cannot answer: \(reason).",
+                reason.source)
         }
     }
 
@@ -376,11 +376,10 @@ struct Explainer {
             requestTime: received.sentAt, responseTime: now, policy: policy)
         switch Storability.verdict(for: exchange, options: received.options) {
         case .refuse(let refusal):
-            let (why, source, advice) = Words.words(refusal, received.fields, status: received.status)
-            return (
-                [Clause(.storing, "The response (status \(received.status)) is not stored: \(why)", source)], false,
-                advice.map { [Clause(.advice, $0)] } ?? []
-            )
+            let (why, advice) = Words.words(refusal, received.fields, status: received.status)
+            let clause = Clause(
+                .storing, "The response (status \(received.status)) is not stored: \(why).", refusal.source)
+            return ([clause], false, advice.map { [Clause(.advice, $0)] } ?? [])
         case .store(let response, let replacing):
             var clauses = [
                 Clause(

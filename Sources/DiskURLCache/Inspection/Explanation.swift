@@ -10,6 +10,7 @@ extension DiskURLCache {
     public struct Explanation: Sendable, Hashable, CustomStringConvertible {
         /// One statement.
         public struct Clause: Sendable, Hashable {
+            /// What the clause is about.
             public let topic: Topic
             /// A sentence or a few, for a person.
             public let text: String
@@ -52,6 +53,7 @@ extension DiskURLCache {
             case passesBy
         }
 
+        /// What the cache does now.
         public let decision: Decision
         /// Whether the response that was given would be stored; nil where none was given.
         public let storesResponse: Bool?
@@ -140,22 +142,8 @@ extension CacheInspector {
             record.metadata.http.map {
                 Explainer.Variant(
                     candidate: Candidate(response: $0, bodyLength: record.header.bodyLength),
-                    place: DiskURLCache.Layer.disk.rawValue)
+                    place: CacheLayer.disk.rawValue)
             }
         }
-    }
-}
-
-extension DiskURLCache.Explanation {
-    /// What an empty cache with the standard key policy and options would do with a request and the response to it.
-    /// - Parameters:
-    ///   - request: the request that is asked about.
-    ///   - response: what the origin answered; nil to look at the request only.
-    ///   - sentAt: when the request was sent; nil: `now` too.
-    ///   - now: when the response arrived.
-    public init(of request: URLRequest, response: HTTPURLResponse? = nil, sentAt: Date? = nil, now: Date = Date()) {
-        self = Explainer.standard(
-            request, key: KeyPolicy.standard.key(for: request), variants: [], response: response, sentAt: sentAt,
-            now: now)
     }
 }

@@ -19,6 +19,23 @@ import Foundation
 /// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream has no key:
 /// it is not cached. A policy is a value; it can be used from any thread.
 public struct KeyPolicy: Sendable {
+    /// What a further policy is called, in ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. Declare it once:
+    ///
+    /// ```swift
+    /// extension KeyPolicy.Name {
+    ///     static let graphQL = KeyPolicy.Name(rawValue: "graphQL")
+    /// }
+    /// ```
+    public struct Name: RawRepresentable, Sendable, Hashable, Codable {
+        /// The name as text.
+        public let rawValue: String
+
+        /// - Parameter rawValue: any text that no other policy of the cache has.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+    }
+
     /// How a request's body takes part in its key.
     public enum BodyForm: Sendable {
         /// A digest of the bytes.

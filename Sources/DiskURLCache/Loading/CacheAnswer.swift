@@ -6,22 +6,15 @@ import Foundation
 
 /// An answer and where it came from.
 public struct CacheAnswer: Sendable {
-    public enum Source: Sendable, Hashable {
-        /// From the store without asking the origin.
-        case stored(CacheLayer)
-        /// From the store, after the origin confirmed it.
-        case revalidated(CacheLayer)
-        case network
-    }
-
+    /// The body, decoded.
     public let data: Data
+    /// The head: status and header fields.
     public let response: HTTPURLResponse
     /// Seconds since the origin made or confirmed the answer, as far as is known; 0 from the network.
     public var age: TimeInterval { summary.report.age.map(TimeInterval.init) ?? 0 }
-    public var source: Source { summary.source }
     /// Served although no longer fresh, on purpose.
     public var isStale: Bool { summary.isStale }
-    /// All that is known about the load.
+    /// All that is known about the load: ``CacheLoadReport/outcome`` says where the answer came from, and why.
     public var report: CacheLoadReport { summary.loadReport }
 
     private let summary: LoadSummary

@@ -91,7 +91,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         if let identity = state.withLock({ $0.leading }),
             cache.loads.goesOn(identity, abandon: { [weak self] in self?.abandon() })
         {
-            state.withLock { $0.report = LoadMachine.Report(outcome: .failed("cancelled")) }
+            state.withLock { $0.report = LoadMachine.Report(outcome: .failed(.cancelled)) }
             _ = tellEnd()
         } else {
             abandon()
@@ -101,7 +101,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     private func abandon() {
         let actions: [LoadMachine.Action]? = state.withLock { state in
             guard !state.machine.hasEnded else { return nil }
-            if !state.isTold { state.report = LoadMachine.Report(outcome: .failed("cancelled")) }
+            if !state.isTold { state.report = LoadMachine.Report(outcome: .failed(.cancelled)) }
             return state.machine.handle(.cancelled)
         }
         guard let actions else { return }

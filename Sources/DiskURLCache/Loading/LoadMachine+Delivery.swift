@@ -34,7 +34,7 @@ extension LoadMachine {
 
     mutating func redirected(_ answer: Answer, next: URLRequest, now: Date) -> [Action] {
         guard hops < RedirectRequest.limit else {
-            return fail(loadError(.httpTooManyRedirects), because: "redirects")
+            return fail(loadError(.httpTooManyRedirects), because: .redirects)
         }
         guard settings.confirmsRedirects else { return follow(next, now: now) }
         state = .confirmingRedirect(answer)
@@ -46,7 +46,7 @@ extension LoadMachine {
             state = .ended
             return answer.isReported ? [.finish] : [.report(answer.report), .finish]
         }
-        guard let url = request.url else { return fail(loadError(.badURL), because: "redirects") }
+        guard let url = request.url else { return fail(loadError(.badURL), because: .redirects) }
         state = .ended
         var actions: [Action] = [.report(answer.report)]
         // A redirect that is not followed may have come from the store: its head is in `answer` in both cases.
@@ -61,7 +61,7 @@ extension LoadMachine {
         return [.finish]
     }
 
-    mutating func fail(_ error: Swift.Error, because reason: String) -> [Action] {
+    mutating func fail(_ error: Swift.Error, because reason: CacheFailureReason) -> [Action] {
         state = .ended
         return [.report(Report(outcome: .failed(reason))), .fail(error)]
     }

@@ -8,7 +8,7 @@ import Foundation
 
 extension LoadMachine {
     mutating func fetch(
-        _ reason: FetchReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
+        _ reason: CacheMissReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
     ) -> [Action] {
         var outgoing = request
         // What is left to decide is the origin's part; Foundation must not answer from a cache of its own.
@@ -40,7 +40,7 @@ extension LoadMachine {
             options: options(for: head.fields))
         var report = Report(outcome: .miss(fetch.reason), status: head.status, forwardStatus: head.status)
         if let continued = fetch.continued, !continued.isContinued(by: head) {
-            return [.cancelFetch] + fail(continued.error, because: "network")
+            return [.cancelFetch] + fail(continued.error, because: .network)
         }
         switch decision {
         case .repeatRequest: return [.cancelFetch] + fetchWhole(now: now)
@@ -50,7 +50,7 @@ extension LoadMachine {
             return [.cancelFetch, .readBody(index: reuse.index)]
         case .deliver(let verdict, _):
             report.storage = verdict
-            if key == nil, case .store = verdict { report.storage = .refuse(.noKey) }
+            report.lacksKey = key == nil
         case .freshen, .combine:
             break
         }
@@ -157,7 +157,7 @@ extension LoadMachine {
                 return [.readBody(index: reuse.index)]
             }
         }
-        return fail(error, because: "network")
+        return fail(error, because: .network)
     }
 
     /// A 304, or the rest of what is stored in part: both need the stored body.
@@ -183,7 +183,7 @@ extension LoadMachine {
             if case .store(let response, let replaced) = verdict {
                 actions = [.store(response, whole, edited: nil, replacing: replaced, basis: index, target)]
             }
-        default: return fail(loadError(.unknown), because: "network")
+        default: return fail(loadError(.unknown), because: .network)
         }
         let head = presentation.head(of: stored, age: nil)
         var report = Report(

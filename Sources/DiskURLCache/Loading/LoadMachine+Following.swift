@@ -6,7 +6,7 @@ extension LoadMachine {
     /// An answer that another load fetches, and whose head this one has delivered.
     struct Following {
         var head: StoredResponse
-        var reason: FetchReason
+        var reason: CacheMissReason
     }
 
     /// The answer that others may have while it arrives: one that the same request could be answered by from the store.
@@ -52,7 +52,7 @@ extension LoadMachine {
             return [.finish]
         }
         guard let tag = following.head.fields["ETag"], tag.hasPrefix("\"") else {
-            return fail(error, because: "network")
+            return fail(error, because: .network)
         }
         let delivered = arriving.count
         // Not to follow yet another one, which would start from the beginning.

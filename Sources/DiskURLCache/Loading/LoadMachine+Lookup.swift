@@ -36,16 +36,16 @@ extension LoadMachine {
 
     /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's own ways to forbid the network
     /// have errors of their own.
-    private mutating func refuse(_ reason: FetchReason) -> [Action] {
+    private mutating func refuse(_ reason: CacheMissReason) -> [Action] {
         let isOffline = storedOptions.isOffline
         if isOffline || policy == .dontLoad {
             let code: URLError.Code = isOffline ? .notConnectedToInternet : .resourceUnavailable
-            return fail(loadError(code), because: reason.rawValue)
+            return fail(loadError(code), because: .notAllowed(reason))
         }
-        guard let url = request.url else { return fail(loadError(.badURL), because: reason.rawValue) }
+        guard let url = request.url else { return fail(loadError(.badURL), because: .notAllowed(reason)) }
         state = .ended
         return [
-            .report(Report(outcome: .failed(reason.rawValue), status: 504)),
+            .report(Report(outcome: .failed(.notAllowed(reason)), status: 504)),
             .deliverStoredHead(ResponseHead(status: 504, fields: ["Content-Length": "0"]), url), .finish,
         ]
     }
@@ -64,7 +64,7 @@ extension LoadMachine {
         if let revalidation = reuse.backgroundRevalidation, let target {
             actions.append(.refreshInBackground(revalidation, target))
         }
-        let allowance: StaleAllowance? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
+        let allowance: CacheStaleReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
         let report = Report(
             outcome: .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), age: reuse.age,
             timeToLive: reuse.timeToLive, collapsedInto: waited)

@@ -4,10 +4,10 @@ extension LoadMachine {
     /// How a load went, for events and `Cache-Status`.
     struct Report {
         enum Outcome {
-            case hit(index: Int, StaleAllowance?)
+            case hit(index: Int, CacheStaleReason?)
             case revalidated(index: Int)
-            case miss(FetchReason)
-            case failed(String)
+            case miss(CacheMissReason)
+            case failed(CacheFailureReason)
         }
 
         var outcome: Outcome
@@ -17,8 +17,10 @@ extension LoadMachine {
         var forwardStatus: Int?
         /// Whether the answer is to be stored; nil where there is nothing new to store. Only the driver knows if it was.
         var storage: StorageVerdict?
+        /// The request had no key, so the answer is not stored, whatever `storage` says.
+        var lacksKey = false
         /// Why this load would have asked the network, had another one in flight not fetched the answer.
-        var collapsedInto: FetchReason?
+        var collapsedInto: CacheMissReason?
     }
 }
 
@@ -43,7 +45,7 @@ extension LoadMachine.Report {
             status.forwardStatus = forwardStatus
             status.collapsed = collapsedInto != nil
             status.detail = reason.detail
-        case .failed(let reason): status.detail = reason
+        case .failed(let reason): status.detail = reason.code
         }
         status.stored = isStored
         return status
@@ -72,38 +74,31 @@ struct LoadSummary: Sendable {
     /// The cache's identifier in `Cache-Status`.
     var cacheName: String?
 
-    var source: CacheAnswer.Source {
-        switch report.outcome {
-        case .hit: .stored(layer)
-        case .revalidated: .revalidated(layer)
-        case .miss, .failed: .network
-        }
-    }
-
     var isStale: Bool { if case .hit(_, _?) = report.outcome { true } else { false } }
 
     var loadReport: CacheLoadReport {
         let outcome: CacheLoadReport.Outcome =
             switch report.outcome {
-            case .hit(_, let allowance?): .staleHit(layer, reason: allowance.rawValue)
+            case .hit(_, let allowance?): .staleHit(layer, allowance)
             case .hit(_, nil): .hit(layer)
             case .revalidated: .revalidated(layer)
-            case .miss(let reason): .miss(reason: reason.rawValue)
-            case .failed(let reason): .failed(reason: reason)
+            case .miss(let reason): .miss(reason)
+            case .failed(let reason): .failed(reason)
             }
         var isStored: Bool?
         var refusal: CacheNotStoredReason?
         switch report.storage {
+        case .store? where report.lacksKey: (isStored, refusal) = (false, .noKey)
         case .store?:
             isStored = notStored == nil
             refusal = notStored
         case .refuse(let reason)?:
             isStored = false
-            refusal = .http(reason.rawValue)
+            refusal = .http(reason)
         case nil: break
         }
         return CacheLoadReport(
-            url: load.url?.withoutCredentials, method: load.method, outcome: outcome, status: report.status,
+            url: load.url?.removingCredentials, method: load.method, outcome: outcome, status: report.status,
             bytes: load.bytes, age: report.age.map { Int(clamping: $0) }, duration: load.duration,
             startedAt: load.startedAt, requestedAt: load.requestedAt, respondedAt: load.respondedAt,
             isStored: isStored, notStoredReason: refusal, isCollapsed: report.collapsedInto != nil,
@@ -152,20 +147,35 @@ extension EventHub {
     }
 
     /// Tells of a load that the cache had no part in.
-    func record(bypass reason: String, failure: String?, status: Int, of load: LoadFacts, cacheName: String?) {
+    func record(
+        bypass reason: CacheBypassReason, failure: CacheFailureReason?, status: Int, of load: LoadFacts,
+        cacheName: String?
+    ) {
         guard hasListeners else { return }
         var cacheStatus = CacheStatus(cacheName: cacheName ?? CacheStatus.defaultName)
         cacheStatus.forward = .bypass
         cacheStatus.forwardStatus = status
-        cacheStatus.detail = reason
+        cacheStatus.detail = reason.rawValue
         emit(
             .load(
                 CacheLoadReport(
-                    url: load.url?.withoutCredentials, method: load.method,
-                    outcome: failure.map { .failed(reason: $0) } ?? .bypass(reason: reason), status: status,
+                    url: load.url?.removingCredentials, method: load.method,
+                    outcome: failure.map { .failed($0) } ?? .bypass(reason), status: status,
                     bytes: load.bytes, age: nil, duration: load.duration, startedAt: load.startedAt,
                     requestedAt: load.requestedAt, respondedAt: load.respondedAt, isStored: nil, notStoredReason: nil,
                     isCollapsed: false, error: load.error, cacheStatus: cacheStatus.fieldValue)))
+    }
+}
+
+extension CacheFailureReason {
+    /// The spelling in `Cache-Status` and in the event log.
+    var code: String {
+        switch self {
+        case .cancelled: "cancelled"
+        case .network: "network"
+        case .redirects: "redirects"
+        case .notAllowed(let reason): reason.rawValue
+        }
     }
 }
 

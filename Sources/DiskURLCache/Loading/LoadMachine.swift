@@ -129,7 +129,7 @@ struct LoadMachine {
 
     /// A request under way.
     struct Fetch {
-        var reason: FetchReason
+        var reason: CacheMissReason
         var revalidation: Revalidation?
         var requestTime: Date
         /// What the client has of the same answer already.
@@ -152,7 +152,7 @@ struct LoadMachine {
         var isReported = false
 
         /// For an answer whose body, once complete, turns out not to be storable.
-        func refused(_ reason: StorageRefusal) -> Answer {
+        func refused(_ reason: CacheStorageRefusal) -> Answer {
             var answer = self
             answer.report.storage = .refuse(reason)
             answer.isReported = false
@@ -181,7 +181,7 @@ struct LoadMachine {
     var arriving = Arriving()
     var hops = 0
     /// Why this load would have asked the network, had it not waited for another load that did.
-    var waited: FetchReason?
+    var waited: CacheMissReason?
     /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh stores
     /// nothing and ends.
     var refreshed: Int?
@@ -254,7 +254,7 @@ struct LoadMachine {
         case (.following, .leaderSent(let piece, let offset)): return receive(piece, offset: offset)
         case (.following(let following), .leaderEnded(let error, let now)):
             return leaderEnded(following, error: error, now: now)
-        case (.following, .ended(let error?, _)): return fail(error, because: "network")
+        case (.following, .ended(let error?, _)): return fail(error, because: .network)
         case (.fetching, .head(100...199, _, _)): return []  // Interim: the answer is still to come.
         case (.fetching(let fetch), .head(let status, let fields, let now)) where fetch.answer == nil:
             return receive(ResponseHead(status: status, fields: fields), fetch: fetch, now: now)

@@ -45,6 +45,12 @@ extension URL {
         return components.url ?? self
     }
 
+    /// The URL as it may be told: user name and password are left out.
+    var removingCredentials: URL? {
+        // Without "@" there are none, and searching for the byte is faster than parsing.
+        absoluteString.utf8.contains(UInt8(ascii: "@")) ? withoutCredentials.flatMap(URL.init(string:)) : absoluteURL
+    }
+
     /// The URL's text as it may be written down: user name and password are left out.
     var withoutCredentials: String? {
         let text = absoluteString

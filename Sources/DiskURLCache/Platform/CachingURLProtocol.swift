@@ -73,9 +73,8 @@ class CachingURLProtocol: URLProtocol {
             let request = findings?.request ?? link.effectiveRequest(task.originalRequest ?? request)
             let key = findings?.key ?? cache?.key(for: request)
             let reason =
-                link.servesTasks
-                ? Self.reasonToBypass(task, hasCache: cache != nil, hasKey: key != nil) : "unknown-session"
-            if let reason {
+                link.servesTasks ? Self.reasonToBypass(task, hasKey: key != nil) : CacheBypassReason.unknownSession
+            if cache == nil || reason != nil {
                 guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
                 else { return fail() }
                 self.passThrough = passThrough
@@ -102,12 +101,11 @@ class CachingURLProtocol: URLProtocol {
 
     #if canImport(FoundationNetworking)
         /// Nil for a load that the cache has a part in.
-        private static func reasonToBypass(_ task: URLSessionTask, hasCache: Bool, hasKey: Bool) -> String? {
+        private static func reasonToBypass(_ task: URLSessionTask, hasKey: Bool) -> CacheBypassReason? {
             // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
-            if task is URLSessionUploadTask { return "upload" }
-            guard task is URLSessionDataTask else { return "download" }
-            guard hasCache else { return "no-cache" }
-            return hasKey ? nil : "no-key"
+            if task is URLSessionUploadTask { return .upload }
+            guard task is URLSessionDataTask else { return .download }
+            return hasKey ? nil : .noKey
         }
     #endif
 

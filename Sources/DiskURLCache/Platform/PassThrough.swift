@@ -12,7 +12,7 @@
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: (any LoadHost)?
-        private let reason: String
+        private let reason: CacheBypassReason?
         private let startTime: Date
         private var bytes = 0
         /// See `ClientPort.hasEnded`.
@@ -23,7 +23,10 @@
         }
 
         /// Nil when Foundation has no class for the request.
-        init?(of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: (any LoadHost)?, reason: String) {
+        init?(
+            of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: (any LoadHost)?,
+            reason: CacheBypassReason?
+        ) {
             guard let client = outer.client,
                 let nativeClass = Self.nativeClass(for: outer.request, session: link.session)
             else { return nil }
@@ -55,19 +58,20 @@
             if isCancelled {
                 native.stopLoading()
                 // Of its end a cancelled task hears from Foundation: nothing more comes through here.
-                end(failure: "cancelled")
+                end(failure: .cancelled)
             } else if native.task?.state == .suspended {
                 native.stopLoading()
             }
             // Else it was resumed again already, and Foundation's class would take this call for a cancellation.
         }
 
-        private func end(failure: String? = nil, _ error: (any Swift.Error)? = nil) {
+        private func end(failure: CacheFailureReason? = nil, _ error: (any Swift.Error)? = nil) {
             guard let task = native?.task else { return }
             native = nil
             let response = task.response as? HTTPURLResponse
             guard let cache, let request = task.originalRequest else { return }
             if let response { invalidate(in: cache, after: response, request: request, task: task) }
+            guard let reason else { return }
             let load = LoadFacts(
                 url: request.url, method: RequestFacts(request).method,
                 bytes: max(bytes, Int(clamping: task.countOfBytesReceived)),
@@ -127,7 +131,7 @@
         }
 
         func urlProtocol(_ protocol: URLProtocol, didFailWithError error: Swift.Error) {
-            end(failure: "network", error)
+            end(failure: .network, error)
             client.urlProtocol(`protocol`, didFailWithError: error)
             hasEnded = true
         }

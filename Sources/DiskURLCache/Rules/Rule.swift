@@ -8,8 +8,8 @@ import Foundation
 ///
 /// ```swift
 /// try configuration.setRules([
-///     Rule(.contentType("image/*"), Treatment(lifetime: .whenMissing(7 * 24 * 3600))),
-///     Rule(.url("https://api.example.com/me*"), Treatment(storage: .memoryOnly)),
+///     CacheRule(.contentType("image/*"), CacheTreatment(lifetime: .whenMissing(7 * 24 * 3600))),
+///     CacheRule(.url("https://api.example.com/me*"), CacheTreatment(storage: .memoryOnly)),
 /// ])
 /// ```
 public struct CacheRule: Sendable {
@@ -46,9 +46,12 @@ public struct CacheRule: Sendable {
         }
     }
 
-    public let match: Match
-    public let treatment: CacheTreatment
+    let match: Match
+    let treatment: CacheTreatment
 
+    /// - Parameters:
+    ///   - match: what the rule applies to.
+    ///   - treatment: how the responses to that are kept.
     public init(_ match: Match, _ treatment: CacheTreatment) {
         self.match = match
         self.treatment = treatment
@@ -69,14 +72,6 @@ public struct CacheRule: Sendable {
             return Glob.matches(pattern, type.lowercased().filter { $0 != " " })
         }
     }
-}
-
-/// Why rules are refused. Thrown when they are set.
-public struct CacheRuleError: Swift.Error, Sendable, Hashable, CustomStringConvertible {
-    /// Position of the rule in the list.
-    public let index: Int
-    /// What is wrong with it, and what to do.
-    public let description: String
 }
 
 /// Text patterns in which `*` stands for any characters.

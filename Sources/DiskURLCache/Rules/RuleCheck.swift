@@ -3,7 +3,7 @@ import Foundation
 /// Whether rules make sense: each by itself, and none against another.
 enum RuleCheck {
     /// Nil when nothing is wrong.
-    static func problem(in rules: [CacheRule], keyPolicies: Set<String>) -> CacheRuleError? {
+    static func problem(in rules: [CacheRule], keyPolicies: Set<KeyPolicy.Name>) -> CacheRuleError? {
         var seen: [String: CacheTreatment] = [:]
         for (index, rule) in rules.enumerated() {
             let text =
@@ -47,7 +47,7 @@ enum RuleCheck {
         }
     }
 
-    private static func problem(in treatment: CacheTreatment, keyPolicies: Set<String>) -> String? {
+    private static func problem(in treatment: CacheTreatment, keyPolicies: Set<KeyPolicy.Name>) -> String? {
         var durations = [
             treatment.staleWhileRevalidate, treatment.staleIfError, treatment.minimumDiskLifetime,
         ]
@@ -59,7 +59,7 @@ enum RuleCheck {
             return "durations are seconds of 0 or more."
         }
         if let name = treatment.keyPolicy, !keyPolicies.contains(name) {
-            return "there is no key policy \"\(name)\"; set Configuration.keyPolicies first."
+            return "there is no key policy \"\(name.rawValue)\"; set Configuration.keyPolicies first."
         }
         if treatment == CacheTreatment() {
             return "the treatment sets nothing; leave the rule out."

@@ -8,6 +8,7 @@ import Foundation
 public struct CacheTreatment: Sendable, Hashable, Codable {
     /// Where responses are kept.
     public enum Storage: String, Sendable, Hashable, Codable {
+        /// In memory, and on disk where the response may be reused.
         case memoryAndDisk
         /// Never on disk: for personal data and answers to authenticated requests.
         case memoryOnly
@@ -23,7 +24,9 @@ public struct CacheTreatment: Sendable, Hashable, Codable {
         case always(TimeInterval)
     }
 
+    /// Where the response is kept; nil: in memory and on disk.
     public var storage: Storage?
+    /// How long the response counts as fresh; nil: as the server says.
     public var lifetime: Lifetime?
     /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), where the server does not
     /// say.
@@ -32,17 +35,18 @@ public struct CacheTreatment: Sendable, Hashable, Codable {
     public var staleIfError: TimeInterval?
     /// See ``DiskURLCache/Configuration/minimumDiskLifetime``. Seconds.
     public var minimumDiskLifetime: TimeInterval?
-    /// Name of one of ``DiskURLCache/Configuration/keyPolicies``. A name that is not there means: not cached.
-    public var keyPolicy: String?
+    /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. A name that is not there means: not cached.
+    public var keyPolicy: KeyPolicy.Name?
     /// Groups the stored response belongs to, for ``DiskURLCache/removeCachedResponses(tag:)``. Tags are written
     /// to disk as they are: name groups, not secrets.
     public var tags: Set<String> = []
     /// Keeps the response from eviction, within ``DiskURLCache/Configuration/pinnedShare``.
     public var isPinned: Bool?
 
+    /// Sets what is given; the rest is left to rules and configuration. Durations are in seconds.
     public init(
         storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeInterval? = nil,
-        staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: String? = nil,
+        staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: KeyPolicy.Name? = nil,
         tags: Set<String> = [], isPinned: Bool? = nil
     ) {
         self.storage = storage

@@ -24,11 +24,11 @@ struct StoreCall: Sendable {
         if CacheControl.forbidsStoring(fields?["Cache-Control"])
             || CacheControl.forbidsStoring(facts.fields["Cache-Control"])
         {
-            return .refused(.http(StorageRefusal.responseNoStore.rawValue), removesOlder: true)
+            return .refused(.http(.responseNoStore), removesOlder: true)
         }
         let vary = VaryKey(fields?["Vary"], request: facts.fields)
         guard !vary.matchesNothing else {
-            return .refused(.http(StorageRefusal.varyAsterisk.rawValue), removesOlder: false)
+            return .refused(.http(.varyAsterisk), removesOlder: false)
         }
         let (userInfo, lost) = response.persistentUserInfo
         let metadata = EntryMetadata(

@@ -39,14 +39,14 @@ extension TieredStore {
             }
             return place(entry, for: key)
         }
-        let url = metadata.url
+        let url = { metadata.url.flatMap(URL.init(string:)) }
         if let reason {
-            hub.emit(.notStored(url: url, reason: reason))
+            hub.emit(.notStored(url: url(), reason: reason))
         } else {
             hub.count { $0.stores += 1 }
             hub.emit(
                 .stored(
-                    url: url, bytes: body.count, inMemoryOnly: metadata.placement != .memoryAndDisk))
+                    url: url(), bytes: body.count, inMemoryOnly: metadata.placement != .memoryAndDisk))
         }
         updateReserved()
         return reason
@@ -94,7 +94,7 @@ extension TieredStore {
                 } onDisk: {
                     $0.remove(key, variant: varyKey)
                 }
-                reason = .disk("the disk did not keep up")
+                reason = .diskTooSlow
             }
         }
         memoryStorage?.write(entry, for: key, usedAt: MonotonicTime.nanoseconds)

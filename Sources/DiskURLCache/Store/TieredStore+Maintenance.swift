@@ -46,7 +46,8 @@ extension TieredStore {
     private func dropAll() {
         while let write = buffer.next() {
             buffer.finish(write)
-            hub.emit(.notStored(url: write.entry.metadata.url, reason: .disk("no disk layer")))
+            let url = write.entry.metadata.url.flatMap(URL.init(string:))
+            hub.emit(.notStored(url: url, reason: .diskFailed(errno: 0)))
         }
         updateReserved()
     }

@@ -1,10 +1,14 @@
 import Foundation
 
-/// Data protection classes of Apple platforms; without effect elsewhere.
+/// How files are protected while an Apple device is locked (`FileProtectionType`); without effect elsewhere.
 public enum CacheFileProtection: Sendable, Hashable {
+    /// Files can always be read (`.none`).
     case none
+    /// Files can be read once the device was unlocked after a restart (`.completeUntilFirstUserAuthentication`).
     case untilFirstUnlock
+    /// Files can be read while the device is unlocked, and while they are open (`.completeUnlessOpen`).
     case unlessOpen
+    /// Files can be read while the device is unlocked (`.complete`).
     case complete
 }
 

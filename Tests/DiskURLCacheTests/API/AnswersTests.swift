@@ -98,9 +98,9 @@ import Testing
         let cache = makeCache()
         let request = URLRequest(url: origin.url("/a"))
         func collect(_ refresh: DiskURLCache.Refresh = .whenStale) async throws -> [(
-            String, DiskURLCache.Answer.Source, Bool
+            String, CacheAnswer.Source, Bool
         )] {
-            var elements: [(String, DiskURLCache.Answer.Source, Bool)] = []
+            var elements: [(String, CacheAnswer.Source, Bool)] = []
             for try await answer in cache.answers(for: request, refreshing: refresh) {
                 elements.append((String(decoding: answer.data, as: UTF8.self), answer.source, answer.isStale))
             }
@@ -130,18 +130,43 @@ import Testing
         let cache = makeCache()
         let request = Responses.request("/made")
         cache.store(Data("{}".utf8), for: request, contentType: "application/json", lifetime: 30)
-        #expect(cache[request]?.data == Data("{}".utf8))
-        #expect(try await cache.lookup(request)?.response.mimeType == "application/json")
+        #expect(cache.cachedResponse(for: request)?.data == Data("{}".utf8))
+        #expect(cache.cachedResponse(for: request)?.response.mimeType == "application/json")
         #expect(try await cache.data(for: request).source == .stored(.memory), "no network needed")
-        cache[request] = nil
-        #expect(cache[request] == nil)
-        cache[request] = Responses.cached(request.url!, "again")
-        #expect(cache[request]?.data == Data("again".utf8))
-        let cancelled = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
-            return try await cache.lookup(request)
+    }
+
+    @Test func userNameAndPasswordAreInNoEvent() async throws {
+        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=86400"]) }
+        let cache = makeCache()
+        var events = cache.events().makeAsyncIterator()
+        let url = origin.url("/a")
+        let text = url.absoluteString.replacingOccurrences(of: "http://", with: "http://lovelace:s3cret@")
+        let request = URLRequest(url: try #require(URL(string: text)))
+        #expect(try await cache.data(for: request).report.url == url)
+        cache.storeCachedResponse(
+            CachedURLResponse(
+                response: Responses.http(url), data: Data(), userInfo: nil, storagePolicy: .notAllowed), for: request)
+        var urls: [URL?] = []
+        while urls.count < 3, let event = await events.next() {
+            switch event {
+            case .load(let load): urls.append(load.url)
+            case .stored(let url, _, _), .notStored(let url, _): urls.append(url)
+            default: break
+            }
         }
-        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        #expect(urls == [url, url, url])
+    }
+
+    @Test func anAnswerWithoutAKeySaysSo() async throws {
+        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=86400"]) }
+        let cache = makeCache()
+        var request = URLRequest(url: origin.url("/a"))
+        request.cacheTreatment = .init(storage: .never)
+        #expect(try await cache.data(for: request).report.notStoredReason == .noKey)
+        request.cacheTreatment = nil
+        #expect(try await cache.data(for: request).report.notStoredReason == nil)
+        request.httpMethod = "POST"
+        #expect(try await cache.data(for: request).report.notStoredReason == .http(.method))
     }
 
     @Test func prefetchingIsBoundedAndReportsProgress() async throws {

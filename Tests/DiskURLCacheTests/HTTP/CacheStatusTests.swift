@@ -63,19 +63,19 @@ import Testing
 
     /// "stored; detail=not-stored" would contradict itself: a detail says only what `fwd` does not.
     @Test(arguments: [
-        (FetchReason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
+        (CacheMissReason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
         (.methodNotCached, "method"), (.mustRevalidate, "stale; fwd-status=200; detail=no-cache"),
         (.reloadPolicy, "request; fwd-status=200; detail=reload-policy"),
     ])
-    func detailSaysWhatForwardDoesNot(_ reason: FetchReason, _ expected: String) {
+    func detailSaysWhatForwardDoesNot(_ reason: CacheMissReason, _ expected: String) {
         let text = Self.text(.miss(reason), storage: nil, isStored: false)
         #expect(text == "c; fwd=\(expected)" + (expected.contains(";") ? "" : "; fwd-status=200"))
     }
 
     @Test func reasonsToForward() {
-        #expect(FetchReason.notStored.forward.rawValue == "uri-miss")
-        #expect(FetchReason.variantNotStored.forward.rawValue == "vary-miss")
-        #expect(FetchReason.requestDirective.forward.rawValue == "request")
-        #expect(FetchReason.rangeNotHeld.forward.rawValue == "partial")
+        #expect(CacheMissReason.notStored.forward.rawValue == "uri-miss")
+        #expect(CacheMissReason.variantNotStored.forward.rawValue == "vary-miss")
+        #expect(CacheMissReason.requestDirective.forward.rawValue == "request")
+        #expect(CacheMissReason.rangeNotHeld.forward.rawValue == "partial")
     }
 }

@@ -51,7 +51,7 @@ struct CacheInspectorTests {
         #expect(record.allocated >= 4)
         #expect(record.freshUntil.map { $0 > Date() } == true)
         #expect(inspector.body(of: record) == Data("1111".utf8))
-        #expect(inspector.indexState == .valid)
+        #expect(inspector.hasValidIndex)
         withExtendedLifetime(cache) {}
     }
 
@@ -59,7 +59,7 @@ struct CacheInspectorTests {
         let cache = makeCache()
         let before = tree()
         let inspector = try CacheInspector(directory: directory)
-        for record in try inspector.records(.verified) { _ = inspector.body(of: record) }
+        for record in try inspector.records(verifyingBodies: true) { _ = inspector.body(of: record) }
         #expect(tree() == before)
         withExtendedLifetime(cache) {}
     }
@@ -78,7 +78,7 @@ struct CacheInspectorTests {
         bytes[bytes.count - 1] ^= 1
         try bytes.write(to: scratch.appending(name))
         let inspector = try CacheInspector(directory: directory)
-        let records = try inspector.records(.verified)
+        let records = try inspector.records(verifyingBodies: true)
         let damaged = records.filter { $0.state == .damaged }
         #expect(damaged.map { "cache/records/" + $0.fileName } == [name])
         #expect(records.count { $0.state == .intact } == 1)
@@ -90,9 +90,9 @@ struct CacheInspectorTests {
     @Test(arguments: ["", "missing", "file"]) func whatIsNoCacheIsSaidAndNotMade(_ name: String) throws {
         let place = name.isEmpty ? scratch.url : scratch.appending(name)
         if name == "file" { try Data("x".utf8).write(to: place) }
-        let codes: [String: InspectionError.Code] = ["": .notACache, "missing": .notFound, "file": .notADirectory]
+        let codes: [String: CacheError.Code] = ["": .notACache, "missing": .notFound, "file": .obstructed]
         let before = tree()
-        let error = #expect(throws: InspectionError.self) { try CacheInspector(directory: place) }
+        let error = #expect(throws: CacheError.self) { try CacheInspector(directory: place) }
         #expect(error?.code == codes[name])
         #expect(tree() == before)
     }
@@ -169,16 +169,16 @@ struct CacheInspectorTests {
         let index = directory.appendingPathComponent("index.plist")
         try Data("garbage".utf8).write(to: index)
         let inspector = try CacheInspector(directory: directory)
-        #expect(inspector.indexState == .rejected)
+        #expect(!inspector.hasValidIndex)
         #expect(try inspector.rebuildIndex() == 3)
-        #expect(inspector.indexState == .valid)
+        #expect(inspector.hasValidIndex)
         #expect(try inspector.records().count == 3)
     }
 
     @Test func theIndexOfACacheInUseIsLeftToItsProgram() throws {
         let cache = makeCache()
         let inspector = try CacheInspector(directory: directory)
-        let error = #expect(throws: InspectionError.self) { try inspector.rebuildIndex() }
+        let error = #expect(throws: CacheError.self) { try inspector.rebuildIndex() }
         #expect(error?.code == .inUse)
         withExtendedLifetime(cache) {}
     }

@@ -101,7 +101,7 @@ struct ExplanationTests {
 
     @Test func aResponseThatIsStoredSaysForHowLong() {
         let response = Responses.http(Responses.url("/a"), fields: ["Cache-Control": "max-age=90", "ETag": "\"1\""])
-        let explanation = DiskURLCache.Explanation(of: Responses.request("/a"), response: response)
+        let explanation = cache.explanation(for: Responses.request("/a"), response: response)
         #expect(explanation.decision == .loads)
         #expect(explanation.storesResponse == true)
         #expect(text(explanation, .storing).contains("Lifetime: 90 s"))

@@ -141,7 +141,7 @@ import Testing
         _ = load.head(200, ["Cache-Control": "max-age=60"])
         _ = load.data("x")
         #expect(load.end() == ["report miss", "networkHead", "data x", "finish"])
-        #expect(load.lastReport?.storage == .refuse(.noKey))
+        #expect(load.lastReport?.lacksKey == true)
     }
 
     @Test func noStoreReleasesThoseWhoWait() {

@@ -65,7 +65,7 @@ final class LoadingHarness: Sendable {
     }
 
     /// The event of the load that `body` makes.
-    func report(of body: () async throws -> Void) async throws -> DiskURLCache.LoadReport {
+    func report(of body: () async throws -> Void) async throws -> CacheLoadReport {
         let events = cache.events()
         try await body()
         for await case .load(let report) in events { return report }

@@ -8,8 +8,8 @@ import Testing
 #endif
 
 @Suite struct RulesTests {
-    typealias Rule = DiskURLCache.Rule
-    typealias Treatment = DiskURLCache.Treatment
+    typealias Rule = CacheRule
+    typealias Treatment = CacheTreatment
     let scratch: ScratchDirectory
     let clock = ManualClock()
 
@@ -59,7 +59,7 @@ import Testing
         request.httpBody = Data("b".utf8)
         let treatment = Treatment(
             storage: .memoryOnly, lifetime: .always(1.5), staleWhileRevalidate: 2, staleIfError: 3,
-            minimumDiskLifetime: 4, keyPolicy: "k", tags: ["t", "ü / ?#"], isPinned: false)
+            minimumDiskLifetime: 4, keyPolicy: KeyPolicy.Name(rawValue: "k"), tags: ["t", "ü / ?#"], isPinned: false)
         request.cacheTreatment = treatment
         #expect(request.cacheTreatment == treatment)
         request.setValue("z", forHTTPHeaderField: "X")
@@ -191,22 +191,22 @@ import Testing
         let nothing = Rule(.all, Treatment(storage: .never))
         for (rules, index) in [([images, nothing], 0), ([nothing, images], 1)] {
             var configuration = DiskURLCache.Configuration()
-            let error = #expect(throws: DiskURLCache.RuleError.self) { try configuration.setRules(rules) }
+            let error = #expect(throws: CacheRuleError.self) { try configuration.setRules(rules) }
             #expect(error?.index == index)
         }
     }
 
     @Test func aKeyPolicyForSomeRequests() async throws {
         let origin = try OriginServer { request in .ok(request.target, ["Cache-Control": "max-age=1000"]) }
-        let cache = try makeCache([Rule(.url("*/links?*"), Treatment(keyPolicy: "links"))]) {
-            $0.keyPolicies["links"] = .standard.droppingQueryItems("utm")
+        let cache = try makeCache([Rule(.url("*/links?*"), Treatment(keyPolicy: .links))]) {
+            $0.keyPolicies[.links] = .standard.droppingQueryItems("utm")
         }
         _ = try await cache.data(from: origin.url("/links?id=1&utm=a"))
         #expect(try await cache.data(from: origin.url("/links?id=1&utm=b")).source == .stored(.memory))
         _ = try await cache.data(from: origin.url("/other?id=1&utm=a"))
         #expect(try await cache.data(from: origin.url("/other?id=1&utm=b")).source == .network)
         var unknown = Responses.request("/x")
-        unknown.cacheTreatment = Treatment(keyPolicy: "nobody")
+        unknown.cacheTreatment = Treatment(keyPolicy: .nobody)
         #expect(cache.key(for: unknown) == nil)
     }
 
@@ -319,7 +319,7 @@ import Testing
         ("nothing", [Rule(.all, Treatment(tags: ["a"])), Rule(.host("a.org"), Treatment())], 1),
         ("never and pinned", [Rule(.all, Treatment(storage: .never, isPinned: true))], 0),
         ("memory and pinned", [Rule(.all, Treatment(storage: .memoryOnly, isPinned: true))], 0),
-        ("unknown policy", [Rule(.all, Treatment(keyPolicy: "nobody"))], 0),
+        ("unknown policy", [Rule(.all, Treatment(keyPolicy: .nobody))], 0),
         (
             "contradiction",
             [
@@ -332,7 +332,7 @@ import Testing
 
     @Test(arguments: wrong.indices) func wrongRulesAreRefusedWhereTheyAreSet(row: Int) {
         var configuration = DiskURLCache.Configuration()
-        let error = #expect(throws: DiskURLCache.RuleError.self) { try configuration.setRules(Self.wrong[row].rules) }
+        let error = #expect(throws: CacheRuleError.self) { try configuration.setRules(Self.wrong[row].rules) }
         #expect(error?.index == Self.wrong[row].index, "\(Self.wrong[row].name)")
         #expect(error?.description.hasPrefix("Rule \(Self.wrong[row].index): ") == true)
         #expect(configuration.rules.isEmpty)
@@ -345,4 +345,9 @@ import Testing
         ])
         #expect(configuration.rules.count == 2)
     }
+}
+
+extension KeyPolicy.Name {
+    fileprivate static let links = KeyPolicy.Name(rawValue: "links")
+    fileprivate static let nobody = KeyPolicy.Name(rawValue: "nobody")
 }

@@ -77,22 +77,22 @@ import Testing
         cache.flush()
         let entry = try #require(storage.all.first)
         let bytes = try #require(entry.encoded())
-        let decoded = try #require(DiskURLCache.Entry(encoded: bytes))
+        let decoded = try #require(CacheEntry(encoded: bytes))
         #expect(decoded.url == request.url?.absoluteString)
         #expect(decoded.variant == entry.variant)
         #expect(decoded.entry.body == Data("body".utf8))
         #expect(decoded.entry.metadata == entry.entry.metadata)
-        #expect(DiskURLCache.Entry(encoded: Data()) == nil)
+        #expect(CacheEntry(encoded: Data()) == nil)
         for index in bytes.indices {
-            #expect(DiskURLCache.Entry(encoded: bytes.prefix(index)) == nil)
+            #expect(CacheEntry(encoded: bytes.prefix(index)) == nil)
             for bit in 0..<8 {
                 var damaged = bytes
                 damaged[index] ^= 1 << bit
-                #expect(DiskURLCache.Entry(encoded: damaged) == nil, "byte \(index), bit \(bit)")
+                #expect(CacheEntry(encoded: damaged) == nil, "byte \(index), bit \(bit)")
             }
         }
-        #expect(DiskURLCache.Entry(encoded: Data([0]) + bytes).map { _ in true } == nil)
-        #expect(DiskURLCache.Entry(encoded: (Data([0]) + bytes).dropFirst()) != nil, "a slice counts from its start")
+        #expect(CacheEntry(encoded: Data([0]) + bytes).map { _ in true } == nil)
+        #expect(CacheEntry(encoded: (Data([0]) + bytes).dropFirst()) != nil, "a slice counts from its start")
     }
 
     /// A lookup takes no lock of the key: what it read from disk just before a change must not end in memory after it.
@@ -192,7 +192,7 @@ final class DictionaryStorage: EntryStorage {
     }
 
     private struct State {
-        var entries: [String: [(entry: DiskURLCache.Entry, stamp: Int)]] = [:]
+        var entries: [String: [(entry: CacheEntry, stamp: Int)]] = [:]
         var stamp = 0
         var capacity: Int
 
@@ -205,14 +205,14 @@ final class DictionaryStorage: EntryStorage {
         state = Mutex(State(capacity: capacity))
     }
 
-    var all: [DiskURLCache.Entry] { state.withLock { $0.entries.values.joined().map(\.entry) } }
+    var all: [CacheEntry] { state.withLock { $0.entries.values.joined().map(\.entry) } }
     var count: Int { all.count }
 
-    func entries(named name: String) -> [DiskURLCache.Entry] {
+    func entries(named name: String) -> [CacheEntry] {
         state.withLock { $0.entries[name, default: []].map(\.entry) }
     }
 
-    func store(_ entry: DiskURLCache.Entry, named name: String) {
+    func store(_ entry: CacheEntry, named name: String) {
         announceChange()
         state.withLock { state in
             state.stamp += 1
@@ -234,7 +234,7 @@ final class DictionaryStorage: EntryStorage {
         }
     }
 
-    func removeEntries(where shouldRemove: (DiskURLCache.Entry) -> Bool) {
+    func removeEntries(where shouldRemove: (CacheEntry) -> Bool) {
         announceChange()
         state.withLock { state in
             for name in state.entries.keys { state.entries[name]?.removeAll { shouldRemove($0.entry) } }
@@ -272,15 +272,15 @@ private final class EncryptedFolder: EntryStorage {
         return names.map { ($0, folder.appendingPathComponent($0)) }
     }
 
-    private func read(_ url: URL) -> DiskURLCache.Entry? {
-        (try? Data(contentsOf: url)).flatMap { DiskURLCache.Entry(encoded: crypt($0)) }
+    private func read(_ url: URL) -> CacheEntry? {
+        (try? Data(contentsOf: url)).flatMap { CacheEntry(encoded: crypt($0)) }
     }
 
-    func entries(named name: String) -> [DiskURLCache.Entry] {
+    func entries(named name: String) -> [CacheEntry] {
         files().filter { $0.name.hasPrefix(name) }.compactMap { read($0.url) }
     }
 
-    func store(_ entry: DiskURLCache.Entry, named name: String) {
+    func store(_ entry: CacheEntry, named name: String) {
         guard let bytes = entry.encoded() else { return }
         let url = folder.appendingPathComponent("\(name)-\(entry.variant)")
         try? crypt(bytes).write(to: url)
@@ -296,7 +296,7 @@ private final class EncryptedFolder: EntryStorage {
         }
     }
 
-    func removeEntries(where shouldRemove: (DiskURLCache.Entry) -> Bool) {
+    func removeEntries(where shouldRemove: (CacheEntry) -> Bool) {
         for file in files() where read(file.url).map(shouldRemove) ?? true {
             try? FileManager.default.removeItem(at: file.url)
         }

@@ -406,10 +406,10 @@ import Testing
 private final class SignallingStorage: EntryStorage {
     let isStored = DispatchSemaphore(value: 0)
 
-    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
-    func store(_ entry: DiskURLCache.Entry, named name: String) { isStored.signal() }
+    func entries(named name: String) -> [CacheEntry] { [] }
+    func store(_ entry: CacheEntry, named name: String) { isStored.signal() }
     func removeEntries(named name: String, variant: String?) {}
-    func removeEntries(where shouldRemove: (DiskURLCache.Entry) -> Bool) {}
+    func removeEntries(where shouldRemove: (CacheEntry) -> Bool) {}
     var capacity: Int {
         get { 1 << 20 }
         set {}

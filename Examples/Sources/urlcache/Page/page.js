@@ -336,20 +336,15 @@ const within = (value, limits) => limits.findIndex(limit => value < limit);
 })();
 
 // ——— Why
-const words = { "not-stored": "nothing was stored", "variant-not-stored": "no stored variant fits the request’s fields", stale: "what was stored was stale", "no-cache": "the response says no-cache", "request-directive": "the request’s Cache-Control did not take it", "request-no-store": "the request says no-store",
-  method: "the method is not cached", "reload-policy": "the request’s cache policy asks for a reload", "revalidate-policy": "the request’s cache policy wants the origin asked", "unsupported-range": "several ranges, or a unit other than bytes", "range-not-held": "the bytes asked for are not stored", precondition: "only the origin can judge the request’s condition",
-  "mismatched-answer": "the answer fitted nothing that is stored", "no-store": "the response says no-store", "status-not-understood": "must-understand, with an unknown status", "status-not-cacheable": "this status is stored only with a lifetime of its own", "not-reusable": "no lifetime: it could never be used", "vary-asterisk": "the response says Vary: *",
-  "partial-content": "a part that fits nothing stored", "not-modified": "a 304 has no body", malformed: "a header field that cannot be written down", upload: "an upload", download: "a download task", "no-key": "the request has no key", "max-stale": "max-stale", offline: "offline" };
-const inWords = reason => words[reason] || reason;
 (function whys() {
   if (!log || !log.loads) return;
   const list = (box, rows, none, add) => { if (!rows.length) return make("p", none, box, "hint"); const ul = make("ul", null, box, "list"); for (const row of rows) add(row, make("li", null, ul)); };
   list(el("misses"), log.topMisses, "No load had to go to the network.", (m, li) => {
     make("div", m.url, li, "url"); make("b", many(m.count, "miss", "misses"), li);
-    make("span", `, ${m.seconds < 10 ? m.seconds.toFixed(1) + " s" : span(m.seconds)} waited, ${bytes(m.bytes)} · ${inWords(m.reason)}`, li, "why");
+    make("span", `, ${m.seconds < 10 ? m.seconds.toFixed(1) + " s" : span(m.seconds)} waited, ${bytes(m.bytes)} · ${m.reason}`, li, "why");
   });
   list(el("refusals"), log.refusals, "Each answer that came from the network was stored.", (r, li) => {
-    make("b", count(r.count) + " × ", li); make("span", inWords(r.reason), li); make("div", "such as " + r.url, li, "url why");
+    make("b", count(r.count) + " × ", li); make("span", r.reason, li); make("div", "such as " + r.url, li, "url why");
   });
 })();
 

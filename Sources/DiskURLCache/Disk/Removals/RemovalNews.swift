@@ -98,10 +98,19 @@ final class RemovalNews: Sendable {
 
     /// Whether another process replaced the records' folder, as an older version does, or somebody by hand.
     private func isFolderReplaced() -> Bool {
-        guard let status = try? files.status(at: records), status.kind == .directory else { return false }
-        return folder.withLock { folder in
+        folder.withLock { folder in
+            guard let status = try? files.status(at: records), status.kind == .directory else { return false }
             defer { folder = status.identity }
             return folder != nil && folder != status.identity
+        }
+    }
+
+    /// This cache replaces the folder of records: nobody looks at it meanwhile.
+    func replacingFolder<Result>(_ replace: () -> (Result, new: FileIdentity?)) -> Result {
+        folder.withLock { folder in
+            let (result, new) = replace()
+            if let new { folder = new }
+            return result
         }
     }
 

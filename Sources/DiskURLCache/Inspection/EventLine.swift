@@ -1,0 +1,178 @@
+import Foundation
+
+/// An event as it is written to the event log: one flat JSON object. The names and spellings stay as they are, since tools and
+/// earlier files have them.
+struct EventLine: Codable {
+    /// `load`, `stored`, `notStored`, `userInfo`, `evicted`, `damaged`, `rebuilt` or `problem`.
+    var event: String
+    /// Seconds since 1970.
+    var at: TimeInterval
+    var url: URL?
+    var method: String?
+    /// Of a load: `hit`, `stale`, `revalidated`, `miss`, `bypass`, `failed`.
+    var outcome: String?
+    /// Of a load answered from the store.
+    var layer: String?
+    /// The raw value of the reason of a load, or of a new index. Of a problem: its description, for those who read the file.
+    var reason: String?
+    var status: Int?
+    var bytes: Int?
+    var milliseconds: Double?
+    var age: Int?
+    var isCollapsed: Bool?
+    var cacheStatus: String?
+    /// Why something was not stored: see `CacheNotStoredReason.code`.
+    var notStored: String?
+    /// Bytes that the body may have, where `notStored` is `too-large`.
+    var limit: Int?
+    var isStored: Bool?
+    var inMemoryOnly: Bool?
+    var entries: Int?
+    var keys: [String]?
+    /// The code of a problem.
+    var code: String?
+    var path: String?
+    var errno: Int32?
+
+    init(_ event: CacheEvent, at time: TimeInterval) {
+        (self.event, at) = ("", time)
+        switch event {
+        case .load(let load): take(load)
+        case .stored(let url, let bytes, let isInMemoryOnly):
+            self.event = "stored"
+            (self.url, self.bytes, inMemoryOnly) = (url, bytes, isInMemoryOnly)
+        case .notStored(let url, let why):
+            self.event = "notStored"
+            self.url = url
+            take(why)
+        case .userInfoKeptInMemory(let url, let keys):
+            self.event = "userInfo"
+            (self.url, self.keys) = (url, keys)
+        case .evicted(let entries, let bytes):
+            self.event = "evicted"
+            (self.entries, self.bytes) = (entries, bytes)
+        case .removedDamagedRecord: self.event = "damaged"
+        case .rebuiltIndex(let wasDamaged):
+            self.event = "rebuilt"
+            reason = wasDamaged ? "rejected" : "missing"
+        case .problem(let error):
+            self.event = "problem"
+            (code, path, errno) = (error.code.rawValue, error.path, error.errno)
+            reason = error.description
+        }
+    }
+
+    private mutating func take(_ load: CacheLoadReport) {
+        event = "load"
+        (url, method, status, bytes, age) = (load.url, load.method, load.status, load.bytes, load.age)
+        milliseconds = (load.duration * 1_000_000).rounded() / 1_000
+        (isStored, cacheStatus) = (load.isStored, load.cacheStatus)
+        if load.isCollapsed { isCollapsed = true }
+        if let why = load.notStoredReason {
+            let length = bytes
+            take(why)
+            // The length of the body is that of the load.
+            bytes = length
+        }
+        switch load.outcome {
+        case .hit(let layer): (outcome, self.layer) = ("hit", layer.rawValue)
+        case .staleHit(let layer, let why): (outcome, self.layer, reason) = ("stale", layer.rawValue, why.rawValue)
+        case .revalidated(let layer): (outcome, self.layer) = ("revalidated", layer.rawValue)
+        case .miss(let why): (outcome, reason) = ("miss", why.rawValue)
+        case .bypass(let why): (outcome, reason) = ("bypass", why.rawValue)
+        case .failed(let why): (outcome, reason) = ("failed", why.code)
+        }
+    }
+
+    private mutating func take(_ reason: CacheNotStoredReason) {
+        notStored = reason.code
+        switch reason {
+        case .tooLarge(let bytes, let limit): (self.bytes, self.limit) = (bytes, limit)
+        case .diskFailed(let errno): self.errno = errno
+        case .noKey, .refused, .http, .removedMeanwhile, .diskTooSlow: break
+        }
+    }
+
+    /// Nil for a line that no event of this version makes.
+    var cacheEvent: CacheEvent? {
+        switch event {
+        case "load": load.map { .load($0) }
+        case "stored": .stored(url: url, bytes: bytes ?? 0, inMemoryOnly: inMemoryOnly ?? false)
+        case "notStored": notStoredReason.map { .notStored(url: url, reason: $0) }
+        case "userInfo": .userInfoKeptInMemory(url: url, keys: keys ?? [])
+        case "evicted": .evicted(entries: entries ?? 0, bytes: bytes ?? 0)
+        case "damaged": .removedDamagedRecord
+        case "rebuilt": .rebuiltIndex(wasDamaged: reason == "rejected")
+        case "problem":
+            code.flatMap(CacheError.Code.init).map { .problem(CacheError($0, path: path ?? "", errno: errno ?? 0)) }
+        default: nil
+        }
+    }
+
+    private var notStoredReason: CacheNotStoredReason? {
+        switch notStored {
+        case nil: nil
+        case "no-key": .noKey
+        case "refused": .refused
+        case "too-large": .tooLarge(bytes: bytes ?? 0, limit: limit ?? 0)
+        case "removed-meanwhile": .removedMeanwhile
+        case "disk-too-slow": .diskTooSlow
+        case "disk-failed": .diskFailed(errno: errno ?? 0)
+        case let code?: CacheStorageRefusal(rawValue: code).map { .http($0) }
+        }
+    }
+
+    private var load: CacheLoadReport? {
+        guard let outcome = loadOutcome else { return nil }
+        let duration = (milliseconds ?? 0) / 1_000
+        return CacheLoadReport(
+            url: url, method: method ?? "", outcome: outcome, status: status ?? 0, bytes: bytes ?? 0, age: age,
+            duration: duration, startedAt: Date(timeIntervalSince1970: at - duration), requestedAt: nil,
+            respondedAt: nil,
+            isStored: isStored, notStoredReason: notStoredReason, isCollapsed: isCollapsed ?? false, error: nil,
+            cacheStatus: cacheStatus ?? "")
+    }
+
+    private var loadOutcome: CacheLoadReport.Outcome? {
+        let layer = layer.flatMap(CacheLayer.init)
+        let reason = reason ?? ""
+        return switch outcome {
+        case "hit": layer.map { .hit($0) }
+        case "stale":
+            if let layer, let why = CacheStaleReason(rawValue: reason) { .staleHit(layer, why) } else { nil }
+        case "revalidated": layer.map { .revalidated($0) }
+        case "miss": CacheMissReason(rawValue: reason).map { .miss($0) }
+        case "bypass": CacheBypassReason(rawValue: reason).map { .bypass($0) }
+        case "failed": CacheFailureReason(code: reason).map { .failed($0) }
+        default: nil
+        }
+    }
+}
+
+extension CacheNotStoredReason {
+    /// The spelling in the event log.
+    var code: String {
+        switch self {
+        case .noKey: "no-key"
+        case .refused: "refused"
+        case .tooLarge: "too-large"
+        case .http(let refusal): refusal.rawValue
+        case .removedMeanwhile: "removed-meanwhile"
+        case .diskTooSlow: "disk-too-slow"
+        case .diskFailed: "disk-failed"
+        }
+    }
+}
+
+extension CacheFailureReason {
+    fileprivate init?(code: String) {
+        let plain: [CacheFailureReason] = [.cancelled, .network, .redirects]
+        if let reason = plain.first(where: { $0.code == code }) {
+            self = reason
+        } else if let reason = CacheMissReason(rawValue: code) {
+            self = .notAllowed(reason)
+        } else {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// That the plain calls compile without `await` in asynchronous functions is a part of the test.
+@Suite("Asynchronous calls have the names of the plain ones, and do not shadow them")
+struct AsyncTests {
+    private let scratch: ScratchDirectory
+    private let cache: DiskURLCache
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
+    }
+
+    private func store(_ path: String, tag: String? = nil) -> URLRequest {
+        var request = Responses.request(path)
+        if let tag { request.cacheTreatment = .init(tags: [tag]) }
+        cache.storeCachedResponse(Responses.cached(Responses.url(path), path), for: request)
+        return request
+    }
+
+    @Test func thePlainCallsNeedNoAwait() async {
+        let request = store("/a")
+        let stored = cache.cachedResponse(for: request)
+        #expect(stored?.data == Data("/a".utf8))
+        cache.flush()
+        #expect(cache.contains(request))
+        cache.removeMemory()
+        cache.removeDisk()
+        cache.removeCachedResponses(olderThan: Date())
+        cache.removeCachedResponses(since: Date.distantPast)
+        cache.removeCachedResponses(urlPrefix: "https://example.com/")
+        cache.removeCachedResponses(tag: "a")
+        cache.removeCachedResponses(host: "example.com")
+        cache.removeCachedResponse(for: request)
+        cache.removeAllCachedResponses()
+        #expect(!cache.contains(request))
+    }
+
+    @Test func aLookupReadsTheDisk() async {
+        let request = store("/a")
+        await cache.async.flush()
+        cache.removeMemory()
+        #expect(await cache.async.cachedResponse(for: request)?.data == Data("/a".utf8))
+        #expect(cache.statistics.diskHits == 1)
+        #expect(await cache.async.cachedResponse(for: Responses.request("/b")) == nil)
+    }
+
+    @Test func flushingWaitsForTheDisk() async {
+        let disk = CountingStorage()
+        var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20)
+        settings.diskStorage = disk
+        let cache = DiskURLCache(configuration: settings)
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
+        await cache.async.flush()
+        #expect(disk.counts.withLock { $0.stores } == 1)
+        #expect(disk.counts.withLock { $0.flushes } >= 1)
+    }
+
+    @Test func whatIsRemovedIsGone() async {
+        let (a, b, c, d) = (store("/a", tag: "x"), store("/b/1"), store("/c"), store("/d"))
+        await cache.async.removeCachedResponses(tag: "x")
+        #expect(!cache.contains(a) && cache.contains(b) && cache.contains(c))
+        await cache.async.removeCachedResponses(urlPrefix: "https://example.com/b/")
+        #expect(!cache.contains(b) && cache.contains(c))
+        await cache.async.removeCachedResponses(host: "example.org")
+        #expect(cache.contains(c) && cache.contains(d))
+        await cache.async.removeCachedResponses(olderThan: Date.distantPast)
+        #expect(cache.contains(c) && cache.contains(d))
+        await cache.async.removeCachedResponses(olderThan: Date.distantFuture)
+        #expect(!cache.contains(c) && !cache.contains(d))
+        let e = store("/e")
+        await cache.async.removeCachedResponses(host: "example.com")
+        #expect(!cache.contains(e))
+    }
+
+    /// With a disk layer of the app's own: the built-in one may take its own clearing for that of another process, and then
+    /// empties memory too.
+    @Test(arguments: [CacheLayer.memory, .disk, .fallback]) func oneLayerIsEmptied(_ layer: CacheLayer) {
+        let disk = CountingStorage()
+        var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20)
+        settings.diskStorage = disk
+        let cache = DiskURLCache(configuration: settings)
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
+        cache.flush()
+        cache.removeAllCachedResponses(from: layer)
+        #expect((cache.currentMemoryUsage == 0) == (layer == .memory))
+        #expect((disk.counts.withLock { $0.removals } > 0) == (layer == .disk))
+    }
+}
+
+/// Counts what it is told, and keeps nothing.
+private final class CountingStorage: EntryStorage {
+    let counts = Mutex((stores: 0, flushes: 0, removals: 0))
+    var capacity: Int {
+        get { 1 << 20 }
+        set {}
+    }
+    let usage = 0
+
+    func entries(named name: String) -> [CacheEntry] { [] }
+    func store(_ entry: CacheEntry, named name: String) { counts.withLock { $0.stores += 1 } }
+    func removeEntries(named name: String, variant: String?) {}
+    func removeEntries(where shouldRemove: (CacheEntry) -> Bool) { counts.withLock { $0.removals += 1 } }
+    func flush() { counts.withLock { $0.flushes += 1 } }
+}
