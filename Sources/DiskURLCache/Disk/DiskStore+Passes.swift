@@ -26,6 +26,7 @@ extension DiskStore {
             return false
         }
         takeInOthers()
+        withIO { $0.lastLook = 0 }
         return true
     }
 
@@ -82,6 +83,7 @@ extension DiskStore {
         defer { endLocking() }
         examineRequested()
         let mustClear = withIO { io in
+            io.lastLook = nil
             if io.directory.mustClear { clear(&io) }
             return io.directory.mustClear
         }

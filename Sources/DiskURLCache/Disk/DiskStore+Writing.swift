@@ -59,9 +59,15 @@ extension DiskStore {
         return .dropped(reason)
     }
 
-    /// Whether records may be written: the folder is there, made if need be, and it is ours.
+    /// Whether records may be written: the folder is there, made if need be, and it is ours. Within a pass that
+    /// is looked at every two milliseconds: most writes of a burst need no look, and one that finds the folder gone makes it again.
     private func isUsable(_ io: inout Section) -> Bool {
-        isOwnProcess && !io.isClosed && prepareDirectory(&io, mayMake: true)
+        guard isOwnProcess, !io.isClosed else { return false }
+        guard let lastLook = io.lastLook else { return prepareDirectory(&io, mayMake: true) }
+        let now = MonotonicTime.nanoseconds
+        if io.directory.identity != nil, now &- lastLook < 2_000_000 { return true }
+        io.lastLook = now
+        return prepareDirectory(&io, mayMake: true)
     }
 
     /// Gives the stored entry with this sequence number another head: a 304, or a pin. The body stays, and is not written again.

@@ -43,6 +43,9 @@ final class DiskStore: Sendable {
         var preparedDirectory: FileIdentity?
         /// The index files as the last pass left them, where others may maintain the directory between passes.
         var leftIndex: [FileStatus?] = []
+        /// When the folder was last found by a write of the pass that is under way, in nanoseconds of the monotonic clock; nil
+        /// outside of passes.
+        var lastLook: UInt64?
         /// Writes are refused.
         var isClosed = false
         /// Counts removals by callers, so that work in several steps sees that one came between.

@@ -22,13 +22,20 @@ extension TieredStore {
     }
 
     private func drain(to disk: any StorageLayer) {
+        var folder: FileIdentity?
+        var lastLook: UInt64 = 0
         while let next = buffer.next() {
             takeRemovals(at: MonotonicTime.nanoseconds)
             writing.withLock { _ in
                 // Removed or replaced while it waited.
                 guard let write = buffer.current(next) else { return }
-                // Another process removed everything since the entry was stored.
-                if let folder = write.folder, let current = disk.folderIdentity(), current != folder { return }
+                // Another process removed everything since the entry was stored: the folder is another one. Looked at every two
+                // milliseconds, and before an entry is dropped for it.
+                let now = MonotonicTime.nanoseconds
+                if now &- lastLook > 2_000_000 || folder != write.folder {
+                    (folder, lastLook) = (disk.folderIdentity(), now)
+                }
+                if let stored = write.folder, let folder, folder != stored { return }
                 disk.write(write.entry, for: write.key, usedAt: write.usedAt)
                 noteUnconfirmed(write)
             }
