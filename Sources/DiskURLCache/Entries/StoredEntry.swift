@@ -26,6 +26,8 @@ final class StoredEntry: @unchecked Sendable {
         var cached: CachedURLResponse?
         /// The parsed facts, once a load needed them.
         var reuseFacts: ReuseFacts?
+        /// The values of the fields that `Vary` names in the last request that matched. They stay in memory.
+        var matched: [String?]?
         /// The response that a load delivered last, and its form.
         var delivered: (form: DeliveredForm, response: URLResponse)?
     }
@@ -55,7 +57,16 @@ final class StoredEntry: @unchecked Sendable {
 
     /// Whether `URLCache`'s own methods may hand this entry out for a request.
     func answers(_ request: URLRequest) -> Bool {
-        answersEveryRequest || (!isPart && varyKey.matches(HeaderFields(request)))
+        if answersEveryRequest { return true }
+        if isPart { return false }
+        let fields = HeaderFields(request)
+        // Digests of the values tell; those of the same values as the last time need not be computed again.
+        if let matched = SharedLock.withLock(of: self, { made.matched }), varyKey.hasValues(matched, in: fields) {
+            return true
+        }
+        guard varyKey.matches(fields) else { return false }
+        SharedLock.withLock(of: self) { made.matched = varyKey.values(in: fields) }
+        return true
     }
 
     /// The entry as Foundation hands it out. The request's URL stands in where the record holds none.

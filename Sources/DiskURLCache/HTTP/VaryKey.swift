@@ -45,6 +45,15 @@ extension VaryKey {
         !matchesNothing && fields.allSatisfy { $0.value == Self.digest(of: $0.name, in: request) }
     }
 
+    /// The values of its fields in a request; nil for one that the request lacks.
+    func values(in request: HeaderFields) -> [String?] { fields.map { request[$0.name] } }
+
+    /// Whether a request has these values.
+    func hasValues(_ values: [String?], in request: HeaderFields) -> Bool {
+        for (field, value) in zip(fields, values) where request[field.name] != value { return false }
+        return true
+    }
+
     private static func digest(of name: String, in request: HeaderFields) -> KeyDigest? {
         guard let value = request[name] else { return nil }
         let known = negotiated.withLock { $0.first { $0.value == value && $0.name == name } }

@@ -32,14 +32,14 @@ final class NetworkSessions: Sendable {
     ///   Foundation's own class, so that no more of them wait than there. Nil for a queue of the loader's own, which nobody
     ///   can hold up.
     func start(
-        _ request: URLRequest, outer: URLSession?, task outerTask: URLSessionTask?, inPieces: Bool,
-        delegateQueue: OperationQueue?, token: FetchToken, receiver: any FetchReceiver
+        _ request: URLRequest, outer: URLSession?, task outerTask: URLSessionTask?, delegateQueue: OperationQueue?,
+        token: FetchToken, receiver: any FetchReceiver
     ) {
         queue.async {
             guard !token.isCancelled else { return }
             let inner = self.inner(for: outer, delegateQueue: delegateQueue)
-            let exchange = NetworkDelegate.Exchange(receiver: receiver, session: outer, task: outerTask)
-            let task = inner.delegate.task(with: request, in: inner.session, inPieces: inPieces, exchange)
+            let task = inner.session.dataTask(with: request)
+            inner.delegate.add(receiver, for: task, outer: outer, outerTask)
             var controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
                 delegate.remove(task)
                 // There the task's end is told too, so that the two do not cross: a cancellation that comes while
@@ -109,8 +109,7 @@ final class NetworkSessions: Sendable {
 ///
 /// Handlers are not `@Sendable` here: they are in newer SDKs and not in older ones, and these declarations fit both.
 final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
-    /// A request and who hears of it.
-    struct Exchange {
+    private struct Exchange {
         let receiver: any FetchReceiver
         /// Whose load it is: who is asked about challenges.
         let session: URLSession?
@@ -120,31 +119,12 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
 
     private let exchanges = Mutex<[Int: Exchange]>([:])
 
-    /// - Parameter inPieces: false where the body is wanted whole: Foundation then does without an operation for every 16 KB.
-    func task(
-        with request: URLRequest, in session: URLSession, inPieces: Bool, _ exchange: Exchange
-    ) -> URLSessionDataTask {
-        guard !inPieces else {
-            let task = session.dataTask(with: request)
-            exchanges.withLock { $0[task.taskIdentifier] = exchange }
-            return task
-        }
-        let identifier = Mutex(0)
-        let task = session.dataTask(with: request) { [self] data, response, error in
-            let number = identifier.withLock { $0 }
-            guard let exchange = exchanges.withLock({ $0.removeValue(forKey: number) }) else { return }
-            #if canImport(Darwin)
-                // No delegate hears of the response here.
-                if usesCredentials(response?.url) { exchange.receiver.fetchUsedCredentials() }
-            #endif
-            if let response { exchange.receiver.fetchReceived(response) }
-            if let data, !data.isEmpty { exchange.receiver.fetchReceived(data) }
-            exchange.receiver.fetchEnded(error)
-        }
-        // The task is not resumed yet: nothing is called before this.
-        identifier.withLock { $0 = task.taskIdentifier }
+    func add(
+        _ receiver: any FetchReceiver, for task: URLSessionTask, outer session: URLSession?,
+        _ outerTask: URLSessionTask?
+    ) {
+        let exchange = Exchange(receiver: receiver, session: session, task: outerTask)
         exchanges.withLock { $0[task.taskIdentifier] = exchange }
-        return task
     }
 
     func remove(_ task: URLSessionTask) {

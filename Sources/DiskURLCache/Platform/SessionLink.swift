@@ -102,8 +102,7 @@ extension SessionLink: Transport {
     func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
         let delegateQueue = inPieces && hasSerialDelegateQueue ? session?.delegateQueue : nil
         NetworkSessions.shared.start(
-            request, outer: session, task: task, inPieces: inPieces, delegateQueue: delegateQueue, token: token,
-            receiver: receiver)
+            request, outer: session, task: task, delegateQueue: delegateQueue, token: token, receiver: receiver)
     }
 
     var owner: ObjectIdentifier? { session.map { ObjectIdentifier($0) } }

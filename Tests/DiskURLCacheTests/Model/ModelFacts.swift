@@ -108,7 +108,10 @@ struct ModelRemoval: Sendable {
 
     /// Whether the removal may keep the item from being stored at all: the item was under way meanwhile.
     func mayKeepOut(_ item: ModelItem) -> Bool {
-        end > item.askerBegan && begin < item.visible ?? .max && matches(item)
+        guard end > item.askerBegan, begin < item.visible ?? .max else { return false }
+        // What is under way is stored after the time that was given.
+        if case .since = scope { return true }
+        return matches(item)
     }
 
     private func matches(_ item: ModelItem) -> Bool {
