@@ -65,16 +65,4 @@ final class Mutex<Value>: @unchecked Sendable {
         #endif
         return try body(&value.pointee)
     }
-
-    /// Nil at once where another thread holds the lock.
-    func withLockIfAvailable<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result? {
-        #if canImport(Darwin)
-            guard os_unfair_lock_trylock(lock) else { return nil }
-            defer { os_unfair_lock_unlock(lock) }
-        #else
-            guard pthread_mutex_trylock(lock) == 0 else { return nil }
-            defer { pthread_mutex_unlock(lock) }
-        #endif
-        return try body(&value.pointee)
-    }
 }

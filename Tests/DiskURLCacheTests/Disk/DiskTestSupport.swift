@@ -138,3 +138,36 @@ extension DiskStore {
         variants(of: key).first?.load()?.body
     }
 }
+
+/// What tests want to know of one record.
+struct DiskRecordInfo: Sendable {
+    let name: RecordName
+    let metadata: EntryMetadata
+    let bodyLength: Int
+    /// Bytes on disk, in allocated blocks.
+    let allocated: Int
+    let accessedAt: Date
+}
+
+extension DiskStore {
+    /// Calls with the metadata and the body length of each record, the least recently used first.
+    func forEachRecord(_ body: (DiskRecordInfo) -> Void) {
+        refreshIfNeeded()
+        let rows = catalog.read { index in
+            var rows: [IndexRow] = []
+            rows.reserveCapacity(index.count)
+            index.forEachLeastRecentFirst {
+                rows.append($0)
+                return true
+            }
+            return rows
+        }
+        for row in rows {
+            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { continue }
+            body(
+                DiskRecordInfo(
+                    name: row.name, metadata: record.metadata, bodyLength: record.header.bodyLength,
+                    allocated: record.status.allocated, accessedAt: Date(recordSeconds: row.accessedAt)))
+        }
+    }
+}
