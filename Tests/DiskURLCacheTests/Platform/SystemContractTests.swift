@@ -28,14 +28,14 @@ import Testing
     }
 
     private func lookup(_ task: URLSessionDataTask, in cache: DiskURLCache) async -> CachedURLResponse? {
-        nonisolated(unsafe) var found: CachedURLResponse?
+        let found = Mutex<CachedURLResponse?>(nil)
         await withCheckedContinuation { continuation in
             cache.getCachedResponse(for: task) { response in
-                found = response
+                found.withLock { $0 = response }
                 continuation.resume()
             }
         }
-        return found
+        return found.withLock { $0 }
     }
 
     @Test func attachingSetsTheCacheAndNoLoader() {
