@@ -146,3 +146,12 @@ extension URLSessionWebSocketTask {
     public func send(_ message: Message) async throws {}
     public func receive() async throws -> Message { fatalError() }
 }
+
+open class JSONSerialization: NSObject {
+    public struct ReadingOptions: OptionSet, Sendable {
+        public let rawValue: UInt
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+    }
+
+    open class func jsonObject(with data: Data, options opt: ReadingOptions = []) throws -> Any { fatalError() }
+}

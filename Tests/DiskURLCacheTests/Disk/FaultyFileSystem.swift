@@ -166,7 +166,7 @@ final class FaultyFileSystem: FileSystem {
     func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
         try fault(.statusAt, path)
         var status = try system.status(at: path)
-        let name = (String(cString: path) as NSString).lastPathComponent
+        let name = String(cString: path).split(separator: "/").last.map(String.init) ?? ""
         status.size = state.withLock { $0.claimedSizes[name] } ?? status.size
         return status
     }
