@@ -222,7 +222,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         switch call.outcome(treatment: treatment) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {
-                hub.emit(.userInfoKeptInMemory(url: metadata.url.flatMap(URL.init(string:)), keys: lost))
+                hub.emit(.userInfoKeptInMemory(url: metadata.foundationURL, keys: lost))
             }
             store.store(metadata, body: cachedResponse.data, presented: cachedResponse, for: storedKey)
         case .refused(let reason, let removesOlder):

@@ -152,11 +152,7 @@ extension DiskStore {
 
     /// Moves the records' folder away. While that cannot be done, nothing is read from it.
     func clear(_ io: inout Section) {
-        let clearing = removals.replacingFolder {
-            let clearing = io.directory.clear()
-            if case .done(let folder) = clearing { return (clearing, folder) } else { return (clearing, nil) }
-        }
-        switch clearing {
+        switch removals.replacingFolder({ io.directory.clear() }) {
         case .done(let folder):
             io.log.invalidate()
             guard let folder else { return }

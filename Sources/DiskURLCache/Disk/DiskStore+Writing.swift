@@ -59,13 +59,16 @@ extension DiskStore {
         return .dropped(reason)
     }
 
-    /// Whether records may be written: the folder is there, made if need be, and it is ours. Within a pass that
-    /// is looked at every two milliseconds: most writes of a burst need no look, and one that finds the folder gone makes it again.
+    /// How long a pass relies on a look at the folder, in nanoseconds: most writes of a burst need none of their own.
+    static let lookInterval: UInt64 = 2_000_000
+
+    /// Whether records may be written: the folder is there, made if need be, and it is ours. Within a pass that is looked at
+    /// now and then: a write that finds the folder gone makes it again.
     private func isUsable(_ io: inout Section) -> Bool {
         guard isOwnProcess, !io.isClosed else { return false }
         guard let lastLook = io.lastLook else { return prepareDirectory(&io, mayMake: true) }
         let now = MonotonicTime.nanoseconds
-        if io.directory.identity != nil, now &- lastLook < 2_000_000 { return true }
+        if io.directory.identity != nil, now &- lastLook < Self.lookInterval { return true }
         io.lastLook = now
         return prepareDirectory(&io, mayMake: true)
     }

@@ -70,6 +70,11 @@ extension HeaderFields {
     }
 }
 
+extension EntryMetadata {
+    /// The response's URL; nil where the record holds none.
+    var foundationURL: URL? { url.flatMap { URL(string: $0) } }
+}
+
 extension StoredVariant {
     func answers(_ request: URLRequest) -> Bool {
         if let entry { return entry.answers(request) }
@@ -87,7 +92,7 @@ extension StoredEntry {
                 head: metadata.response, url: metadata.url, requestedURL: requestedURL, data: body, userInfo: userInfo,
                 storagePolicy: policy)
         #else
-            let url = metadata.url.flatMap { URL(string: $0) } ?? requestedURL
+            let url = metadata.foundationURL ?? requestedURL
             return CachedURLResponse(
                 response: metadata.response.urlResponse(url: url), data: body, userInfo: userInfo, storagePolicy: policy
             )

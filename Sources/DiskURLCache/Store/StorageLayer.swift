@@ -22,6 +22,8 @@ protocol StorageLayer: AnyObject, Sendable {
     func removeAll()
 
     // What others removed, from any thread.
+    /// Whether others than this store may remove from the layer.
+    var isShared: Bool { get }
     /// Whether there may be something to take in. Asked at each lookup.
     /// - Parameter now: of the monotonic clock, in nanoseconds.
     func hasRemovals(at now: UInt64) -> Bool
@@ -53,6 +55,7 @@ protocol StorageLayer: AnyObject, Sendable {
 }
 
 extension DiskStore: StorageLayer {
+    var isShared: Bool { true }
     func hasRemovals(at now: UInt64) -> Bool { removals.hasNews(at: now) }
     func lookForRemovals(isCertain: Bool) { removals.lookNow(isCertain: isCertain) }
     func takeRemovals(_ apply: (RemovalLog.News) -> Void) { removals.take(apply) }
@@ -130,6 +133,7 @@ final class StorageAdapter: StorageLayer {
     /// Who else uses the storage is the app's affair.
     func hasRemovals(at now: UInt64) -> Bool { false }
     func lookForRemovals(isCertain: Bool) {}
+    var isShared: Bool { false }
     func takeRemovals(_ apply: (RemovalLog.News) -> Void) {}
 
     func beginPass(isFlush: Bool, mayMake: Bool) -> Bool { true }

@@ -39,14 +39,14 @@ extension TieredStore {
             }
             return place(entry, for: key)
         }
-        let url = { metadata.url.flatMap(URL.init(string:)) }
+        // An event is made where somebody listens only, and so is its URL.
         if let reason {
-            hub.emit(.notStored(url: url(), reason: reason))
+            hub.emit(.notStored(url: metadata.foundationURL, reason: reason))
         } else {
             hub.count { $0.stores += 1 }
             hub.emit(
                 .stored(
-                    url: url(), bytes: body.count, inMemoryOnly: metadata.placement != .memoryAndDisk))
+                    url: metadata.foundationURL, bytes: body.count, inMemoryOnly: metadata.placement != .memoryAndDisk))
         }
         updateReserved()
         return reason

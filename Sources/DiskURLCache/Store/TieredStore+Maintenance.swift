@@ -29,15 +29,17 @@ extension TieredStore {
             writing.withLock { _ in
                 // Removed or replaced while it waited.
                 guard let write = buffer.current(next) else { return }
-                // Another process removed everything since the entry was stored: the folder is another one. Looked at every two
-                // milliseconds, and before an entry is dropped for it.
-                let now = MonotonicTime.nanoseconds
-                if now &- lastLook > 2_000_000 || folder != write.folder {
-                    (folder, lastLook) = (disk.folderIdentity(), now)
+                // Another process removed everything since the entry was stored: the folder is another one. Looked at now and then,
+                // and before an entry is dropped for it.
+                if let stored = write.folder {
+                    let now = MonotonicTime.nanoseconds
+                    if now &- lastLook > DiskStore.lookInterval || folder != stored {
+                        (folder, lastLook) = (disk.folderIdentity(), now)
+                    }
+                    if let folder, folder != stored { return }
                 }
-                if let stored = write.folder, let folder, folder != stored { return }
                 disk.write(write.entry, for: write.key, usedAt: write.usedAt)
-                noteUnconfirmed(write)
+                if disk.isShared { noteUnconfirmed(write) }
             }
             // What another process removed while it was written is still in the buffer, and goes with the file.
             takeRemovals(at: MonotonicTime.nanoseconds)
@@ -53,8 +55,7 @@ extension TieredStore {
     private func dropAll() {
         while let write = buffer.next() {
             buffer.finish(write)
-            let url = write.entry.metadata.url.flatMap(URL.init(string:))
-            hub.emit(.notStored(url: url, reason: .diskFailed(errno: 0)))
+            hub.emit(.notStored(url: write.entry.metadata.foundationURL, reason: .diskFailed(errno: 0)))
         }
         updateReserved()
     }

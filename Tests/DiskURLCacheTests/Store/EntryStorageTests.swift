@@ -67,6 +67,19 @@ import Testing
         #expect(cache.statistics.diskHits == 1)
     }
 
+    /// What was written is remembered until removals by others were looked for, and not at all where there are no others.
+    @Test(arguments: [true, false]) func nothingIsRememberedOfWhatWasWritten(isOwn: Bool) {
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("c"))
+        if isOwn { configuration.diskStorage = DictionaryStorage(capacity: 1 << 20) }
+        let cache = DiskURLCache(configuration: configuration)
+        for number in 0..<20 {
+            let request = Responses.request("/\(number)")
+            cache.storeCachedResponse(Responses.cached(request.url!, "body"), for: request)
+            if number % 5 == 4 { cache.flush() }
+        }
+        #expect(cache.store.unconfirmed.withLock { $0.isEmpty })
+    }
+
     @Test func entriesSurviveTheirBytesAndNothingElseDoes() throws {
         let storage = DictionaryStorage(capacity: 1 << 20)
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))

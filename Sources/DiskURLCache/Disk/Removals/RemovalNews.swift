@@ -106,11 +106,11 @@ final class RemovalNews: Sendable {
     }
 
     /// This cache replaces the folder of records: nobody looks at it meanwhile.
-    func replacingFolder<Result>(_ replace: () -> (Result, new: FileIdentity?)) -> Result {
+    func replacingFolder(_ clear: () -> CacheDirectory.Clearing) -> CacheDirectory.Clearing {
         folder.withLock { folder in
-            let (result, new) = replace()
-            if let new { folder = new }
-            return result
+            let clearing = clear()
+            if case .done(let new?) = clearing { folder = new }
+            return clearing
         }
     }
 
