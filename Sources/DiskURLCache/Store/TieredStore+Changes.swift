@@ -287,13 +287,13 @@ extension TieredStore {
             for write in cancelled { disk?.remove(write.key, variant: write.entry.metadata.varyKey) }
             disk?.remove(matching: criteria)
             memoryStorage?.remove(matching: criteria)
+            buffer.drop(cancelled)
             memory.updateAll { key, record in
                 var record = record
                 record.removeAll { criteria.matches(key, $0.metadata) }
                 return record.variants.isEmpty ? nil : (record, record.cost)
             }
             weakResponses.removeAll()
-            buffer.drop(cancelled)
         }
         updateReserved()
     }
@@ -305,9 +305,9 @@ extension TieredStore {
             writing.withLock { _ in }
             disk?.removeAll()
             memoryStorage?.removeAll()
+            buffer.drop(cancelled)
             memory.removeAll()
             weakResponses.removeAll()
-            buffer.drop(cancelled)
         }
         updateReserved()
     }
@@ -331,13 +331,13 @@ extension TieredStore {
             let cancelled = buffer.cancelAll()
             writing.withLock { _ in }
             disk?.removeAll()
+            buffer.drop(cancelled)
             // What memory knows to lie on disk is gone.
             memory.updateAll { _, record in
                 var record = record
                 record.removeAll { $0.entry == nil }
                 return record.variants.isEmpty ? nil : (record, record.cost)
             }
-            buffer.drop(cancelled)
         }
         updateReserved()
     }

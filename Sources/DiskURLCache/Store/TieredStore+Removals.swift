@@ -30,6 +30,8 @@ extension TieredStore {
             where removals.concern(write.key, write.metadata, variants: false) {
                 disk.remove(write.key, sequence: write.metadata.sequence)
             }
+            (memoryStorage as? StorageAdapter)?.remove(removals)
+            buffer.drop(cancelled)
             memory.updateAll { key, record in
                 var kept = record
                 kept.removeAll { removals.concern(key, $0.metadata) }
@@ -37,8 +39,6 @@ extension TieredStore {
                 return kept.variants.isEmpty ? nil : (kept, kept.cost)
             }
             weakResponses.removeAll()
-            (memoryStorage as? StorageAdapter)?.remove(removals)
-            buffer.drop(cancelled)
         }
         updateReserved()
     }

@@ -8,7 +8,7 @@ import Foundation
 ///
 /// Each change goes to all layers under a lock of its key, so that they see changes of one key in the same order. Lookups
 /// need no such lock: they may bring what they read from disk into memory unless memory saw a change of the key meanwhile.
-/// So the disk is changed first: a read of what was there before is voided by the change of memory after it.
+/// So the buffer and the disk are changed first: a read of what was there before is voided by the change of memory after it.
 final class TieredStore: Sendable {
     struct Configuration: Sendable {
         var memoryCapacity: Int
