@@ -71,7 +71,18 @@ enum Repeat {
             let requests = (0..<entries).map(Content.request)
             for number in 0..<count { try client.load([requests[number % entries]], expecting: 16 << 10) }
         },
+        "first-loads-at-once": { count, scratch in try firstLoads(count, Client.cached(scratch.folder("cache"))) },
+        "first-loads-at-once-stock": { count, _ in try firstLoads(count, Client.stock()) },
     ]
+
+    /// Each URL asked once, 32 at a time, none of them stored.
+    private static func firstLoads(_ count: Int, _ client: Client) throws {
+        let origin = try OriginProcess()
+        for start in stride(from: 0, to: count, by: 32) {
+            let requests = (start..<start + 32).map { origin.request(.noStore, bytes: size, $0, for: client.name) }
+            try client.load(requests, expecting: size)
+        }
+    }
 
     private static func filled(_ scratch: Scratch, memory: Int, disk: Int = 64 << 20) -> (DiskURLCache, [URLRequest]) {
         let cache = DiskURLCache.filled(

@@ -44,7 +44,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         var respondedAt: Date?
     }
 
-    /// Disk reads of loads: apart from the queue all sessions share, so that a large body holds up nobody else.
+    /// Decisions and disk reads of loads: apart from the queue that all sessions share, so that nobody else waits for them.
     static let lookupQueue = DispatchQueue(
         label: "DiskURLCache.lookup", qos: .userInitiated, attributes: .concurrent)
 
@@ -78,12 +78,14 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         state = Mutex(State(machine: LoadMachine(request: request, facts: facts, key: key, settings: settings)))
     }
 
-    // MARK: From the client: for a task on Foundation's queue
+    // MARK: From the client
 
-    /// - Parameter variants: what is stored, where that was looked up before.
-    func start(with variants: [StoredVariant]? = nil) {
-        if let variants { return found(variants, onClientQueue: true) }
-        perform(state.withLock { $0.machine.handle(.started(now: now)) }, onClientQueue: true)
+    /// - Parameters:
+    ///   - variants: what is stored, where that was looked up before.
+    ///   - onClientQueue: whether the client may be called on this queue.
+    func start(with variants: [StoredVariant]? = nil, onClientQueue: Bool = true) {
+        if let variants { return found(variants, onClientQueue: onClientQueue) }
+        perform(state.withLock { $0.machine.handle(.started(now: now)) }, onClientQueue: onClientQueue)
     }
 
     func cancel() {

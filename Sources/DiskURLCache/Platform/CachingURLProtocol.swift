@@ -92,7 +92,13 @@ class CachingURLProtocol: URLProtocol {
         self.port = port
         self.driver = driver
         if isSuspended { port.pause() }
-        driver.start(with: findings?.variants)
+        if let findings {
+            driver.start(with: findings.variants)
+        } else {
+            // On Linux all sessions share the queue that this is called on: first loads at once would wait for each other's
+            // decisions there.
+            LoadDriver.lookupQueue.async { driver.start(onClientQueue: false) }
+        }
     }
 
     private func fail() {
