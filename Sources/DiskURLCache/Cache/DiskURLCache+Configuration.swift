@@ -28,6 +28,8 @@ extension DiskURLCache {
         /// ``DiskURLCache`` with the same key policy. The cache never changes them. Their responses are served by the same
         /// rules as all others.
         public var fallbackDirectories: [URL] = []
+        /// Whose answers the cache keeps. A server process that loads for several users wants ``Sharing/shared``.
+        public var sharing = Sharing.private
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
         /// Further policies by name; a request or a rule chooses one (``CacheTreatment/keyPolicy``).
@@ -87,6 +89,21 @@ extension DiskURLCache {
             if let problem = RuleCheck.problem(in: rules, keyPolicies: Set(keyPolicies.keys)) { throw problem }
             self.rules = rules
         }
+    }
+
+    /// For whom a cache works (RFC 9111 §1). A folder may be used by caches of both kinds: neither finds what the other stored.
+    public enum Sharing: Sendable {
+        /// For one user, as a browser's cache or an app's.
+        case `private`
+        /// For many users, as a proxy's cache or that of a server process. It does not store what is meant for one of them:
+        /// responses that say `private`, responses that set a cookie, and answers to requests with `Authorization` unless they
+        /// say `public`, `must-revalidate` or `s-maxage` (RFC 9111 §3.5). `s-maxage` counts before `max-age`, and
+        /// `proxy-revalidate` and `s-maxage` forbid stale use (§5.2.2.8, §5.2.2.10). The loader applies all of this;
+        /// `storeCachedResponse(_:for:)` the rules about storing.
+        ///
+        /// Two `Authorization` values never share an entry here either. Users whom only a cookie tells apart are told apart by
+        /// nothing: their origin must say `private`, or `Vary: Cookie`.
+        case shared
     }
 
     /// Choices that RFC 9111 and RFC 5861 leave to a cache.

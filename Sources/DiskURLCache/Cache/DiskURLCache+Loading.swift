@@ -129,7 +129,9 @@ extension DiskURLCache: LoadHost {
 
     func remove(_ key: RequestKey) { store.remove(key) }
 
-    func remove(_ sequence: UInt64, of key: RequestKey) { store.remove(key, sequence: sequence) }
+    func remove(_ sequence: UInt64, of key: RequestKey, by ticket: StoreTicket?) {
+        store.remove(key, sequence: sequence, by: ticket)
+    }
 }
 
 extension CachedURLResponse {

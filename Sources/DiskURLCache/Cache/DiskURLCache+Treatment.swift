@@ -18,6 +18,11 @@ extension DiskURLCache {
 
     /// The key under which the response to a request is kept; nil for a request that is not cached.
     func key(for request: URLRequest) -> RequestKey? {
+        let key = policyKey(for: request)
+        return configuration.sharing == .shared ? key?.inSharedCache : key
+    }
+
+    private func policyKey(for request: URLRequest) -> RequestKey? {
         guard !configuration.rules.isEmpty || request.mayCarryTreatment else {
             return configuration.keyPolicy.key(for: request)
         }
@@ -45,6 +50,7 @@ extension DiskURLCache {
     /// The options for a request. Rules by content type count where the head of a stored or received response is given.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
         var options = CachingOptions(configuration.http, isOffline: isOffline)
+        options.isShared = configuration.sharing == .shared
         guard !configuration.rules.isEmpty || request.mayCarryTreatment else { return options }
         let treatment = treatment(for: request, contentType: response?["Content-Type"])
         switch treatment.lifetime {

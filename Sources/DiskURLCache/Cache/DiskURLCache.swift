@@ -219,7 +219,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         // What is stored for `HEAD` is no answer to `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now)
-        switch call.outcome(treatment: treatment) {
+        switch call.outcome(treatment: treatment, isShared: configuration.sharing == .shared) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {
                 hub.emit(.userInfoKeptInMemory(url: metadata.foundationURL, keys: lost))

@@ -93,8 +93,8 @@ struct CacheControl: Sendable, Hashable {
     }
 }
 
-/// What a response says about its storage and reuse, to a private cache: `s-maxage`, `proxy-revalidate` and `private` are
-/// for shared ones (RFC 9111 §5.2.2).
+/// What a response says about its storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate` concern shared
+/// caches only.
 struct ResponseDirectives: Sendable, Hashable {
     var noStore: Bool
     var mustUnderstand: Bool
@@ -104,6 +104,11 @@ struct ResponseDirectives: Sendable, Hashable {
     var noCacheFields: [String]
     var mustRevalidate: Bool
     var isPublic: Bool
+    /// `private` without field names.
+    var isPrivate: Bool
+    var proxyRevalidate: Bool
+    /// `s-maxage`
+    var sharedMaxAge: CacheControl.Seconds
     var isImmutable: Bool
     var maxAge: CacheControl.Seconds
     var staleWhileRevalidate: Int64?
@@ -118,6 +123,9 @@ struct ResponseDirectives: Sendable, Hashable {
         noCacheFields = names ?? []
         mustRevalidate = control.contains("must-revalidate")
         isPublic = control.contains("public")
+        isPrivate = control.fieldNames("private") == nil
+        proxyRevalidate = control.contains("proxy-revalidate")
+        sharedMaxAge = control.seconds("s-maxage")
         isImmutable = control.contains("immutable")
         maxAge = control.seconds("max-age")
         staleWhileRevalidate = control.allowance("stale-while-revalidate")

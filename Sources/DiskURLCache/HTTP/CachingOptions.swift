@@ -30,6 +30,9 @@ struct CachingOptions: Sendable, Hashable {
     /// Seconds for responses that do not send `stale-if-error` (RFC 5861 §4); nil: not without it.
     var defaultStaleIfError: Int64?
 
+    /// The cache serves several users (RFC 9111 §1): what is meant for one of them is not stored.
+    var isShared = false
+
     /// No network is to be used: what is stored is served, however stale (RFC 9111 §4.2.4 "disconnected").
     /// `must-revalidate` and `no-cache` hold even so (RFC 9111 §5.2.2.2); `ReusePolicy.elseLoad` goes further.
     var isOffline = false

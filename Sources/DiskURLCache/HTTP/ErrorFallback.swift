@@ -20,7 +20,7 @@ enum ErrorFallback {
         guard !StatusCode.isServerTrouble(candidate.response.status) else { return nil }
         let facts = candidate.reuseFacts
         let said = facts.directives
-        guard !said.noCache, !said.mustRevalidate,
+        guard !said.noCache, !said.mustRevalidate(inSharedCache: options.isShared),
             case .presentation(let presentation) = Presentation.fit(of: candidate, to: request)
         else { return nil }
         let freshness = Freshness(of: facts, options: options, now: now)

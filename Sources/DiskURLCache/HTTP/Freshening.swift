@@ -3,11 +3,14 @@ import Foundation
 /// What a 304 to our own condition does to what is stored (RFC 9111 §4.3.4).
 enum Freshening {
     /// Nil where the 304 confirms nothing that is stored.
-    static func decision(for exchange: Exchange, revalidation: Revalidation) -> ResponseDecision? {
+    static func decision(
+        for exchange: Exchange, revalidation: Revalidation, options: CachingOptions
+    ) -> ResponseDecision? {
         let named = indicesNamed(by: exchange, revalidation: revalidation)
         guard let index = named.first else { return nil }
         let matches = exchange.candidates[index].response.vary.matches(exchange.request.fields)
-        var served = StorableFields.updated(exchange.candidates[index].response, by: exchange)
+        var served = StorableFields.updated(
+            exchange.candidates[index].response, by: exchange, isShared: options.isShared)
         // The origin chose it for this request, so it is a variant of this request's fields from now on.
         served.vary = VaryKey(response: served.fields, request: exchange.request.fields)
         let candidate = Candidate(response: served, bodyLength: exchange.candidates[index].bodyLength)
@@ -16,11 +19,11 @@ enum Freshening {
         }
         var changes: [StoreChange] = []
         for other in named where other != index || !matches {
-            if let change = change(of: other, by: exchange) { changes.append(change) }
+            if let change = change(of: other, by: exchange, options) { changes.append(change) }
         }
         if matches {
-            changes.append(mayStay(served, exchange) ? .update(index: index, served) : .remove(index: index))
-        } else if mayStay(served, exchange) {
+            changes.append(mayStay(served, exchange, options) ? .update(index: index, served) : .remove(index: index))
+        } else if mayStay(served, exchange, options) {
             changes.append(.addVariant(bodyOf: index, served))
         }
         return .freshen(index: index, served, presentation, changes: changes)
@@ -51,17 +54,20 @@ enum Freshening {
 
     /// Freshens another variant that has the same strong validator. The request of that variant is not known any more, so
     /// the variant stays as it is where the 304 has a different `Vary`.
-    private static func change(of index: Int, by exchange: Exchange) -> StoreChange? {
-        let result = StorableFields.updated(exchange.candidates[index].response, by: exchange)
+    private static func change(of index: Int, by exchange: Exchange, _ options: CachingOptions) -> StoreChange? {
+        let result = StorableFields.updated(
+            exchange.candidates[index].response, by: exchange, isShared: options.isShared)
         let names = VaryKey(response: result.fields, request: HeaderFields()).fields.map(\.name)
-        guard names == result.vary.fields.map(\.name), mayStay(result, exchange) else { return nil }
+        guard names == result.vary.fields.map(\.name), mayStay(result, exchange, options) else { return nil }
         return .update(index: index, result)
     }
 
     /// Whether the freshened response may stay: the 304 may bring `no-store` or `Vary: *`.
-    private static func mayStay(_ response: StoredResponse, _ exchange: Exchange) -> Bool {
+    private static func mayStay(
+        _ response: StoredResponse, _ exchange: Exchange, _ options: CachingOptions
+    ) -> Bool {
         let prohibition = Storability.prohibition(
-            of: response, said: ResponseDirectives(response.fields), asked: exchange.request.directives)
+            of: response, by: exchange, said: ResponseDirectives(response.fields), options: options)
         return prohibition == nil && StorableFields.areWellFormed(response.fields)
     }
 }

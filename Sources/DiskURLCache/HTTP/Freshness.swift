@@ -4,7 +4,7 @@ import Foundation
 struct Freshness: Sendable, Hashable {
     /// Where the lifetime comes from.
     enum Source: String, Sendable, Hashable {
-        /// `max-age` or `Expires`.
+        /// `max-age` or `Expires`; in a shared cache `s-maxage` before both.
         case explicit
         case heuristic
         /// `CachingOptions.lifetime`.
@@ -35,10 +35,19 @@ struct Freshness: Sendable, Hashable {
         // Options never lengthen the life of an error that happens to carry no lifetime.
         let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status)
         if isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
-        if let seconds = facts.explicitLifetime { return (seconds, .explicit) }
+        if let seconds = facts.explicitLifetime(inSharedCache: options.isShared) { return (seconds, .explicit) }
         if isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
         if let seconds = heuristicLifetime(of: facts, options: options) { return (seconds, .heuristic) }
         return (0, .none)
+    }
+
+    /// `s-maxage` (RFC 9111 §5.2.2.10); nil where the response has none.
+    static func sharedLifetime(_ directives: ResponseDirectives) -> Int64? {
+        switch directives.sharedMaxAge {
+        case .value(let seconds): seconds
+        case .invalid: 0
+        case .absent: nil
+        }
     }
 
     /// `max-age`, else `Expires` minus `Date`. What is invalid counts as stale (RFC 9111 §4.2.1, §5.3).

@@ -4,7 +4,7 @@ import Foundation
 enum HeadUpdate {
     /// The response that would have been chosen for a GET is updated, where the answer describes that one. Every response
     /// that it does not describe is out of date and goes: there is no body to put in its place.
-    static func changes(by exchange: Exchange) -> [StoreChange] {
+    static func changes(by exchange: Exchange, options: CachingOptions) -> [StoreChange] {
         guard exchange.request.method == "HEAD", exchange.status == 200,
             !exchange.request.directives.noStore, !ResponseDirectives(exchange.fields).noStore
         else { return [] }
@@ -19,9 +19,18 @@ enum HeadUpdate {
             }
             guard isChosen else { continue }
             isChosen = false
-            var updated = StorableFields.updated(candidate.response, by: exchange)
+            var updated = StorableFields.updated(candidate.response, by: exchange, isShared: options.isShared)
             updated.vary = VaryKey(response: updated.fields, request: exchange.request.fields)
-            if StorableFields.areWellFormed(updated.fields) { changes.append(.update(index: index, updated)) }
+            let isForOneUser =
+                options.isShared
+                && SharedCache.prohibition(
+                    of: exchange.fields, said: ResponseDirectives(updated.fields), asked: exchange.request.fields)
+                    != nil
+            if isForOneUser {
+                changes.append(.remove(index: index))
+            } else if StorableFields.areWellFormed(updated.fields) {
+                changes.append(.update(index: index, updated))
+            }
         }
         return changes
     }

@@ -74,7 +74,7 @@ enum PartialContent {
     /// may not be combined: only the same strong validator says that both are parts of one representation
     /// (RFC 9111 §3.4).
     static func combined(
-        _ exchange: Exchange, with candidate: Candidate, from start: Int
+        _ exchange: Exchange, with candidate: Candidate, from start: Int, isShared: Bool
     ) -> (StoredResponse, Parts)? {
         guard exchange.status == 206, let held = held(by: candidate), held.range.upperBound == start,
             let range = exchange.fields["Content-Range"].flatMap(ContentRange.init),
@@ -83,7 +83,7 @@ enum PartialContent {
             let stored = candidate.response.entityTag, let new = exchange.fields["ETag"].flatMap(EntityTag.init),
             stored.stronglyMatches(new)
         else { return nil }
-        var whole = StorableFields.updated(candidate.response, by: exchange)
+        var whole = StorableFields.updated(candidate.response, by: exchange, isShared: isShared)
         whole.status = 200
         whole.fields.remove("Content-Range")
         whole.fields.set("Content-Length", String(held.total))

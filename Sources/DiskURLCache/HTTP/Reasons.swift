@@ -110,6 +110,12 @@ public enum CacheStaleReason: String, Sendable, Hashable, CustomStringConvertibl
 public enum CacheStorageRefusal: String, Sendable, Hashable, CustomStringConvertible {
     /// Answers to this method are not stored (RFC 9111 §3).
     case method
+    /// The response says `private`, and the cache is shared (RFC 9111 §5.2.2.7).
+    case forOneUser = "private"
+    /// The response sets a cookie, and the cache is shared.
+    case setsCookie = "set-cookie"
+    /// The request has `Authorization`, the cache is shared, and the response does not allow to share it (RFC 9111 §3.5).
+    case authorized = "authorization"
     /// The request says `no-store` (RFC 9111 §5.2.1.5).
     case requestNoStore = "request-no-store"
     /// The response says `no-store` (RFC 9111 §5.2.2.5).
@@ -133,6 +139,9 @@ public enum CacheStorageRefusal: String, Sendable, Hashable, CustomStringConvert
     public var description: String {
         switch self {
         case .method: "answers to this method are not stored"
+        case .forOneUser: "the response says private, and the cache is shared"
+        case .setsCookie: "the response sets a cookie, and the cache is shared"
+        case .authorized: "the request has Authorization, the cache is shared, and the response does not say public"
         case .requestNoStore: "the request says no-store"
         case .responseNoStore: "the response says no-store"
         case .statusNotUnderstood: "the response says must-understand, and this cache has no rule for its status"
@@ -151,6 +160,8 @@ public enum CacheStorageRefusal: String, Sendable, Hashable, CustomStringConvert
         case .method, .statusNotCacheable, .notReusable: "RFC 9111 §3"
         case .requestNoStore: "RFC 9111 §5.2.1.5"
         case .responseNoStore: "RFC 9111 §5.2.2.5"
+        case .forOneUser: "RFC 9111 §5.2.2.7"
+        case .setsCookie, .authorized: "RFC 9111 §3.5"
         case .statusNotUnderstood: "RFC 9111 §5.2.2.3"
         case .varyAsterisk: "RFC 9111 §4.1"
         case .partialContent: "RFC 9111 §3.3"

@@ -65,11 +65,19 @@ extension ResponseDecision {
         if let revalidation = exchange.revalidation {
             switch revalidation.purpose {
             case .validate where exchange.status == 304:
-                if let decision = Freshening.decision(for: exchange, revalidation: revalidation) { return decision }
+                if let decision = Freshening.decision(
+                    for: exchange, revalidation: revalidation, options: options)
+                {
+                    return decision
+                }
                 // A 304 that is about nothing stored answers the client, if it asked a condition of its own.
                 if !isAnswerToClient(exchange) { return .repeatRequest }
             case .complete(let start):
-                if let decision = completion(of: exchange, revalidation: revalidation, from: start) { return decision }
+                if let decision = completion(
+                    of: exchange, revalidation: revalidation, from: start, options: options)
+                {
+                    return decision
+                }
             case .validate:
                 break
             }
@@ -86,15 +94,16 @@ extension ResponseDecision {
 
     /// Nil for an answer that can be delivered as any other.
     private static func completion(
-        of exchange: Exchange, revalidation: Revalidation, from start: Int
+        of exchange: Exchange, revalidation: Revalidation, from start: Int, options: CachingOptions
     ) -> ResponseDecision? {
         // The client asked for no part and without a condition: 206, 304 and 416 answer what the cache added.
         guard [206, 304, 416].contains(exchange.status) else { return nil }
         guard let index = revalidation.index, exchange.candidates.indices.contains(index),
-            let (whole, parts) = PartialContent.combined(exchange, with: exchange.candidates[index], from: start)
+            let (whole, parts) = PartialContent.combined(
+                exchange, with: exchange.candidates[index], from: start, isShared: options.isShared)
         else { return .repeatRequest }
         let prohibition = Storability.prohibition(
-            of: whole, said: ResponseDirectives(whole.fields), asked: exchange.request.directives)
+            of: whole, by: exchange, said: ResponseDirectives(whole.fields), options: options)
         let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [index])
         return .combine(index: index, whole, parts, verdict)
     }
@@ -109,7 +118,9 @@ extension ResponseDecision {
     private static func deliver(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
         let verdict = Storability.verdict(for: exchange, options: options)
         if case .store = verdict { return .deliver(verdict, changes: []) }
-        if exchange.request.method == "HEAD" { return .deliver(verdict, changes: HeadUpdate.changes(by: exchange)) }
+        if exchange.request.method == "HEAD" {
+            return .deliver(verdict, changes: HeadUpdate.changes(by: exchange, options: options))
+        }
         return .deliver(verdict, changes: removals(by: exchange))
     }
 

@@ -11,10 +11,17 @@ final class ReuseFacts: Sendable {
     /// `corrected_initial_age` (RFC 9111 §4.2.3).
     let initialAge: Int64
     /// In seconds; nil where the response says nothing.
-    let explicitLifetime: Int64?
+    private let explicitLifetime: Int64?
+    /// In seconds, for a shared cache; nil where the response says nothing to one.
+    private let sharedLifetime: Int64?
     /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and where
     /// the lifetime is explicit.
     let unchangedFor: TimeInterval?
+
+    /// In seconds; nil where the response states no lifetime.
+    func explicitLifetime(inSharedCache isShared: Bool) -> Int64? {
+        isShared ? sharedLifetime ?? explicitLifetime : explicitLifetime
+    }
 
     /// - Parameter directives: those of the response, where the caller has parsed them.
     init(_ response: StoredResponse, directives known: ResponseDirectives? = nil) {
@@ -23,6 +30,7 @@ final class ReuseFacts: Sendable {
         directives = known ?? ResponseDirectives(response.fields)
         initialAge = Age.correctedInitialAge(of: response)
         explicitLifetime = Freshness.explicitLifetime(of: response, directives: directives)
+        sharedLifetime = Freshness.sharedLifetime(directives)
         unchangedFor =
             explicitLifetime == nil
             ? response.lastModified.map { max(0, Freshness.date(of: response).timeIntervalSince($0)) } : nil

@@ -27,7 +27,9 @@ struct ReuseVerdict {
         // A lifetime set for every response by the owner of the cache also overrules what the response forbids.
         let isOverruled = options.lifetime.isAlways && freshness.source == .option
         if said.noCache && !isOverruled { return .ask(.mustRevalidate) }
-        if !freshness.isFresh && said.mustRevalidate && !isOverruled { return .ask(.stale) }
+        if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared), !isOverruled {
+            return .ask(.stale)
+        }
 
         if let reason = clientsObjection(freshness, said: said, asked: asked, policy: policy) {
             return options.isOffline ? .reuse(freshness.isFresh ? .fresh : .stale(.offline)) : .ask(reason)

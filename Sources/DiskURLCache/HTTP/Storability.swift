@@ -6,7 +6,7 @@ enum Storability {
         let request = exchange.request
         let directives = ResponseDirectives(exchange.fields)
         guard var response = response(of: exchange, options: options) else { return .refuse(.method) }
-        if let reason = prohibition(of: response, said: directives, asked: request.directives) {
+        if let reason = prohibition(of: response, by: exchange, said: directives, options: options) {
             return .refuse(reason)
         }
         guard (200...599).contains(exchange.status) else { return .refuse(.statusNotCacheable) }
@@ -15,7 +15,8 @@ enum Storability {
         guard StorableFields.areWellFormed(exchange.fields) else { return .refuse(.malformed) }
         let facts = ReuseFacts(response, directives: directives)
         let (lifetime, _) = Freshness.lifetime(of: facts, options: options)
-        response.fields = StorableFields.stored(exchange.fields, receivedAt: exchange.responseTime)
+        response.fields = StorableFields.stored(
+            exchange.fields, receivedAt: exchange.responseTime, isShared: options.isShared)
 
         let matching = exchange.candidates.indices.filter {
             exchange.candidates[$0].response.answers(request)
@@ -27,7 +28,9 @@ enum Storability {
         } else if request.method != "GET", response.method == "GET" {
             // RFC 9110 §9.3.3: only with explicit freshness does the answer to a POST stand for a later GET. The heuristic
             // and what the cache's owner sets are none.
-            guard let explicit = facts.explicitLifetime, explicit > 0 else { return .refuse(.notReusable) }
+            guard let explicit = facts.explicitLifetime(inSharedCache: options.isShared), explicit > 0 else {
+                return .refuse(.notReusable)
+            }
             return .store(response, replacing: [])
         } else if ![200, 203, 204].contains(exchange.status), lifetime == 0 {
             // An error or a redirection that may not be reused as fresh is better not kept at all: it would take the
@@ -43,22 +46,25 @@ enum Storability {
     }
 
     /// What forbids to keep a response, whatever else it says: `no-store` of the request or the response (RFC 9111 §3,
-    /// §5.2.2.5), and a `Vary` that no request matches (RFC 9111 §4.1). Asked before anything is stored or updated.
+    /// §5.2.2.5), a `Vary` that no request matches (RFC 9111 §4.1), and in a shared cache what is meant for one user. Asked before
+    /// anything is stored or updated.
     ///
     /// - Parameters:
+    ///   - exchange: what brought it, or brought the news of it.
     ///   - said: the directives of the response.
-    ///   - asked: those of the request that brought it.
     static func prohibition(
-        of response: StoredResponse, said: ResponseDirectives, asked: RequestDirectives
+        of response: StoredResponse, by exchange: Exchange, said: ResponseDirectives, options: CachingOptions
     ) -> CacheStorageRefusal? {
-        if asked.noStore { return .requestNoStore }
+        if exchange.request.directives.noStore { return .requestNoStore }
         if said.mustUnderstand {
             // RFC 9111 §5.2.2.3: who understands the status code does as if `no-store` was not there.
             guard StatusCode.isUnderstood(response.status) else { return .statusNotUnderstood }
         } else if said.noStore {
             return .responseNoStore
         }
-        return response.vary.matchesNothing ? .varyAsterisk : nil
+        if response.vary.matchesNothing { return .varyAsterisk }
+        guard options.isShared else { return nil }
+        return SharedCache.prohibition(of: exchange.fields, said: said, asked: exchange.request.fields)
     }
 
     /// The response as it would be stored; nil where the method cannot be.

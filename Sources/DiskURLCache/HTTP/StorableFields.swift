@@ -11,21 +11,23 @@ enum StorableFields {
     ]
 
     /// Without the fields above, those that `Connection` names, and those that `no-cache="…"` withholds from reuse: they
-    /// come again with each validation.
-    static func filtered(_ fields: HeaderFields) -> HeaderFields {
+    /// come again with each validation. In a shared cache without those that `private="…"` names, too (RFC 9111 §5.2.2.7).
+    static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
         var dropped = excluded
         if let connection = fields["Connection"] {
             dropped.formUnion(FieldSyntax.members(of: connection).map { $0.lowercased() })
         }
-        dropped.formUnion(CacheControl(fields["Cache-Control"]).fieldNames("no-cache") ?? [])
+        let control = CacheControl(fields["Cache-Control"])
+        dropped.formUnion(control.fieldNames("no-cache") ?? [])
+        if isShared { dropped.formUnion(control.fieldNames("private") ?? []) }
         // The fields that decide about reuse stay, even if `Connection` or `no-cache` names them.
         dropped.subtract(["cache-control", "vary", "date", "age", "expires"])
         return HeaderFields(fields.fields.filter { !dropped.contains($0.name.lowercased()) })
     }
 
     /// As stored: filtered, and with a `Date` where the origin sent none (RFC 9110 §6.6.1).
-    static func stored(_ fields: HeaderFields, receivedAt time: Date) -> HeaderFields {
-        var result = filtered(fields)
+    static func stored(_ fields: HeaderFields, receivedAt time: Date, isShared: Bool) -> HeaderFields {
+        var result = filtered(fields, isShared: isShared)
         if result["Date"] == nil { result.append("Date", HTTPDate.format(time)) }
         return result
     }
@@ -38,9 +40,9 @@ enum StorableFields {
     }
 
     /// The stored response after a 304, a HEAD or the rest of a partial response.
-    static func updated(_ stored: StoredResponse, by exchange: Exchange) -> StoredResponse {
+    static func updated(_ stored: StoredResponse, by exchange: Exchange, isShared: Bool) -> StoredResponse {
         var result = stored
-        result.fields = updated(stored.fields, with: exchange.fields)
+        result.fields = updated(stored.fields, with: exchange.fields, isShared: isShared)
         // The stored `Date` would make the validated response look old.
         if exchange.fields["Date"] == nil { result.fields.set("Date", HTTPDate.format(exchange.responseTime)) }
         result.requestTime = exchange.requestTime
@@ -52,8 +54,8 @@ enum StorableFields {
     /// replaces all stored fields of its name.
     ///
     /// Fields that describe the stored bytes stay as they are: the new response did not bring those bytes.
-    static func updated(_ stored: HeaderFields, with new: HeaderFields) -> HeaderFields {
-        let update = filtered(new).fields.filter { !describesBody.contains($0.name.lowercased()) }
+    static func updated(_ stored: HeaderFields, with new: HeaderFields, isShared: Bool = false) -> HeaderFields {
+        let update = filtered(new, isShared: isShared).fields.filter { !describesBody.contains($0.name.lowercased()) }
         let replaced = Set(update.map { $0.name.lowercased() })
         var result = HeaderFields(
             stored.fields.filter {
@@ -63,7 +65,7 @@ enum StorableFields {
             })
         for field in update { result.append(field.name, field.value) }
         // A 304 may begin to withhold fields that are stored already.
-        return filtered(result)
+        return filtered(result, isShared: isShared)
     }
 
     private static let describesBody: Set<String> = ["content-encoding", "content-length", "content-range"]

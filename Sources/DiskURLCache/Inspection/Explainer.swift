@@ -276,17 +276,25 @@ struct Explainer {
                 "\(seconds), a guess: \(Int(options.heuristicFraction * 100)) % of the \(Words.span(unchanged)) from Last-Modified"
                     + " to Date, at most \(Words.span(TimeInterval(options.heuristicLimit))).", "RFC 9111 §4.2.2")
         case .explicit:
-            if let control = response.fields["Cache-Control"], CacheControl(control).contains("max-age") {
-                let isValid = CacheControl(control).allowance("max-age") != nil
+            if let control = response.fields["Cache-Control"],
+                let name = lifetimeDirective(in: CacheControl(control), options)
+            {
+                let isValid = CacheControl(control).allowance(name) != nil
                 return Clause(
-                    topic, "\(seconds), from \(isValid ? "" : "the invalid max-age of ")Cache-Control: \(control).",
-                    isValid ? "RFC 9111 §5.2.2.1" : "RFC 9111 §4.2.1")
+                    topic, "\(seconds), from \(isValid ? "" : "the invalid \(name) of ")Cache-Control: \(control).",
+                    !isValid ? "RFC 9111 §4.2.1" : name == "s-maxage" ? "RFC 9111 §5.2.2.10" : "RFC 9111 §5.2.2.1")
             }
             return Clause(
                 topic,
                 "\(seconds), from Expires (\(response.fields["Expires"] ?? "")) minus Date"
                     + " (\(response.fields["Date"] ?? "absent: its arrival")).", "RFC 9111 §5.3")
         }
+    }
+
+    /// The directive that the lifetime is from; nil where it is from `Expires`.
+    private func lifetimeDirective(in control: CacheControl, _ options: CachingOptions) -> String? {
+        if options.isShared, control.contains("s-maxage") { return "s-maxage" }
+        return control.contains("max-age") ? "max-age" : nil
     }
 
     /// Which of the two counts is the larger.
@@ -443,8 +451,11 @@ struct Explainer {
                     "RFC 9111 §5.2.2.1"
                 ))
         }
-        if reuse.directives.mustRevalidate, !freshness.isFresh {
-            advice.append(("must-revalidate forbids any use while stale, offline too.", "RFC 9111 §5.2.2.2"))
+        if reuse.directives.mustRevalidate(inSharedCache: options.isShared), !freshness.isFresh {
+            let directive =
+                reuse.directives.mustRevalidate
+                ? "must-revalidate" : reuse.directives.proxyRevalidate ? "proxy-revalidate" : "s-maxage"
+            advice.append(("\(directive) forbids any use while stale, offline too.", "RFC 9111 §5.2.2.2"))
         } else if !reuse.directives.noCache, reuse.directives.staleWhileRevalidate == nil,
             options.defaultStaleWhileRevalidate == nil, freshness.lifetime > 0
         {

@@ -121,8 +121,11 @@ extension CacheInspector {
         for request: URLRequest, response: HTTPURLResponse? = nil, sentAt: Date? = nil, now: Date = Date()
     ) -> DiskURLCache.Explanation {
         let key = KeyPolicy.standard.key(for: request)
+        var found = key.map { variants(of: $0) } ?? []
+        // Whether the cache is shared is not known here.
+        if found.isEmpty, let key { found = variants(of: key.inSharedCache) }
         return Explainer.standard(
-            request, key: key, variants: key.map { variants(of: $0) } ?? [], response: response, sentAt: sentAt,
+            request, key: key, variants: found, response: response, sentAt: sentAt,
             now: now)
     }
 

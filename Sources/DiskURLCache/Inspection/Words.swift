@@ -29,6 +29,12 @@ enum Words {
     ) -> (text: String, advice: String?) {
         switch refusal {
         case .method, .partialContent, .notModified, .malformed: (refusal.description, nil)
+        case .forOneUser, .setsCookie: (refusal.description, nil)
+        case .authorized:
+            (
+                refusal.description,
+                "The origin could say public, must-revalidate or s-maxage, if every user may have it."
+            )
         case .requestNoStore: (refusal.description, "Leave no-store out of the request's Cache-Control.")
         case .responseNoStore:
             (

@@ -449,7 +449,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             state.isStored = reason == nil
         }
         for index in replaced where variants[index].metadata.varyKey != response.vary {
-            cache.remove(variants[index].metadata.sequence, of: target.key)
+            cache.remove(variants[index].metadata.sequence, of: target.key, by: ticket)
         }
     }
 
@@ -470,7 +470,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             _ = cache.insert(
                 response, body: entry.body, edited: nil, for: target.request, key: target.key, ticket: ticket)
         case .remove(let index):
-            cache.remove(variants[index].metadata.sequence, of: target.key)
+            cache.remove(variants[index].metadata.sequence, of: target.key, by: ticket)
         }
     }
 

@@ -40,7 +40,8 @@ protocol LoadHost: AnyObject, Sendable {
     ) -> Bool
     func remove(_ key: RequestKey)
     /// Removes the stored response with this number.
-    func remove(_ sequence: UInt64, of key: RequestKey)
+    /// - Parameter ticket: of the load whose answer removes it.
+    func remove(_ sequence: UInt64, of key: RequestKey, by ticket: StoreTicket?)
     /// The largest body that may be stored, in bytes.
     var largestStorableBody: Int { get }
     /// Removes every stored response of a URL (RFC 9111 §4.4).

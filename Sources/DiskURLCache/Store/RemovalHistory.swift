@@ -8,6 +8,9 @@ final class RemovalHistory: Sendable {
         /// By another cache of the directory.
         case shared(SharedRemoval)
         case everything
+        /// By an answer that took the place of what was stored and is not stored itself: what was asked for before it is older,
+        /// and is not to come back.
+        case superseded(RequestKey, asked: UInt64)
     }
 
     /// Guarded by the lock around it.
@@ -15,6 +18,7 @@ final class RemovalHistory: Sendable {
         /// The number of the first one in the list.
         var start: UInt64 = 0
         var removals: [Removal] = []
+        var lastTicket: UInt64 = 0
     }
 
     /// More removals are not remembered. An answer with an older ticket is not stored.
@@ -23,6 +27,15 @@ final class RemovalHistory: Sendable {
 
     /// The number of the next removal.
     var next: UInt64 { state.withLock { $0.start + UInt64($0.removals.count) } }
+
+    /// - Parameter folder: the folder of records as it is now.
+    func ticket(folder: FileIdentity?) -> StoreTicket {
+        state.withLock { state in
+            state.lastTicket += 1
+            return StoreTicket(
+                number: state.lastTicket, removal: state.start + UInt64(state.removals.count), folder: folder)
+        }
+    }
 
     func note(_ removal: Removal) {
         state.withLock { state in
@@ -38,7 +51,8 @@ final class RemovalHistory: Sendable {
     }
 
     /// Whether an entry of a key was removed since that number was the next.
-    func concerns(_ key: RequestKey, _ metadata: EntryMetadata, since number: UInt64) -> Bool {
+    /// - Parameter ticket: the number of the ticket of the entry's load; nil where no load brings it.
+    func concerns(_ key: RequestKey, _ metadata: EntryMetadata, since number: UInt64, ticket: UInt64? = nil) -> Bool {
         state.withLock { state in
             guard number >= state.start else { return true }
             return state.removals.dropFirst(Int(number - state.start)).contains { removal in
@@ -48,6 +62,8 @@ final class RemovalHistory: Sendable {
                 case .shared(let removal):
                     removal.concerns(key.name, metadata, uriHash: key.uriHash, hostHash: key.hostHash)
                 case .everything: true
+                case .superseded(let removed, let asked):
+                    removed == key && ticket.map { $0 < asked } == true
                 }
             }
         }
@@ -56,6 +72,8 @@ final class RemovalHistory: Sendable {
 
 /// Taken by a load when it asks the network, and kept until it stores the answer.
 struct StoreTicket: Sendable {
+    /// Tickets are numbered in the order in which they were taken.
+    let number: UInt64
     /// The number of the first removal after the ticket was taken.
     let removal: UInt64
     /// The folder of records when the ticket was taken. Another folder since then means that another process removed everything.

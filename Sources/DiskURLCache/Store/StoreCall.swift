@@ -17,7 +17,8 @@ struct StoreCall: Sendable {
         case refused(CacheNotStoredReason, removesOlder: Bool)
     }
 
-    func outcome(treatment: CacheTreatment) -> Outcome {
+    /// - Parameter isShared: see ``DiskURLCache/DiskURLCache/Sharing``.
+    func outcome(treatment: CacheTreatment, isShared: Bool) -> Outcome {
         guard response.storagePolicy != .notAllowed else { return .refused(.refused, removesOlder: false) }
         let fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
         let facts = RequestFacts(request)
@@ -29,6 +30,11 @@ struct StoreCall: Sendable {
         let vary = VaryKey(fields?["Vary"], request: facts.fields)
         guard !vary.matchesNothing else {
             return .refused(.http(.varyAsterisk), removesOlder: false)
+        }
+        if isShared, let fields,
+            let reason = SharedCache.prohibition(of: fields, said: ResponseDirectives(fields), asked: facts.fields)
+        {
+            return .refused(.http(reason), removesOlder: true)
         }
         let (userInfo, lost) = response.persistentUserInfo
         let metadata = EntryMetadata(

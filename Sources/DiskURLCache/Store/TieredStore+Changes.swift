@@ -55,12 +55,14 @@ extension TieredStore {
     /// To be taken when the network is asked.
     func ticket() -> StoreTicket {
         takeRemovalsNow()
-        return StoreTicket(removal: history.next, folder: disk?.folderIdentity())
+        return history.ticket(folder: disk?.folderIdentity())
     }
 
     /// Why an answer that was under way meanwhile is not stored any more.
     private func outdated(_ entry: StoredEntry, for key: RequestKey, _ ticket: StoreTicket) -> CacheNotStoredReason? {
-        if history.concerns(key, entry.metadata, since: ticket.removal) { return .removedMeanwhile }
+        if history.concerns(key, entry.metadata, since: ticket.removal, ticket: ticket.number) {
+            return .removedMeanwhile
+        }
         if let folder = ticket.folder, disk?.folderIdentity() != folder { return .removedMeanwhile }
         // Another load that asked later has stored its answer already.
         guard let asked = entry.metadata.http?.requestTime else { return nil }
@@ -228,8 +230,10 @@ extension TieredStore {
     }
 
     /// Removes one variant.
-    func remove(_ key: RequestKey, sequence: UInt64) {
+    /// - Parameter ticket: of the load whose answer removes it; nil where no answer does.
+    func remove(_ key: RequestKey, sequence: UInt64, by ticket: StoreTicket? = nil) {
         stripe(of: key).withLock { _ in
+            if let ticket { history.note(.superseded(key, asked: ticket.number)) }
             // What is buffered stands before an older version of its variant on disk, which is not to come back.
             let buffered = buffer.entries(of: key).first { $0.metadata.sequence == sequence }?.metadata.varyKey
             eraseBelow(key) {

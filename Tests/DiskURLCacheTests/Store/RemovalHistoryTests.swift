@@ -56,6 +56,42 @@ import Testing
         #expect(cache.cachedResponse(for: request)?.data == Data("late".utf8))
     }
 
+    /// What is stored went for a newer answer that says `no-store`, say: an older one is not to come back. One that was asked for
+    /// later may be stored.
+    @Test func whatIsOlderThanASupersedingAnswerIsNotStored() throws {
+        let (older, superseding, newer) = (cache.store.ticket(), cache.store.ticket(), cache.store.ticket())
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "stored"), for: request)
+        let stored = try #require(cache.lookUp(key).variants().first)
+        cache.remove(stored.metadata.sequence, of: key, by: superseding)
+        #expect(arrive(older) == .removedMeanwhile)
+        #expect(cache.cachedResponse(for: request) == nil)
+        #expect(arrive(newer) == nil)
+        #expect(cache.cachedResponse(for: request)?.data == Data("late".utf8))
+    }
+
+    /// Through the loader: an answer that is held, a reload that brings `no-store` meanwhile.
+    @Test func aLoadUnderWayWhenAReloadBringsNoStore() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { request in
+            guard request.fields["X-Reload"] == nil else { return .ok("new", ["Cache-Control": "no-store"]) }
+            var response = OriginResponse.ok("old", ["Cache-Control": "max-age=60"])
+            response.beforeHead = { gate.wait() }
+            return response
+        }
+        let harness = try LoadingHarness()
+        let url = origin.url("/a")
+        async let late = harness.load(url)
+        await gate.arrival()
+        harness.cache.storeCachedResponse(Responses.cached(url, "stored"), for: URLRequest(url))
+        var reload = URLRequest(url, ["X-Reload": "yes"])
+        reload.cachePolicy = .reloadIgnoringLocalCacheData
+        #expect(try await LoadingHarness.load(reload, in: harness.session).text == "new")
+        #expect(!harness.cache.contains(URLRequest(url)))
+        gate.open()
+        #expect(try await late.text == "old")
+        #expect(!harness.cache.contains(URLRequest(url)))
+    }
+
     @Test func removalsOfOthersDoNotConcernIt() {
         let ticket = cache.store.ticket()
         cache.removeCachedResponse(for: Responses.request("/b"))

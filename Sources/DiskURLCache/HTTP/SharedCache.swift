@@ -1,0 +1,30 @@
+/// What a shared cache does otherwise than a private one (RFC 9111 §3, §3.5, §5.2.2).
+///
+/// The lifetime that `s-maxage` gives is in `Freshness`, the fields that `private="…"` withholds in `StorableFields`.
+enum SharedCache {
+    /// Why a shared cache must not keep a response that a private one may keep.
+    ///
+    /// - Parameters:
+    ///   - fields: of the response as it was received.
+    ///   - said: the directives of the response.
+    ///   - request: the fields of the request that brought it.
+    static func prohibition(
+        of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields
+    ) -> CacheStorageRefusal? {
+        if said.isPrivate { return .forOneUser }
+        // No rule of RFC 9111, but of every well-known shared cache: who gets a cookie is one user.
+        if fields["Set-Cookie"] != nil { return .setsCookie }
+        if request["Authorization"] != nil, !said.isPublic, !said.mustRevalidate, said.sharedMaxAge == .absent {
+            return .authorized
+        }
+        return nil
+    }
+}
+
+extension ResponseDirectives {
+    /// Whether a stale response may not be used before the origin has confirmed it (RFC 9111 §5.2.2.2, §5.2.2.8). `s-maxage` says
+    /// so to shared caches, too (§5.2.2.10).
+    func mustRevalidate(inSharedCache isShared: Bool) -> Bool {
+        mustRevalidate || (isShared && (proxyRevalidate || sharedMaxAge != .absent))
+    }
+}

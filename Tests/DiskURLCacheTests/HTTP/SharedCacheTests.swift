@@ -1,0 +1,213 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a shared cache does otherwise than a private one (RFC 9111 §3, §3.5, §5.2.2). Each rule is seen to leave a private cache
+/// as it was.
+@Suite struct SharedCacheTests {
+    private static func cache(isShared: Bool) -> PureCache {
+        var cache = PureCache()
+        cache.options.isShared = isShared
+        return cache
+    }
+
+    private static func refusal(
+        isShared: Bool = true, of request: HeaderFields = [:], _ fields: HeaderFields
+    ) -> CacheStorageRefusal? {
+        var cache = cache(isShared: isShared)
+        _ = cache.load(request, answer: fields)
+        guard case .refuse(let reason) = cache.lastVerdict else { return nil }
+        return reason
+    }
+
+    @Test(arguments: [
+        "private, max-age=60", "max-age=60, PRIVATE", "private=\"\", max-age=60", "private=x y, max-age=60",
+        "public, private, s-maxage=60",
+    ])
+    func privateIsNotStored(_ control: String) {
+        #expect(Self.refusal(["Cache-Control": control]) == .forOneUser)
+        #expect(Self.refusal(isShared: false, ["Cache-Control": control]) == nil)
+    }
+
+    /// RFC 9111 §5.2.2.7: the qualified form withholds the fields only.
+    @Test func privateFieldsAreNotStored() {
+        for isShared in [true, false] {
+            var cache = Self.cache(isShared: isShared)
+            let fields: HeaderFields = [
+                "Cache-Control": "max-age=60, private=\"X-User, x-other\"", "X-User": "a", "X-Other": "b", "X-All": "c",
+                "ETag": "\"1\"",
+            ]
+            _ = cache.load(answer: fields)
+            let answer = cache.load()
+            #expect(answer.source == .stored)
+            #expect(answer.fields["X-All"] == "c")
+            #expect(answer.fields["X-User"] == (isShared ? nil : "a"))
+            #expect(answer.fields["X-Other"] == (isShared ? nil : "b"))
+            // A 304 brings none of them into the store.
+            cache.now += 61
+            #expect(cache.load(status: 304, answer: fields).source == .validated)
+            #expect(cache.load().fields["X-User"] == (isShared ? nil : "a"))
+        }
+    }
+
+    @Test func whatSetsACookieIsNotStored() {
+        let fields: HeaderFields = ["Cache-Control": "public, max-age=60", "Set-Cookie": "session=1"]
+        #expect(Self.refusal(fields) == .setsCookie)
+        #expect(Self.refusal(isShared: false, fields) == nil)
+    }
+
+    /// RFC 9111 §3.5
+    @Test(arguments: [
+        ("max-age=60", false), ("proxy-revalidate, max-age=60", false), ("public, max-age=60", true),
+        ("must-revalidate, max-age=60", true), ("s-maxage=60", true),
+    ])
+    func answersToAuthorizedRequests(_ control: String, isStored: Bool) {
+        let request: HeaderFields = ["authorization": "Basic x"]
+        #expect(Self.refusal(of: request, ["Cache-Control": control]) == (isStored ? nil : .authorized))
+        #expect(Self.refusal(isShared: false, of: request, ["Cache-Control": control]) == nil)
+    }
+
+    /// RFC 9111 §5.2.2.10
+    @Test(arguments: [
+        ("max-age=10, s-maxage=60", true, 60), ("max-age=60, s-maxage=10", true, 10),
+        ("s-maxage=x, max-age=60", true, 0),
+        ("max-age=10, s-maxage=60", false, 10), ("max-age=60, s-maxage=10", false, 60),
+    ])
+    func lifetime(_ control: String, isShared: Bool, seconds: TimeInterval) {
+        var cache = Self.cache(isShared: isShared)
+        _ = cache.load(answer: ["Cache-Control": control, "Expires": httpDate(5000)])
+        cache.now += max(0, seconds - 1)
+        #expect(cache.load().source == (seconds > 0 ? .stored : .origin))
+        cache.now += 1
+        #expect(cache.load().source == .origin)
+    }
+
+    /// RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10: nothing allows to use what is stale.
+    @Test(arguments: ["max-age=10, proxy-revalidate", "s-maxage=10", "max-age=10, must-revalidate"])
+    func staleUse(_ directives: String) {
+        for isShared in [true, false] {
+            var cache = Self.cache(isShared: isShared)
+            cache.options.lifetime = .asServed
+            let control = directives + ", stale-while-revalidate=100, stale-if-error=100"
+            let fields: HeaderFields = [
+                "Cache-Control": control.replacingOccurrences(of: "s-maxage", with: isShared ? "s-maxage" : "max-age")
+            ]
+            _ = cache.load(answer: fields)
+            cache.now += 20
+            let isAllowed = !isShared && !directives.contains("must-revalidate")
+            var inError = cache
+            #expect(inError.load { _ in nil }.source == (isAllowed ? .stored : .unsatisfiable))
+            var asked = cache
+            #expect(asked.load(["Cache-Control": "max-stale"]).source == (isAllowed ? .stored : .origin))
+            #expect(cache.load().source == (isAllowed ? .stored : .origin))
+        }
+    }
+
+    /// A 304 or the answer to a HEAD that turns a stored response into one user's ends it.
+    @Test(arguments: ["304", "HEAD"], ["Set-Cookie", "Cache-Control"])
+    func updatesThatMakeItOneUsers(_ way: String, field: String) {
+        for isShared in [true, false] {
+            var cache = Self.cache(isShared: isShared)
+            _ = cache.load(answer: ["Cache-Control": "max-age=10", "ETag": "\"1\""])
+            let update: HeaderFields = [
+                "ETag": "\"1\"", "Cache-Control": field == "Cache-Control" ? "private, max-age=10" : "max-age=10",
+                field == "Set-Cookie" ? "Set-Cookie" : "X-Nothing": "a=b",
+            ]
+            cache.now += 20
+            if way == "304" {
+                #expect(cache.load(status: 304, answer: update).source == .validated)
+            } else {
+                _ = cache.load(method: "HEAD", answer: update, body: "")
+            }
+            #expect(cache.entries.isEmpty == isShared)
+        }
+    }
+
+    /// RFC 9110 §9.3.3: `s-maxage` is explicit freshness to a shared cache.
+    @Test func theAnswerToAPost() {
+        for isShared in [true, false] {
+            var cache = Self.cache(isShared: isShared)
+            _ = cache.load(
+                method: "POST",
+                answer: ["Cache-Control": "s-maxage=60", "Content-Location": PureCache.url?.absoluteString ?? ""])
+            #expect(cache.entries.isEmpty != isShared)
+        }
+    }
+
+    // MARK: The cache
+
+    private static func open(_ folder: URL, _ sharing: DiskURLCache.Sharing) -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 16 << 20, directory: folder)
+        configuration.sharing = sharing
+        return DiskURLCache(configuration: configuration)
+    }
+
+    /// What an app stored for one user is not found by a server that opens the same folder, and the other way round.
+    @Test func onOneFolder() throws {
+        let scratch = try ScratchDirectory()
+        let request = Responses.request("/a", fields: ["Authorization": "x"])
+        let response = Responses.cached(Responses.url("/a"), "mine", fields: ["Cache-Control": "public, max-age=60"])
+        for (first, second) in [(DiskURLCache.Sharing.private, DiskURLCache.Sharing.shared), (.shared, .private)] {
+            let cache = Self.open(scratch.appending("\(first)"), first)
+            cache.storeCachedResponse(response, for: request)
+            cache.flush()
+            let other = Self.open(scratch.appending("\(first)"), second)
+            #expect(other.cachedResponse(for: request) == nil)
+            #expect(cache.cachedResponse(for: request)?.data == response.data)
+            cache.store.close()
+            #expect(Self.open(scratch.appending("\(first)"), first).cachedResponse(for: request) != nil)
+        }
+    }
+
+    @Test func storedByHand() throws {
+        let scratch = try ScratchDirectory()
+        let cache = Self.open(scratch.appending("c"), .shared)
+        let request = Responses.request("/a")
+        func store(_ fields: [String: String]) {
+            cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "body", fields: fields), for: request)
+        }
+        store(["Cache-Control": "max-age=60"])
+        #expect(cache.contains(request))
+        // The app does not want the older one served any more.
+        store(["Cache-Control": "private, max-age=60"])
+        #expect(!cache.contains(request))
+        store(["Cache-Control": "max-age=60", "Set-Cookie": "a=b"])
+        #expect(!cache.contains(request))
+        #expect(
+            cache.explanation(
+                for: request,
+                response: HTTPURLResponse(
+                    url: Responses.url("/a"), statusCode: 200, httpVersion: nil,
+                    headerFields: ["Cache-Control": "private, max-age=60"])
+            ).storesResponse == false)
+    }
+
+    /// Through URLSession: one user's answer is fetched anew for the next one, and so is that of a user who waits for the same.
+    @Test func throughASession() async throws {
+        let origin = try OriginServer { request in
+            request.path == "/mine"
+                ? OriginResponse(fields: ["Cache-Control": "private, max-age=60"])
+                : OriginResponse(fields: ["Cache-Control": "max-age=0, s-maxage=60"])
+        }
+        let scratch = try ScratchDirectory()
+        let cache = Self.open(scratch.appending("c"), .shared)
+        let session = LoadingHarness.session(of: cache)
+        defer { session.invalidateAndCancel() }
+        for path in ["/mine", "/all"] {
+            for _ in 0..<2 {
+                _ = try await LoadingHarness.load(URLRequest(origin.url(path)), in: session)
+            }
+        }
+        #expect(origin.requests.filter { $0.path == "/mine" }.count == 2)
+        #expect(origin.requests.filter { $0.path == "/all" }.count == 1)
+        #expect(cache.contains(URLRequest(origin.url("/all"))))
+        cache.removeCachedResponses(urlPrefix: origin.url("/all").absoluteString)
+        #expect(!cache.contains(URLRequest(origin.url("/all"))))
+    }
+}
