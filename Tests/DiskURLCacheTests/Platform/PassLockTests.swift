@@ -9,7 +9,7 @@ import Testing
     private let key = RequestKey.test("a")
 
     private static let granting: PassLock.Activity = { handler in
-        DispatchQueue.global().async { handler(false) }
+        Thread.detachNewThread { handler(false) }
     }
 
     /// Calls that lock a file.
@@ -35,7 +35,7 @@ import Testing
         let hasEnded = DispatchSemaphore(value: 0)
         let store = fixture.open {
             $0.passActivity = { handler in
-                DispatchQueue.global().async {
+                Thread.detachNewThread {
                     handler(false)
                     hasEnded.signal()
                 }
@@ -81,7 +81,7 @@ import Testing
         let store = fixture.open(files: files) {
             $0.passActivity = { handler in
                 let hasTime = hasTime.withLock { $0 }
-                DispatchQueue.global().async { handler(!hasTime) }
+                Thread.detachNewThread { handler(!hasTime) }
             }
         }
         _ = files.takeCalls()
@@ -123,7 +123,7 @@ import Testing
         let store = fixture.open(files: files) {
             $0.passActivity = { given in
                 handler.withLock { $0 = given }
-                DispatchQueue.global().async { given(false) }
+                Thread.detachNewThread { given(false) }
             }
         }
         _ = files.takeCalls()
@@ -139,7 +139,7 @@ import Testing
         let handler = Mutex<(@Sendable (Bool) -> Void)?>(nil)
         let lock = PassLock { given in
             handler.withLock { $0 = given }
-            DispatchQueue.global().async { given(false) }
+            Thread.detachNewThread { given(false) }
         }
         let expiries = Mutex(0)
         #expect(!lock.isGranted)
