@@ -21,7 +21,7 @@ public struct WatchedLoad: Sendable {
     public var isFromCache: Bool {
         switch report?.outcome {
         case .hit?, .staleHit?, .revalidated?: true
-        case .miss?, .bypass?, .failed?, nil: false
+        case .miss?, .bypass?, .failed?, .notAllowed?, nil: false
         }
     }
 }
@@ -29,11 +29,12 @@ public struct WatchedLoad: Sendable {
 extension CacheLoadReport.Outcome {
     public var text: String {
         switch self {
-        case .hit(let layer): layer.rawValue
-        case .staleHit(let layer, _): "\(layer.rawValue), stale"
-        case .revalidated(let layer): "\(layer.rawValue) after 304"
+        case .hit(let layer): "\(layer)"
+        case .staleHit(let layer, _): "\(layer), stale"
+        case .revalidated(let layer): "\(layer) after 304"
         case .miss, .bypass: "network"
-        case .failed(let reason): "failed: \(reason)"
+        case .failed: "failed"
+        case .notAllowed(let reason): "failed: \(reason)"
         }
     }
 }

@@ -33,9 +33,7 @@ struct Row: Codable {
         guard let response = load.response else { return [] }
         // Of a redirect that was followed, the last response is at hand.
         let explanation = cache.explanation(for: URLRequest(url: response.url ?? url), response: response)
-        return explanation.clauses.filter { [.storing, .advice].contains($0.topic) }.map { clause in
-            clause.text + (clause.source.map { " [\($0)]" } ?? "")
-        }
+        return explanation.description.split(separator: "\n").map(String.init)
     }
 }
 

@@ -16,8 +16,8 @@ enum SignedAPI {
         defer { try? FileManager.default.removeItem(at: directory) }
 
         var settings = DiskURLCache.Configuration(directory: directory)
-        settings.keyPolicy = .standard.includingHeaders("sign").includingBody(ofMethods: "POST", as: .json)
-        settings.admission = { candidate in isFailure(candidate.data) ? .refuse : .store }
+        settings.keyPolicy = .standard.includingHeaders("sign").includingJSONBody(ofMethods: "POST")
+        settings.admission = { response, _ in isFailure(response.data) ? nil : response }
         let cache = DiskURLCache(configuration: settings)
         URLCache.shared = cache
 
@@ -44,7 +44,7 @@ enum SignedAPI {
                 String(decoding: load.data, as: UTF8.self))
         }
         await origin.stop()
-        print("keyPolicy = .standard.includingHeaders(\"sign\").includingBody(ofMethods: \"POST\", as: .json)\n")
+        print("keyPolicy = .standard.includingHeaders(\"sign\").includingJSONBody(ofMethods: \"POST\")\n")
         print(table.text)
         print("\nRequests at the origin: \(await origin.log.count) of \(calls.count).")
     }

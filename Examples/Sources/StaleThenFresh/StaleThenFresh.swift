@@ -21,7 +21,7 @@ enum StaleThenFresh {
         defer { try? FileManager.default.removeItem(at: directory) }
 
         var settings = DiskURLCache.Configuration(directory: directory)
-        settings.http.staleIfError = 3600
+        settings.staleIfError = 3600
         let cache = DiskURLCache(configuration: settings)
         URLCache.shared = cache
         let news = URLRequest(url: origin.url("/news"))
@@ -49,7 +49,7 @@ enum StaleThenFresh {
         let start = Date()
         do {
             for try await answer in cache.answers(for: request) {
-                let age = answer.age > 0 || answer.isStale ? ", \(Int(answer.age)) s old" : ""
+                let age = answer.report.age.map { ", \($0) s old" } ?? ""
                 line(
                     answer.report.outcome.text + age, Date().timeIntervalSince(start),
                     String(decoding: answer.data, as: UTF8.self))

@@ -69,7 +69,7 @@ struct Remove: ParsableCommand {
         let records = try inspector.records(
             verifyingBodies: damaged, progress: Progress("Reading records:").show
         ).filter { record in
-            damaged ? record.state == .damaged : record.state == .intact && (all || filter.matches(record))
+            damaged ? record.problem?.code == .damaged : record.problem == nil && (all || filter.matches(record))
         }
         if dryRun {
             for record in records { print(printable(record.url ?? record.fileName)) }
@@ -187,10 +187,7 @@ struct Fill: AsyncParsableCommand {
     private static func load(_ request: URLRequest, through target: DiskURLCache) async -> Outcome {
         do {
             let answer = try await target.data(for: request)
-            guard answer.report.notStoredReason != nil else { return .stored }
-            let clauses = target.explanation(for: request, response: answer.response).clauses
-            let clause = clauses.first { $0.topic == .storing } ?? clauses.first
-            return .refused(clause?.text ?? "")
+            return answer.report.notStoredReason.map { .refused($0.description) } ?? .stored
         } catch {
             return .failed(words(for: error))
         }

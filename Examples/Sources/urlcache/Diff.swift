@@ -37,7 +37,7 @@ struct Diff: ParsableCommand {
     private func keys(in directory: String) throws -> [String: [CacheInspector.Record]] {
         let inspector = try CacheInspector(directory: URL(fileURLWithPath: directory, isDirectory: true))
         let records = try inspector.records(progress: Progress("Reading records:").show)
-        return Dictionary(grouping: records.filter { $0.state == .intact }) { String($0.fileName.dropLast()) }
+        return Dictionary(grouping: records.filter { $0.problem == nil }) { String($0.fileName.dropLast()) }
     }
 
     /// What a record of one key is told by: a response that was stored or confirmed again is another one.

@@ -19,7 +19,7 @@ struct Export: ParsableCommand {
     func run() throws {
         let inspector = try cache.open()
         let records = try inspector.records(progress: Progress("Reading records:").show).filter {
-            $0.state == .intact && $0.status != nil && filter.matches($0)
+            $0.problem == nil && $0.status != nil && filter.matches($0)
         }
         let progress = Progress("Writing:")
         let entries = records.enumerated().map { index, record in
@@ -97,7 +97,7 @@ extension Archive.Entry {
     init(_ record: CacheInspector.Record, body: Data?) {
         let url = record.url ?? "unknown:\(record.fileName)"
         let items = URLComponents(string: url)?.queryItems ?? []
-        let type = record.fields.first { $0.name.lowercased() == "content-type" }?.value
+        let type = record.field("content-type")
         let text = body.flatMap { Self.text($0, type: type) }
         startedDateTime = ISO8601DateFormatter().string(from: record.storedAt ?? Date(timeIntervalSince1970: 0))
         request = Archive.Request(
@@ -109,7 +109,7 @@ extension Archive.Entry {
             content: Archive.Content(
                 size: record.bodyLength, mimeType: type ?? "application/octet-stream",
                 text: text ?? body?.base64EncodedString(), encoding: text == nil && body != nil ? "base64" : nil),
-            redirectURL: record.fields.first { $0.name.lowercased() == "location" }?.value ?? "",
+            redirectURL: record.field("location") ?? "",
             bodySize: record.bodyLength)
     }
 

@@ -55,14 +55,9 @@ struct List: ParsableCommand {
     }
 
     private func name(_ record: CacheInspector.Record) -> String {
-        switch record.state {
-        case .intact:
-            let method = record.method.map { $0 == "GET" ? "" : $0 + " " } ?? ""
-            return record.url.map { method + $0 } ?? "(URL not kept) \(record.fileName.prefix(12))…"
-        case .damaged: return "DAMAGED \(record.fileName)"
-        case .foreign: return "NOT OURS \(record.fileName)"
-        case .unreadable(let errno): return "UNREADABLE (\(String(cString: strerror(errno)))) \(record.fileName)"
-        }
+        if let problem = record.problem { return "\(record.state.uppercased()): \(problem)" }
+        let method = record.method.map { $0 == "GET" ? "" : $0 + " " } ?? ""
+        return record.url.map { method + $0 } ?? "(URL not kept) \(record.fileName.prefix(12))…"
     }
 }
 
@@ -87,7 +82,7 @@ struct RecordFacts: Encodable {
 
     init(_ record: CacheInspector.Record, now: Date) {
         file = record.fileName
-        state = record.state.text
+        state = record.state
         (url, method, status) = (record.url, record.method, record.status)
         contentType = record.contentType
         (bytes, allocated) = (record.bodyLength, record.allocated)
@@ -99,13 +94,14 @@ struct RecordFacts: Encodable {
     }
 }
 
-extension CacheInspector.Record.State {
-    var text: String {
-        switch self {
-        case .intact: "intact"
-        case .damaged: "damaged"
-        case .foreign: "foreign"
-        case .unreadable: "unreadable"
+extension CacheInspector.Record {
+    /// In a word.
+    var state: String {
+        switch problem?.code {
+        case nil: "intact"
+        case .damaged?: "damaged"
+        case .foreign?: "foreign"
+        default: "unreadable"
         }
     }
 }

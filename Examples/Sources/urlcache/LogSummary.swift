@@ -1,6 +1,8 @@
 import DiskURLCache
 import Foundation
 
+typealias LogEntry = (date: Date, event: CacheEvent)
+
 /// What an event log says was won, and what was missed.
 struct LogSummary: Encodable {
     /// Loads of a span of time.
@@ -48,7 +50,7 @@ struct LogSummary: Encodable {
     var refusals: [Refusal] = []
 
     /// Nil without a log.
-    init?(_ entries: [DiskURLCache.EventLog.Entry]) {
+    init?(_ entries: [LogEntry]) {
         guard !entries.isEmpty else { return nil }
         let loads = entries.compactMap { entry -> (at: Int, report: CacheLoadReport)? in
             if case .load(let report) = entry.event { (Int(entry.date.timeIntervalSince1970), report) } else { nil }
@@ -80,7 +82,7 @@ struct LogSummary: Encodable {
                 misses += 1
                 missTime += load.duration
                 span.others += 1
-            case .bypass, .failed:
+            case .bypass, .failed, .notAllowed:
                 span.others += 1
             }
             spans[index] = span
@@ -109,7 +111,7 @@ struct LogSummary: Encodable {
         }
         return misses.values.sorted { ($0.count, $0.seconds, $1.url) > ($1.count, $1.seconds, $0.url) }.prefix(12).map {
             var miss = $0
-            let most = reasons[miss.url]?.max { ($0.value, $1.key.rawValue) < ($1.value, $0.key.rawValue) }
+            let most = reasons[miss.url]?.max { ($0.value, $1.key.description) < ($1.value, $0.key.description) }
             miss.reason = most?.key.description ?? ""
             return miss
         }

@@ -23,7 +23,7 @@ struct Report: ParsableCommand {
         }
         let logged = LogSummary(DiskURLCache.EventLog.entries(in: file))
         let summary = Stats.summary(of: records, in: inspector)
-        let intact = records.filter { $0.state == .intact }
+        let intact = records.filter { $0.problem == nil }
         let now = Date()
         // Long URLs are cut where they would make the page too large to be passed on.
         var longestPath = 600

@@ -58,7 +58,7 @@ struct Stats: ParsableCommand {
 
     static func summary(of records: [CacheInspector.Record], in inspector: CacheInspector) -> Summary {
         let now = Date()
-        let intact = records.filter { $0.state == .intact }
+        let intact = records.filter { $0.problem == nil }
         var summary = Summary()
         summary.entries = intact.count
         summary.bodyBytes = intact.reduce(0) { $0 + $1.bodyLength }
@@ -67,7 +67,7 @@ struct Stats: ParsableCommand {
         summary.fresh = intact.count { $0.isFresh(at: now) }
         summary.stale = intact.count - summary.fresh
         summary.pinned = intact.count { $0.isPinned }
-        summary.damaged = records.count { $0.state == .damaged }
+        summary.damaged = records.count { $0.problem?.code == .damaged }
         summary.unknownURLs = intact.count { $0.url == nil }
         summary.types = groups(intact) { $0.contentType ?? "unknown" }
         summary.hosts = groups(intact.filter { $0.url != nil }) { $0.host ?? "none" }
@@ -94,8 +94,8 @@ struct Verify: ParsableCommand {
     func run() throws {
         let inspector = try cache.open()
         let records = try inspector.records(verifyingBodies: true, progress: Progress("Verifying:").show)
-        let bad = records.filter { $0.state != .intact }
-        for record in bad { print("\(record.state.text)  records/\(record.fileName)") }
+        let bad = records.filter { $0.problem != nil }
+        for record in bad { print("\(record.state)  records/\(record.fileName)") }
         let bytes = records.reduce(0) { $0 + $1.bodyLength }
         print(
             "\(records.count - bad.count) of \(records.count) records are intact, \(byteCount(bytes)) of bodies read.")

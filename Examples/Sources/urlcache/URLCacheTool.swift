@@ -95,6 +95,17 @@ struct Filter: ParsableArguments {
 extension CacheInspector.Record {
     var host: String? { url.flatMap { URL(string: $0)?.host } }
 
+    func field(_ name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
+
+    /// The media type without parameters, in lower case; nil where the response has none.
+    var contentType: String? { field("content-type").map { String($0.prefix { $0 != ";" }).lowercased() } }
+
+    /// Names of the request fields that the response was selected by.
+    var varyFields: [String] {
+        let names = field("vary")?.split(separator: ",") ?? []
+        return Set(names.map { $0.trimmingCharacters(in: .whitespaces).lowercased() }).sorted()
+    }
+
     func isFresh(at date: Date) -> Bool { freshUntil.map { $0 > date } ?? false }
 }
 

@@ -46,7 +46,7 @@ struct Watch: AsyncParsableCommand {
         return width < 0 ? space + text : text + space
     }
 
-    private static func show(_ entry: DiskURLCache.EventLog.Entry) {
+    private static func show(_ entry: LogEntry) {
         let clock = DateFormatter()
         clock.dateFormat = "HH:mm:ss.SSS"
         let time = clock.string(from: entry.date)
@@ -71,7 +71,7 @@ private struct Line {
     init(_ event: CacheEvent) {
         switch event {
         case .load(let load):
-            (what, reason) = load.outcome.inWords
+            (what, reason) = load.inWords
             (url, seconds, bytes) = (load.url, load.duration, load.bytes)
         case .stored(let url, let bytes, let inMemoryOnly):
             what = "stored"
@@ -96,16 +96,17 @@ private struct Line {
     }
 }
 
-extension CacheLoadReport.Outcome {
+extension CacheLoadReport {
     /// What happened in a word or two, and why.
     var inWords: (what: String, why: String?) {
-        switch self {
-        case .hit(let layer): ("hit (\(layer.rawValue))", nil)
-        case .staleHit(let layer, let reason): ("stale (\(layer.rawValue))", reason.description)
-        case .revalidated(let layer): ("revalidated (\(layer.rawValue))", nil)
+        switch outcome {
+        case .hit(let layer): ("hit (\(layer))", nil)
+        case .staleHit(let layer, let reason): ("stale (\(layer))", reason.description)
+        case .revalidated(let layer): ("revalidated (\(layer))", nil)
         case .miss(let reason): ("miss", reason.description)
         case .bypass(let reason): ("bypass", reason.description)
-        case .failed(let reason): ("failed", reason.description)
+        case .failed: ("failed", error.map { words(for: $0) })
+        case .notAllowed(let reason): ("failed", "the network may not be asked, and \(reason)")
         }
     }
 }
@@ -125,7 +126,7 @@ struct Tail {
         identity = (attributes?[.systemFileNumber] as? NSNumber)?.uint64Value
     }
 
-    mutating func newEntries() -> [DiskURLCache.EventLog.Entry] {
+    mutating func newEntries() -> [LogEntry] {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
             let handle = try? FileHandle(forReadingFrom: file)
         else { return [] }
@@ -141,8 +142,8 @@ struct Tail {
         offset += UInt64(data.count)
         rest.append(data)
         guard let end = rest.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
-        let lines = rest[...end].split(separator: UInt8(ascii: "\n"))
+        let lines = Data(rest[...end])
         rest = Data(rest[rest.index(after: end)...])
-        return lines.compactMap { try? JSONDecoder().decode(DiskURLCache.EventLog.Entry.self, from: $0) }
+        return DiskURLCache.EventLog.entries(from: lines)
     }
 }

@@ -59,7 +59,7 @@ struct Why: AsyncParsableCommand {
             let explanation = inspector?.explanation(for: request) ?? Self.empty.explanation(for: request)
             show(explanation)
             if let directory { showHistory(of: request.url, in: directory) }
-            if explanation.decision == .loads {
+            if case .miss = explanation.outcome {
                 print("\nAdd --load to see what the origin sends, and whether that would be stored.")
             }
             return
@@ -85,16 +85,9 @@ struct Why: AsyncParsableCommand {
     }
 
     private func show(_ explanation: DiskURLCache.Explanation) {
-        let titles: [DiskURLCache.Explanation.Topic: String] = [
-            .key: "Key", .request: "The request", .stored: "What is stored", .freshness: "Freshness",
-            .validators: "Validators", .decision: "What the cache does", .storing: "The answer",
-            .advice: "What would change it",
-        ]
-        for topic in DiskURLCache.Explanation.Topic.allCases {
-            let clauses = explanation.clauses.filter { $0.topic == topic }
-            guard !clauses.isEmpty else { continue }
-            print("\n\(titles[topic] ?? topic.rawValue)")
-            for clause in clauses { print("  " + printable(clause.text) + (clause.source.map { "  [\($0)]" } ?? "")) }
+        print("")
+        for line in explanation.description.split(separator: "\n", omittingEmptySubsequences: false) {
+            print(printable(String(line)))
         }
     }
 
@@ -108,7 +101,7 @@ struct Why: AsyncParsableCommand {
         guard !loads.isEmpty else { return }
         print("\nIts last loads, as the event log tells")
         for (date, load) in loads {
-            let (outcome, why) = load.outcome.inWords
+            let (outcome, why) = load.inWords
             let reasons = [why, load.notStoredReason.map { "not stored: \($0)" }].compactMap { $0 }.joined(
                 separator: "; ")
             print("  \(date)  \(outcome)\(reasons.isEmpty ? "" : "  [\(printable(reasons))]")")

@@ -7,14 +7,6 @@ import Foundation
 // Asking the cache directly: memory, disk, network, by the engine that serves URLSession.
 
 extension DiskURLCache {
-    /// When ``answers(for:refreshing:)`` goes to the network although something is stored.
-    public enum Refresh: Sendable {
-        /// When the stored response is no longer fresh.
-        case whenStale
-        /// Always.
-        case always
-    }
-
     /// The answer to a request from memory, disk or network. Honours the request's cache policy and treatment; a request that
     /// cannot be cached goes to the network. Can be called from any thread; the disk is read on another one.
     /// - Throws: the error that `URLSession` would throw, or `CancellationError`.
@@ -29,13 +21,14 @@ extension DiskURLCache {
 
     /// The stored answer at once, stale or not, then the answer of the network.
     ///
-    /// The load begins with the first call of this method, not with the first element. Yields one element when nothing is stored, or when the stored answer is fresh; else two. If the network fails after a
-    /// stored answer was yielded, the sequence throws that error. Ending the loop early cancels the load.
+    /// The load begins with the call of this method, not with the first element. Yields one element when nothing is stored, or when the
+    /// stored answer is fresh; else two. If the network fails after a stored answer was yielded, the sequence throws that error.
+    /// Ending the loop early cancels the load.
     /// - Parameters:
     ///   - request: what is asked.
-    ///   - refresh: whether a fresh answer is loaded anew too.
+    ///   - alwaysRefreshing: asks the network although the stored answer is fresh.
     public func answers(
-        for request: URLRequest, refreshing refresh: Refresh = .whenStale
+        for request: URLRequest, alwaysRefreshing: Bool = false
     ) -> AsyncThrowingStream<CacheAnswer, any Swift.Error> {
         AsyncThrowingStream { continuation in
             let task = Task {
@@ -45,7 +38,7 @@ extension DiskURLCache {
                     var fresh = request
                     if let answer = try? await data(for: stored) {
                         continuation.yield(answer)
-                        guard refresh == .always || isStale(request) else { return continuation.finish() }
+                        guard alwaysRefreshing || isStale(request) else { return continuation.finish() }
                         fresh.cachePolicy = .reloadRevalidatingCacheData
                     }
                     try Task.checkCancellation()

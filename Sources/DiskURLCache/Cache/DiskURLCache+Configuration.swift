@@ -42,8 +42,13 @@ extension DiskURLCache {
         public var lowWaterShare = 0.9
         /// Pinned entries are evicted last while they take no more than this share of the disk capacity.
         public var pinnedShare = 0.25
-        /// How HTTP caching behaves where the specifications leave a choice.
-        public var http = HTTPOptions()
+        /// Guesses a lifetime for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2): a tenth of the time since
+        /// then, a week at most.
+        public var usesHeuristicFreshness = true
+        /// `stale-while-revalidate` (RFC 5861 §3) for responses that do not state it. Seconds.
+        public var staleWhileRevalidate: TimeInterval?
+        /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds.
+        public var staleIfError: TimeInterval?
         /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk holds digests
         /// of URLs only. User names and passwords in URLs are never written.
         public var keepsURLs = true
@@ -54,20 +59,21 @@ extension DiskURLCache {
         /// Responses that would expire sooner than this are kept in memory only. Seconds; 0, the default, writes every response
         /// that may be reused.
         public var minimumDiskLifetime: TimeInterval = 0
-        /// Bytes that may wait to be written. Above half of it a store waits up to 4 ms. At the limit it waits up to 2 seconds;
-        /// then the entry is not stored, and an event says so. At most ``memoryCapacity`` counts, or 1 MB if that is more.
-        public var pendingWriteLimit = 32 << 20
-        /// How files are protected while the device is locked; Apple platforms but macOS only. With ``CacheFileProtection/complete``
-        /// a lookup on a locked device is a miss, and nothing is deleted for it.
-        public var fileProtection = CacheFileProtection.untilFirstUnlock
+        /// How files are protected while the device is locked; Apple platforms but macOS only. With `.complete` a lookup on a locked
+        /// device is a miss, and nothing is deleted for it.
+        public var fileProtection = FileProtectionType.completeUntilFirstUserAuthentication
         /// Adds an RFC 9211 `Cache-Status` field with this name as the cache's identifier to responses that the
         /// loader delivers; nil adds none.
         public var cacheStatusName: String?
-        /// Asked by the loader before a response is stored; see ``Admission``. Called on any thread. Not asked for
-        /// `storeCachedResponse(_:for:)`.
-        public var admission: (@Sendable (Admission.Candidate) -> Admission)?
+        /// Asked by the loader before a response is stored, after the delegate's `willCacheResponse`. What it returns is stored: the
+        /// response as it came, or another one with a changed body, header fields or `userInfo`; nil stores nothing. The caller gets
+        /// the response as it arrived. Called on any thread. Not asked for `storeCachedResponse(_:for:)`.
+        public var admission: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
         /// Whether a layer is the app's own.
         var usesOwnStorage: Bool { memoryStorage != nil || diskStorage != nil }
+        /// Bytes that may wait to be written. Above half of it a store waits up to 4 ms. At the limit it waits up to 2 seconds;
+        /// then the entry is not stored, and an event says so. At most `memoryCapacity` counts, or 1 MB if that is more. Set by tests.
+        var pendingWriteLimit = 32 << 20
         /// Injected by tests.
         var clock = WallClock.system
         /// Injected by tests: what differs between platforms.
@@ -83,9 +89,9 @@ extension DiskURLCache {
         }
 
         /// Sets how chosen requests and responses are treated. See ``CacheTreatment`` for what wins over what.
-        /// - Throws: a ``CacheRuleError`` for a rule that does nothing, contradicts itself or an earlier one, or names a key
+        /// - Throws: ``CacheError/Code/invalidRule(index:)`` for a rule that does nothing, contradicts itself or an earlier one, or names a key
         ///   policy that ``keyPolicies`` does not have.
-        public mutating func setRules(_ rules: [CacheRule]) throws(CacheRuleError) {
+        public mutating func setRules(_ rules: [CacheRule]) throws(CacheError) {
             if let problem = RuleCheck.problem(in: rules, keyPolicies: Set(keyPolicies.keys)) { throw problem }
             self.rules = rules
         }
@@ -104,42 +110,5 @@ extension DiskURLCache {
         /// Two `Authorization` values never share an entry here either. Users whom only a cookie tells apart are told apart by
         /// nothing: their origin must say `private`, or `Vary: Cookie`.
         case shared
-    }
-
-    /// Choices that RFC 9111 and RFC 5861 leave to a cache.
-    public struct HTTPOptions: Sendable {
-        /// Guesses a lifetime for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2).
-        public var usesHeuristicFreshness = true
-        /// The share of the time since `Last-Modified` that counts as fresh; the RFC suggests a tenth.
-        public var heuristicFraction = CachingOptions.standardHeuristicFraction
-        /// The longest heuristic lifetime. Seconds; a week by default: a file that has not changed for years would otherwise be
-        /// reused for months without asking the origin.
-        public var heuristicLimit = TimeInterval(CachingOptions.standardHeuristicLimit)
-        /// `stale-while-revalidate` (RFC 5861 §3) for responses that do not state it. Seconds.
-        public var staleWhileRevalidate: TimeInterval?
-        /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds.
-        public var staleIfError: TimeInterval?
-
-        init() {}
-    }
-
-    /// What to do with a response that could be stored.
-    public enum Admission: Sendable {
-        /// A response about to be stored.
-        public struct Candidate: Sendable {
-            /// The request that the response answers.
-            public let request: URLRequest
-            /// The response as it arrived.
-            public let response: HTTPURLResponse
-            /// Its body, decoded.
-            public let data: Data
-        }
-
-        /// Stored as it is.
-        case store
-        /// Stored with another body, or with other header fields in a new response. The caller gets the response as it arrived.
-        case storeEdited(response: HTTPURLResponse, data: Data)
-        /// Not stored; the caller gets the response.
-        case refuse
     }
 }

@@ -77,31 +77,27 @@ extension DiskURLCache {
     func admit(
         _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse? {
-        guard confirmed.storagePolicy != .notAllowed, let response = confirmed.response as? HTTPURLResponse else {
-            return nil
+        guard confirmed.storagePolicy != .notAllowed else { return nil }
+        var admitted = confirmed
+        if let admission = configuration.admission {
+            guard let answer = admission(confirmed, request), answer.storagePolicy != .notAllowed else { return nil }
+            admitted = answer
         }
-        var edited = LoadMachine.EditedResponse(data: confirmed.data)
+        guard let response = admitted.response as? HTTPURLResponse else { return nil }
+        var edited = LoadMachine.EditedResponse(data: admitted.data)
         if response !== proposed.response {
             edited.fields = HeaderFields(response)
             edited.status = response.statusCode
         }
-        edited.isMemoryOnly = confirmed.storagePolicy == .allowedInMemoryOnly
-        let (userInfo, lost) = confirmed.persistentUserInfo
+        // What one of them keeps off the disk, the other cannot put there.
+        edited.isMemoryOnly = [confirmed, admitted].contains { $0.storagePolicy == .allowedInMemoryOnly }
+        let (userInfo, lost) = admitted.persistentUserInfo
         edited.userInfo = userInfo
         if !lost.isEmpty {
-            edited.presented = confirmed
+            edited.presented = admitted
             hub.emit(.userInfoKeptInMemory(url: request.url?.removingCredentials, keys: lost))
         }
-        guard let admission = configuration.admission else { return edited }
-        switch admission(Admission.Candidate(request: request, response: response, data: confirmed.data)) {
-        case .store: return edited
-        case .refuse: return nil
-        case .storeEdited(let response, let data):
-            edited.fields = HeaderFields(response)
-            edited.status = response.statusCode
-            edited.data = data
-            return edited
-        }
+        return edited
     }
 }
 

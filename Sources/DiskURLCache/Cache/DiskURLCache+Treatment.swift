@@ -49,7 +49,7 @@ extension DiskURLCache {
 
     /// The options for a request. Rules by content type count where the head of a stored or received response is given.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
-        var options = CachingOptions(configuration.http, isOffline: isOffline)
+        var options = CachingOptions(configuration, isOffline: isOffline)
         options.isShared = configuration.sharing == .shared
         guard !configuration.rules.isEmpty || request.mayCarryTreatment else { return options }
         let treatment = treatment(for: request, contentType: response?["Content-Type"])
@@ -76,13 +76,11 @@ extension DiskURLCache {
 }
 
 extension CachingOptions {
-    init(_ options: DiskURLCache.HTTPOptions, isOffline: Bool) {
+    init(_ configuration: DiskURLCache.Configuration, isOffline: Bool) {
         self.init()
-        usesHeuristicFreshness = options.usesHeuristicFreshness
-        heuristicFraction = options.heuristicFraction
-        heuristicLimit = Int64(clampingSeconds: options.heuristicLimit)
-        defaultStaleWhileRevalidate = options.staleWhileRevalidate.map { Int64(clampingSeconds: $0) }
-        defaultStaleIfError = options.staleIfError.map { Int64(clampingSeconds: $0) }
+        usesHeuristicFreshness = configuration.usesHeuristicFreshness
+        defaultStaleWhileRevalidate = configuration.staleWhileRevalidate.map { Int64(clampingSeconds: $0) }
+        defaultStaleIfError = configuration.staleIfError.map { Int64(clampingSeconds: $0) }
         self.isOffline = isOffline
     }
 }

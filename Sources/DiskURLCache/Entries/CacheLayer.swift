@@ -1,5 +1,5 @@
-/// Where responses are stored. The raw value is the spelling in the event log.
-public enum CacheLayer: String, Sendable, Hashable {
+/// Where responses are stored. The names of the cases are the spelling in the event log.
+public enum CacheLayer: Sendable, Hashable {
     /// The memory layer.
     case memory
     /// The disk layer.

@@ -2,31 +2,37 @@ import Foundation
 
 // Every error of this library. Loads fail with the errors that `URLSession` has; see `CacheLoadReport.error`.
 
-/// Why a folder cannot be used as a cache, or something else that the app or its user can act on; `description` says how.
+/// Why a folder or a file cannot be used, why rules are refused, or something else that the app or its user can act on;
+/// `description` says how.
 ///
 /// A ``DiskURLCache`` throws none of these: it works on, perhaps in memory only, and tells of them in
-/// ``DiskURLCache/DiskURLCache/openingError`` and ``CacheEvent/problem(_:)``. A ``CacheInspector`` throws them.
+/// ``DiskURLCache/DiskURLCache/openingError`` and ``CacheEvent/problem(_:)``. A ``CacheInspector`` throws them, and so does
+/// ``DiskURLCache/DiskURLCache/Configuration/setRules(_:)``.
 public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong. The raw value is the spelling in the event log.
-    public enum Code: String, Sendable, Hashable {
+    /// What is wrong. The names of the cases are the spelling in the event log.
+    public enum Code: Sendable, Hashable {
         /// The URL of the folder is not a file URL.
         case notAFileURL
-        /// The folder, or a folder inside it, cannot be made.
-        case directoryUnavailable
-        /// There is nothing at the path.
-        case notFound
         /// A file or a symbolic link is where a folder should be. It is left untouched.
         case obstructed
-        /// A folder, but not one that a ``DiskURLCache`` made.
+        /// There is nothing at the path, or a folder that no ``DiskURLCache`` made.
         case notACache
-        /// No permission to read the folder.
+        /// No permission to read the folder or the file.
         case notReadable
-        /// No permission to write to the folder, or a file system that is read-only.
+        /// The folder cannot be made or written: no permission, or a file system that is read-only.
         case notWritable
         /// Reading or writing a file failed.
         case io
+        /// A record whose bytes are not those that were written. A cache removes it when it comes across it.
+        case damaged
+        /// A file under a record's name that is not this record: not a regular file, of another version, or moved here. A cache
+        /// leaves it alone.
+        case foreign
         /// Another process maintains the index of the folder.
         case inUse
+        /// A rule that does nothing, contradicts itself or an earlier one, or names a key policy that there is not. `index` is its
+        /// position in the list, counted from 0.
+        case invalidRule(index: Int)
         /// A session has the cache as its `urlCache`, but not the loader, so nothing is cached for it. Sent once, on Linux only.
         case loaderMissing
     }
@@ -37,11 +43,21 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
     public let path: String
     /// The system's error number, 0 where there is none. `description` has it in words.
     let errno: Int32
+    /// What is wrong with a rule, and what to do; empty for every other code.
+    private let advice: String
 
     init(_ code: Code, path: String, errno: Int32 = 0) {
         self.code = code
         self.path = path
         self.errno = errno
+        advice = ""
+    }
+
+    init(rule index: Int, _ advice: String) {
+        code = .invalidRule(index: index)
+        path = ""
+        errno = 0
+        self.advice = advice
     }
 
     /// What is wrong and what can be done, in a sentence or two, with the system's reason.
@@ -49,25 +65,20 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         let cause = errno == 0 ? "" : ": \(String(cString: strerror(errno)))"
         return switch code {
         case .notAFileURL: "\(path) is not a file URL. Name a folder on this machine."
-        case .directoryUnavailable: "The folder \(path) cannot be made\(cause). Choose a folder that can."
-        case .notFound: "There is nothing at \(path)."
         case .obstructed: "\(path) is not a folder\(cause). A cache needs one there: move what is there away."
-        case .notACache: "\(path) is not a cache: it has no folder \"records\"."
+        case .notACache:
+            errno == ENOENT
+                ? "There is nothing at \(path)." : "\(path) is not a cache: it has no folder \"records\"."
         case .notReadable: "\(path) cannot be read\(cause)."
         case .notWritable: "\(path) cannot be written\(cause)."
         case .io: path.isEmpty ? "A file operation failed\(cause)." : "Reading or writing \(path) failed\(cause)."
+        case .damaged: "\(path) is damaged: its bytes are not those that were written."
+        case .foreign: "\(path) is no record of this cache: not a file, of another version, or moved here."
+        case .invalidRule(let index): "Rule \(index): \(advice)"
         case .inUse: "\(path) is in use: the process that has it open keeps its index."
         case .loaderMissing:
             "A session has this cache as its urlCache, but nothing is cached for it: make it from a configuration that"
                 + " attach(to:) was called with."
         }
     }
-}
-
-/// Why rules are refused. Thrown by ``DiskURLCache/DiskURLCache/Configuration/setRules(_:)``.
-public struct CacheRuleError: Swift.Error, Sendable, Hashable, CustomStringConvertible {
-    /// Position of the rule in the list, counted from 0.
-    public let index: Int
-    /// What is wrong with the rule, and what to do.
-    public let description: String
 }

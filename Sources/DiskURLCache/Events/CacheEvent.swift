@@ -22,86 +22,6 @@ public enum CacheEvent: Sendable {
     case problem(CacheError)
 }
 
-/// Why a response was not stored; `description` says it in words.
-public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
-    /// The request has no key: another scheme, a method that the key policy does not cache, a streamed body, or a rule with
-    /// `.never`.
-    case noKey
-    /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse`, the admission closure or a rule.
-    case refused
-    /// The body is larger than the share of the capacity that one entry may take. Both numbers are bytes.
-    case tooLarge(bytes: Int, limit: Int)
-    /// The response's or the request's header fields, method or status forbid it (RFC 9111 §3).
-    case http(CacheStorageRefusal)
-    /// While this answer was under way, its URL was removed, invalidated, or replaced by a newer answer (RFC 9111 §4.4).
-    case removedMeanwhile
-    /// More waited to be written than ``DiskURLCache/DiskURLCache/Configuration/pendingWriteLimit``. Memory has the response.
-    case diskTooSlow
-    /// The disk could not be written. `errno` is the system's error number; 0 where the folder cannot be used at all. Memory may
-    /// have the response.
-    case diskFailed(errno: Int32)
-
-    /// The reason in words, without a full stop.
-    public var description: String {
-        switch self {
-        case .noKey: "the request has no key"
-        case .refused: "the app, its delegate or a rule refused it"
-        case .tooLarge(let bytes, let limit): "its body has \(bytes) bytes, and an entry may have \(limit)"
-        case .http(let refusal): refusal.description
-        case .removedMeanwhile: "its URL was removed or replaced while it was loaded"
-        case .diskTooSlow: "the disk did not keep up"
-        case .diskFailed(0): "the cache's folder cannot be used"
-        case .diskFailed(let errno): "the disk could not be written: \(String(cString: strerror(errno)))"
-        }
-    }
-}
-
-/// Why the cache had no part in a load. `description` says it in words, `rawValue` is the spelling in `Cache-Status` and in the
-/// event log.
-public enum CacheBypassReason: String, Sendable, Hashable, CustomStringConvertible {
-    /// An upload task.
-    case upload
-    /// A download task.
-    case download
-    /// The request has no key: see ``CacheNotStoredReason/noKey``.
-    case noKey = "no-key"
-    /// Which session the task belongs to cannot be known; on Linux only.
-    case unknownSession = "unknown-session"
-
-    /// The reason in words, without a full stop.
-    public var description: String {
-        switch self {
-        case .upload: "uploads are not cached"
-        case .download: "download tasks are not cached"
-        case .noKey: "the request has no key"
-        case .unknownSession: "it cannot be known which session the task belongs to"
-        }
-    }
-}
-
-/// Why a load got no answer; `description` says it in words. ``CacheLoadReport/error`` has the error.
-public enum CacheFailureReason: Sendable, Hashable, CustomStringConvertible {
-    /// The caller cancelled it.
-    case cancelled
-    /// The network failed, and nothing stored may stand in.
-    case network
-    /// A redirect too many, or one to a URL that cannot be loaded.
-    case redirects
-    /// The network was not to be asked, and the store could not answer: offline, `returnCacheDataDontLoad`, or `only-if-cached`
-    /// (RFC 9111 §5.2.1.7).
-    case notAllowed(CacheMissReason)
-
-    /// The reason in words, without a full stop.
-    public var description: String {
-        switch self {
-        case .cancelled: "it was cancelled"
-        case .network: "the network failed"
-        case .redirects: "there were too many redirects"
-        case .notAllowed(let reason): "the network may not be asked, and \(reason)"
-        }
-    }
-}
-
 /// One load through the loader or a direct call, and why it went the way it did.
 public struct CacheLoadReport: Sendable {
     /// How the answer came about.
@@ -116,18 +36,23 @@ public struct CacheLoadReport: Sendable {
         case miss(CacheMissReason)
         /// From the network, and why the cache had no part in it.
         case bypass(CacheBypassReason)
-        /// No answer, and why.
-        case failed(CacheFailureReason)
+        /// No answer: the load was cancelled, the network failed and nothing stored may stand in, or a redirect led nowhere.
+        /// ``CacheLoadReport/error`` says which.
+        case failed
+        /// No answer: the network was not to be asked, and why the store could not answer. Offline, `returnCacheDataDontLoad`, or
+        /// `only-if-cached` (RFC 9111 §5.2.1.7).
+        case notAllowed(CacheMissReason)
 
         /// The outcome in words, such as `hit (memory)` or `miss: nothing that fits is stored`.
         public var description: String {
             switch self {
-            case .hit(let layer): "hit (\(layer.rawValue))"
-            case .staleHit(let layer, let reason): "stale (\(layer.rawValue)): \(reason)"
-            case .revalidated(let layer): "revalidated (\(layer.rawValue))"
+            case .hit(let layer): "hit (\(layer))"
+            case .staleHit(let layer, let reason): "stale (\(layer)): \(reason)"
+            case .revalidated(let layer): "revalidated (\(layer))"
             case .miss(let reason): "miss: \(reason)"
             case .bypass(let reason): "bypass: \(reason)"
-            case .failed(let reason): "failed: \(reason)"
+            case .failed: "failed"
+            case .notAllowed(let reason): "failed: the network may not be asked, and \(reason)"
             }
         }
     }
@@ -159,7 +84,8 @@ public struct CacheLoadReport: Sendable {
     public let notStoredReason: CacheNotStoredReason?
     /// True when another load in flight fetched the answer.
     public let isCollapsed: Bool
-    /// The error that the caller got; nil for a load that succeeded or was cancelled.
+    /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for one that got an answer. From an
+    /// event log, its code is all that is known.
     public let error: (any Swift.Error)?
     /// The RFC 9211 field value, whether or not it is delivered.
     public let cacheStatus: String

@@ -20,7 +20,7 @@ extension CacheNotStoredReason {
     init(_ reason: DiskEvent.DropReason) {
         switch reason {
         case .tooLarge(let bytes, let limit): self = .tooLarge(bytes: bytes, limit: limit)
-        case .notRepresentable: self = .http(.malformed)
+        case .notRepresentable: self = .malformed
         case .failed(let errno): self = .diskFailed(errno: errno)
         case .unavailable: self = .diskFailed(errno: 0)
         }
@@ -30,7 +30,7 @@ extension CacheNotStoredReason {
 extension CacheError {
     init(_ error: DiskStoreError) {
         switch error {
-        case .cannotMakeDirectory(let path, let errno): self.init(.directoryUnavailable, path: path, errno: errno)
+        case .cannotMakeDirectory(let path, let errno): self.init(.notWritable, path: path, errno: errno)
         case .notADirectory(let path), .symbolicLink(let path): self.init(.obstructed, path: path)
         case .notReadable(let path, let errno): self.init(.notReadable, path: path, errno: errno)
         case .notWritable(let path, let errno): self.init(.notWritable, path: path, errno: errno)

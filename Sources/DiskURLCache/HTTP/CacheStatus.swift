@@ -77,7 +77,7 @@ extension CacheMissReason {
         case .notStored: .uriMiss
         case .variantNotStored: .varyMiss
         case .stale, .mustRevalidate, .mismatchedAnswer: .stale
-        case .requestDirective, .requestNoStore, .reloadPolicy, .revalidatePolicy, .precondition: .request
+        case .requestDirective, .requestNoStore, .cachePolicy, .precondition: .request
         case .methodNotCached: .method
         case .unsupportedRange: .bypass
         case .rangeNotHeld: .partial
@@ -88,9 +88,9 @@ extension CacheMissReason {
     var detail: String? {
         switch self {
         case .notStored, .variantNotStored, .stale, .methodNotCached: nil
-        case .mustRevalidate, .mismatchedAnswer, .requestDirective, .requestNoStore, .reloadPolicy, .revalidatePolicy,
+        case .mustRevalidate, .mismatchedAnswer, .requestDirective, .requestNoStore, .cachePolicy,
             .precondition, .unsupportedRange, .rangeNotHeld:
-            rawValue
+            code
         }
     }
 }

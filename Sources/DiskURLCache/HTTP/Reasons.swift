@@ -1,35 +1,34 @@
-// Why a cache decides as it does: the values that events carry, and the words for them. There is no second list of words.
-// The raw values are the spelling in `Cache-Status` and in the event log, so they stay as they are.
+import Foundation
 
-/// Why a load asked the network: the store could not answer it. `description` says it in words, `rawValue` is the spelling in
-/// `Cache-Status` and in the event log.
-public enum CacheMissReason: String, Sendable, Hashable, CustomStringConvertible {
+// Why a cache decides as it does: the values that events carry, and the words for them. There is no second list of words. How each
+// is spelled in `Cache-Status` and in the event log is in `ReasonCodes.swift`.
+
+/// Why a load asked the network: the store could not answer it. `description` says it in words.
+public enum CacheMissReason: Sendable, Hashable, CustomStringConvertible {
     /// Nothing is stored for the request (RFC 9111 §4).
-    case notStored = "not-stored"
+    case notStored
     /// No stored variant has this request's values of the fields in `Vary` (RFC 9111 §4.1).
-    case variantNotStored = "variant-not-stored"
+    case variantNotStored
     /// What is stored is stale, and nothing allows its use (RFC 9111 §4.2.4).
     case stale
     /// The stored response says `no-cache` (RFC 9111 §5.2.2.4).
-    case mustRevalidate = "no-cache"
+    case mustRevalidate
     /// `no-cache`, `max-age`, `min-fresh` or `Pragma` of the request does not take what is stored (RFC 9111 §5.2.1).
-    case requestDirective = "request-directive"
+    case requestDirective
     /// The request says `no-store` (RFC 9111 §5.2.1.5).
-    case requestNoStore = "request-no-store"
+    case requestNoStore
     /// The method is not cached (RFC 9111 §4).
-    case methodNotCached = "method"
-    /// `URLRequest.cachePolicy` asks for a reload.
-    case reloadPolicy = "reload-policy"
-    /// `URLRequest.cachePolicy` wants the origin asked.
-    case revalidatePolicy = "revalidate-policy"
+    case methodNotCached
+    /// `URLRequest.cachePolicy` asks for a reload, or wants the origin asked.
+    case cachePolicy
     /// The request asks for several ranges, or in a unit other than bytes (RFC 9110 §14.2).
-    case unsupportedRange = "unsupported-range"
+    case unsupportedRange
     /// What is stored does not hold the bytes that are asked for (RFC 9111 §3.3).
-    case rangeNotHeld = "range-not-held"
+    case rangeNotHeld
     /// Only the origin can judge `If-Match`, `If-Unmodified-Since` or `If-Range` of the request (RFC 9110 §13.1).
     case precondition
     /// The origin's answer to a conditional or partial request fitted nothing that is stored (RFC 9111 §4.3.4).
-    case mismatchedAnswer = "mismatched-answer"
+    case mismatchedAnswer
 
     /// The reason in words, without a full stop.
     public var description: String {
@@ -41,8 +40,7 @@ public enum CacheMissReason: String, Sendable, Hashable, CustomStringConvertible
         case .requestDirective: "the request's Cache-Control or Pragma does not take what is stored"
         case .requestNoStore: "the request says no-store"
         case .methodNotCached: "the method is not cached"
-        case .reloadPolicy: "the request's cachePolicy asks for a reload"
-        case .revalidatePolicy: "the request's cachePolicy wants the origin asked"
+        case .cachePolicy: "the request's cachePolicy wants the network asked"
         case .unsupportedRange: "the request asks for several ranges, or in another unit than bytes"
         case .rangeNotHeld: "what is stored does not hold the bytes that are asked for"
         case .precondition: "only the origin can judge the request's own condition"
@@ -63,24 +61,23 @@ public enum CacheMissReason: String, Sendable, Hashable, CustomStringConvertible
         case .rangeNotHeld: "RFC 9111 §3.3"
         case .precondition: "RFC 9110 §13.1"
         case .mismatchedAnswer: "RFC 9111 §4.3.4"
-        case .reloadPolicy, .revalidatePolicy: nil
+        case .cachePolicy: nil
         }
     }
 }
 
-/// What allowed a stale response to be used (RFC 9111 §4.2.4). `description` says it in words, `rawValue` is the spelling in
-/// `Cache-Status` and in the event log.
-public enum CacheStaleReason: String, Sendable, Hashable, CustomStringConvertible {
+/// What allowed a stale response to be used (RFC 9111 §4.2.4). `description` says it in words.
+public enum CacheStaleReason: Sendable, Hashable, CustomStringConvertible {
     /// `max-stale` of the request (RFC 9111 §5.2.1.2).
-    case maxStale = "max-stale"
+    case maxStale
     /// `stale-while-revalidate` (RFC 5861 §3). The response is refreshed in the background.
-    case staleWhileRevalidate = "stale-while-revalidate"
+    case staleWhileRevalidate
     /// `stale-if-error` (RFC 5861 §4): the network failed, or the origin answered 500, 502, 503 or 504.
-    case staleIfError = "stale-if-error"
+    case staleIfError
     /// The cache is offline (``DiskURLCache/DiskURLCache/isOffline``).
     case offline
     /// `URLRequest.cachePolicy` takes what is stored, however old.
-    case cachePolicy = "cache-policy"
+    case cachePolicy
 
     /// The reason in words, without a full stop.
     public var description: String {
@@ -105,40 +102,82 @@ public enum CacheStaleReason: String, Sendable, Hashable, CustomStringConvertibl
     }
 }
 
-/// What in a request or its answer forbids to store the answer (RFC 9111 §3). `description` says it in words, `rawValue` is the
-/// spelling in the event log.
-public enum CacheStorageRefusal: String, Sendable, Hashable, CustomStringConvertible {
+/// Why the cache had no part in a load. `description` says it in words.
+public enum CacheBypassReason: Sendable, Hashable, CustomStringConvertible {
+    /// An upload task.
+    case upload
+    /// A download task.
+    case download
+    /// The request has no key: see ``CacheNotStoredReason/noKey``.
+    case noKey
+    /// Which session the task belongs to cannot be known; on Linux only.
+    case unknownSession
+
+    /// The reason in words, without a full stop.
+    public var description: String {
+        switch self {
+        case .upload: "uploads are not cached"
+        case .download: "download tasks are not cached"
+        case .noKey: "the request has no key"
+        case .unknownSession: "it cannot be known which session the task belongs to"
+        }
+    }
+}
+
+/// Why a response was not stored; `description` says it in words.
+public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
+    /// The request has no key: another scheme, a method that the key policy does not cache, a streamed body, or a rule with
+    /// `.never`.
+    case noKey
+    /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse`, the admission closure or a rule.
+    case refused
+    /// The body is larger than the share of the capacity that one entry may take. Both numbers are bytes.
+    case tooLarge(bytes: Int, limit: Int)
+    /// While this answer was under way, its URL was removed, invalidated, or replaced by a newer answer (RFC 9111 §4.4).
+    case removedMeanwhile
+    /// More bytes waited to be written than may wait. Memory has the response.
+    case diskTooSlow
+    /// The disk could not be written. `errno` is the system's error number; 0 where the folder cannot be used at all. Memory may
+    /// have the response.
+    case diskFailed(errno: Int32)
     /// Answers to this method are not stored (RFC 9111 §3).
-    case method
+    case methodNotCached
     /// The response says `private`, and the cache is shared (RFC 9111 §5.2.2.7).
-    case forOneUser = "private"
+    case forOneUser
     /// The response sets a cookie, and the cache is shared.
-    case setsCookie = "set-cookie"
+    case setsCookie
     /// The request has `Authorization`, the cache is shared, and the response does not allow to share it (RFC 9111 §3.5).
-    case authorized = "authorization"
+    case authorized
     /// The request says `no-store` (RFC 9111 §5.2.1.5).
-    case requestNoStore = "request-no-store"
+    case requestNoStore
     /// The response says `no-store` (RFC 9111 §5.2.2.5).
-    case responseNoStore = "no-store"
+    case responseNoStore
     /// The response says `must-understand`, and this cache has no rule for its status (RFC 9111 §5.2.2.3).
-    case statusNotUnderstood = "status-not-understood"
+    case statusNotUnderstood
     /// The status is stored only with a lifetime of its own, or is about this one request only (RFC 9111 §3).
-    case statusNotCacheable = "status-not-cacheable"
+    case statusNotCacheable
     /// Neither a lifetime nor anything that allows a guess (RFC 9111 §4.2.2): the response could never be used.
-    case notReusable = "not-reusable"
+    case notReusable
     /// `Vary: *` fits no later request (RFC 9111 §4.1).
-    case varyAsterisk = "vary-asterisk"
+    case varyAsterisk
     /// A part (206) that cannot be joined with what is stored (RFC 9111 §3.3), or a body of another length than its head says.
-    case partialContent = "partial-content"
+    case partialContent
     /// A 304 has no body: it only confirms what is stored (RFC 9111 §4.3.4).
-    case notModified = "not-modified"
+    case notModified
     /// A header field that cannot be written down and read again as it is, such as one with a line break (RFC 9110 §5.5).
     case malformed
 
     /// The reason in words, without a full stop.
     public var description: String {
         switch self {
-        case .method: "answers to this method are not stored"
+        case .noKey: "the request has no key"
+        case .refused: "the app, its delegate or a rule refused it"
+        case .tooLarge(let bytes, let limit): "its body has \(bytes) bytes, and an entry may have \(limit)"
+        case .removedMeanwhile: "its URL was removed or replaced while it was loaded"
+        case .diskTooSlow: "the disk did not keep up"
+        case .diskFailed(0): "the cache's folder cannot be used"
+        case .diskFailed(let errno): "the disk could not be written: \(String(cString: strerror(errno)))"
+        case .methodNotCached: "answers to this method are not stored"
         case .forOneUser: "the response says private, and the cache is shared"
         case .setsCookie: "the response sets a cookie, and the cache is shared"
         case .authorized: "the request has Authorization, the cache is shared, and the response does not say public"
@@ -154,10 +193,10 @@ public enum CacheStorageRefusal: String, Sendable, Hashable, CustomStringConvert
         }
     }
 
-    /// Where the rule is written.
-    var source: String {
+    /// Where the rule is written; nil for what no rule of HTTP says.
+    var source: String? {
         switch self {
-        case .method, .statusNotCacheable, .notReusable: "RFC 9111 §3"
+        case .methodNotCached, .statusNotCacheable, .notReusable: "RFC 9111 §3"
         case .requestNoStore: "RFC 9111 §5.2.1.5"
         case .responseNoStore: "RFC 9111 §5.2.2.5"
         case .forOneUser: "RFC 9111 §5.2.2.7"
@@ -167,6 +206,8 @@ public enum CacheStorageRefusal: String, Sendable, Hashable, CustomStringConvert
         case .partialContent: "RFC 9111 §3.3"
         case .notModified: "RFC 9111 §4.3.4"
         case .malformed: "RFC 9110 §5.5"
+        case .removedMeanwhile: "RFC 9111 §4.4"
+        case .noKey, .refused, .tooLarge, .diskTooSlow, .diskFailed: nil
         }
     }
 }

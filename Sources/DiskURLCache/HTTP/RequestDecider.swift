@@ -12,7 +12,7 @@ struct RequestDecider {
 
     func decision() -> CacheDecision {
         guard options.isCacheable(request.method) else { return network(.methodNotCached) }
-        if policy == .reloadIgnoring { return network(.reloadPolicy) }
+        if policy == .reloadIgnoring { return network(.cachePolicy) }
         if directives.noStore, !takesAnyAge { return network(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return network(.precondition) }
         if let index = firstMatch(where: { $0.status != 206 }) { return whole(index) }

@@ -41,7 +41,7 @@ enum StorageVerdict: Sendable, Hashable {
     /// Store the response in place of the candidates with these indices. Its method may differ from the request's: the
     /// answer to a POST may be stored for GET.
     case store(StoredResponse, replacing: [Int])
-    case refuse(CacheStorageRefusal)
+    case refuse(CacheNotStoredReason)
 }
 
 /// A change to what is stored that needs no new body.

@@ -46,7 +46,7 @@ struct ReuseVerdict {
         _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, policy: ReusePolicy
     ) -> CacheMissReason? {
         // RFC 8246 §2: a fresh immutable response is not revalidated by an ordinary reload.
-        if policy == .revalidate, !(said.isImmutable && freshness.isFresh) { return .revalidatePolicy }
+        if policy == .revalidate, !(said.isImmutable && freshness.isFresh) { return .cachePolicy }
         if asked.noCache { return .requestDirective }
         // `max-age=0` asks for validation even within the second of arrival.
         if let maxAge = asked.maxAge, freshness.age > maxAge || maxAge == 0 { return .requestDirective }

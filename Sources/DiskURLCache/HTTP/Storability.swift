@@ -5,7 +5,7 @@ enum Storability {
     static func verdict(for exchange: Exchange, options: CachingOptions) -> StorageVerdict {
         let request = exchange.request
         let directives = ResponseDirectives(exchange.fields)
-        guard var response = response(of: exchange, options: options) else { return .refuse(.method) }
+        guard var response = response(of: exchange, options: options) else { return .refuse(.methodNotCached) }
         if let reason = prohibition(of: response, by: exchange, said: directives, options: options) {
             return .refuse(reason)
         }
@@ -54,7 +54,7 @@ enum Storability {
     ///   - said: the directives of the response.
     static func prohibition(
         of response: StoredResponse, by exchange: Exchange, said: ResponseDirectives, options: CachingOptions
-    ) -> CacheStorageRefusal? {
+    ) -> CacheNotStoredReason? {
         if exchange.request.directives.noStore { return .requestNoStore }
         if said.mustUnderstand {
             // RFC 9111 §5.2.2.3: who understands the status code does as if `no-store` was not there.

@@ -59,7 +59,7 @@ extension CacheInspector {
         let records = try records()
         var total = records.reduce(overhead) { $0 + $1.allocated }
         var victims: [Record] = []
-        let leastRecentFirst = records.reversed().filter { $0.state == .intact }
+        let leastRecentFirst = records.reversed().filter { $0.problem == nil }
         for record in leastRecentFirst.filter({ !$0.isPinned }) + leastRecentFirst.filter(\.isPinned)
         where total > bytes {
             victims.append(record)

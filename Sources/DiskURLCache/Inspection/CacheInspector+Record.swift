@@ -3,26 +3,14 @@ import Foundation
 extension CacheInspector {
     /// What is known of one stored response without its body.
     public struct Record: Sendable {
-        /// What a look at the file found.
-        public enum State: Sendable, Hashable {
-            /// A record that can be used, as far as it was read.
-            case intact
-            /// Its bytes are not those that were written. A cache removes it when it comes across it.
-            case damaged
-            /// Not a regular file, of another version, or moved here under another record's name. A cache leaves it
-            /// alone.
-            case foreign
-            /// The file cannot be read; `errno` is the system's error number.
-            case unreadable(errno: Int32)
-        }
-
         let name: RecordName
         let sequence: UInt64?
 
         /// The file's name in the folder `records`.
         public let fileName: String
-        /// What a look at the file found.
-        public let state: State
+        /// Why the record cannot be used: ``CacheError/Code/damaged``, ``CacheError/Code/foreign`` or
+        /// ``CacheError/Code/notReadable``. Nil for one that can, as far as it was read.
+        public let problem: CacheError?
         /// Nil where the cache keeps URLs off the disk (`Configuration.keepsURLs`), and for what cannot be read.
         public let url: String?
         /// The method that the response answers; nil for a response that is not HTTP, and for what cannot be read.
@@ -31,8 +19,6 @@ extension CacheInspector {
         public let status: Int?
         /// The stored header fields, in their order; empty for what cannot be read.
         public let fields: [(name: String, value: String)]
-        /// Names of the request fields that the response was selected by.
-        public let varyFields: [String]
         /// Bytes of the body, decoded.
         public let bodyLength: Int
         /// Bytes on disk, in allocated blocks.
@@ -52,37 +38,32 @@ extension CacheInspector {
         /// See ``CacheTreatment/isPinned``.
         public let isPinned: Bool
 
-        /// The media type without parameters, in lower case; nil where the response has none.
-        public var contentType: String? {
-            fields.first { $0.name.lowercased() == "content-type" }.map {
-                String($0.value.prefix { $0 != ";" }).lowercased()
-            }
-        }
-
-        init(_ name: RecordName, _ reading: RecordReading, status file: FileStatus?, lastUsed: Date?, now: Date) {
+        init(
+            _ name: RecordName, _ reading: RecordReading, path: String, status file: FileStatus?, lastUsed: Date?,
+            now: Date
+        ) {
             self.name = name
             fileName = name.text
             allocated = file?.allocated ?? 0
             self.lastUsed = lastUsed ?? file.map { Date(recordSeconds: $0.modifiedSeconds) }
             guard case .record(let record) = reading else {
-                state =
+                problem =
                     switch reading {
-                    case .unreadable(let error): .unreadable(errno: error.code)
-                    case .foreign: .foreign
-                    case .damaged, .missing, .record: .damaged
+                    case .unreadable(let error): CacheError(.notReadable, path: path, errno: error.code)
+                    case .foreign: CacheError(.foreign, path: path)
+                    case .damaged, .missing, .record: CacheError(.damaged, path: path)
                     }
-                (sequence, url, method, status, fields, varyFields) = (nil, nil, nil, nil, [], [])
+                (sequence, url, method, status, fields) = (nil, nil, nil, nil, [])
                 (bodyLength, storedAt, age, freshUntil, tags, isPinned) = (0, nil, nil, nil, [], false)
                 return
             }
             let metadata = record.metadata
-            state = .intact
+            problem = nil
             sequence = record.header.sequence
             url = metadata.url
             method = metadata.http?.method
             status = metadata.http?.status
             fields = metadata.http?.fields.fields.map { ($0.name, $0.value) } ?? []
-            varyFields = metadata.varyKey.fields.map(\.name)
             bodyLength = record.header.bodyLength
             storedAt = metadata.storedAt
             tags = metadata.tags
@@ -93,7 +74,7 @@ extension CacheInspector {
             }
             let freshness = Freshness(
                 of: ReuseFacts(response),
-                options: CachingOptions(DiskURLCache.HTTPOptions(), isOffline: false), now: now)
+                options: CachingOptions(), now: now)
             age = TimeInterval(freshness.age)
             freshUntil =
                 freshness.source == .none

@@ -21,7 +21,7 @@ public struct CacheInspector: Sendable {
         } catch {
             let code: CacheError.Code =
                 switch error.code {
-                case ENOENT: .notFound
+                case ENOENT: .notACache
                 case ENOTDIR: .obstructed
                 default: .notReadable
                 }
@@ -30,8 +30,10 @@ public struct CacheInspector: Sendable {
         do throws(Errno) {
             guard try files.status(at: paths.records).kind == .directory else { throw Errno(ENOTDIR) }
         } catch {
-            let isForbidden = error.code == EACCES || error.code == EPERM
-            throw CacheError(isForbidden ? .notReadable : .notACache, path: directory.path, errno: error.code)
+            guard error.code == EACCES || error.code == EPERM else {
+                throw CacheError(.notACache, path: directory.path)
+            }
+            throw CacheError(.notReadable, path: directory.path, errno: error.code)
         }
     }
 
@@ -73,7 +75,9 @@ public struct CacheInspector: Sendable {
             // Gone since it was listed: a cache in use changes while one looks.
             if case .missing = reading { continue }
             let used = index?.row(name).map { Date(recordSeconds: $0.accessedAt) }
-            records.append(Record(name, reading, status: status(of: name), lastUsed: used, now: now))
+            let path = paths.records + "/" + name.text
+            records.append(
+                Record(name, reading, path: path, status: status(of: name), lastUsed: used, now: now))
         }
         progress(names.count, names.count)
         // Within a second the order of the index tells.

@@ -13,7 +13,7 @@ struct EventLine: Codable {
     var outcome: String?
     /// Of a load answered from the store.
     var layer: String?
-    /// The raw value of the reason of a load, or of a new index. Of a problem: its description, for those who read the file.
+    /// The code of the reason of a load, or of a new index. Of a problem: its description, for those who read the file.
     var reason: String?
     var status: Int?
     var bytes: Int?
@@ -21,6 +21,8 @@ struct EventLine: Codable {
     var age: Int?
     var isCollapsed: Bool?
     var cacheStatus: String?
+    /// Of a load that failed with a `URLError`: its code.
+    var urlError: Int?
     /// Why something was not stored: see `CacheNotStoredReason.code`.
     var notStored: String?
     /// Bytes that the body may have, where `notStored` is `too-large`.
@@ -57,7 +59,7 @@ struct EventLine: Codable {
             reason = wasDamaged ? "rejected" : "missing"
         case .problem(let error):
             self.event = "problem"
-            (code, path, errno) = (error.code.rawValue, error.path, error.errno)
+            (code, path, errno) = (error.code.code, error.path, error.errno)
             reason = error.description
         }
     }
@@ -75,13 +77,15 @@ struct EventLine: Codable {
             bytes = length
         }
         switch load.outcome {
-        case .hit(let layer): (outcome, self.layer) = ("hit", layer.rawValue)
-        case .staleHit(let layer, let why): (outcome, self.layer, reason) = ("stale", layer.rawValue, why.rawValue)
-        case .revalidated(let layer): (outcome, self.layer) = ("revalidated", layer.rawValue)
-        case .miss(let why): (outcome, reason) = ("miss", why.rawValue)
-        case .bypass(let why): (outcome, reason) = ("bypass", why.rawValue)
-        case .failed(let why): (outcome, reason) = ("failed", why.code)
+        case .hit(let layer): (outcome, self.layer) = ("hit", layer.code)
+        case .staleHit(let layer, let why): (outcome, self.layer, reason) = ("stale", layer.code, why.code)
+        case .revalidated(let layer): (outcome, self.layer) = ("revalidated", layer.code)
+        case .miss(let why): (outcome, reason) = ("miss", why.code)
+        case .bypass(let why): (outcome, reason) = ("bypass", why.code)
+        case .failed: outcome = "failed"
+        case .notAllowed(let why): (outcome, reason) = ("failed", why.code)
         }
+        urlError = (load.error as? URLError)?.code.rawValue
     }
 
     private mutating func take(_ reason: CacheNotStoredReason) {
@@ -89,7 +93,7 @@ struct EventLine: Codable {
         switch reason {
         case .tooLarge(let bytes, let limit): (self.bytes, self.limit) = (bytes, limit)
         case .diskFailed(let errno): self.errno = errno
-        case .noKey, .refused, .http, .removedMeanwhile, .diskTooSlow: break
+        default: break
         }
     }
 
@@ -104,21 +108,18 @@ struct EventLine: Codable {
         case "damaged": .removedDamagedRecord
         case "rebuilt": .rebuiltIndex(wasDamaged: reason == "rejected")
         case "problem":
-            code.flatMap(CacheError.Code.init).map { .problem(CacheError($0, path: path ?? "", errno: errno ?? 0)) }
+            code.flatMap(CacheError.Code.init(code:)).map {
+                .problem(CacheError($0, path: path ?? "", errno: errno ?? 0))
+            }
         default: nil
         }
     }
 
     private var notStoredReason: CacheNotStoredReason? {
-        switch notStored {
-        case nil: nil
-        case "no-key": .noKey
-        case "refused": .refused
-        case "too-large": .tooLarge(bytes: bytes ?? 0, limit: limit ?? 0)
-        case "removed-meanwhile": .removedMeanwhile
-        case "disk-too-slow": .diskTooSlow
-        case "disk-failed": .diskFailed(errno: errno ?? 0)
-        case let code?: CacheStorageRefusal(rawValue: code).map { .http($0) }
+        switch notStored.flatMap(CacheNotStoredReason.init(code:)) {
+        case .tooLarge: .tooLarge(bytes: bytes ?? 0, limit: limit ?? 0)
+        case .diskFailed: .diskFailed(errno: errno ?? 0)
+        case let reason: reason
         }
     }
 
@@ -129,50 +130,39 @@ struct EventLine: Codable {
             url: url, method: method ?? "", outcome: outcome, status: status ?? 0, bytes: bytes ?? 0, age: age,
             duration: duration, startedAt: Date(timeIntervalSince1970: at - duration), requestedAt: nil,
             respondedAt: nil,
-            isStored: isStored, notStoredReason: notStoredReason, isCollapsed: isCollapsed ?? false, error: nil,
+            isStored: isStored, notStoredReason: notStoredReason, isCollapsed: isCollapsed ?? false,
+            error: urlError.flatMap { URLError.Code(rawValue: $0) as URLError.Code? }.map { URLError($0) },
             cacheStatus: cacheStatus ?? "")
     }
 
     private var loadOutcome: CacheLoadReport.Outcome? {
-        let layer = layer.flatMap(CacheLayer.init)
+        let layer = layer.flatMap(CacheLayer.init(code:))
         let reason = reason ?? ""
         return switch outcome {
         case "hit": layer.map { .hit($0) }
         case "stale":
-            if let layer, let why = CacheStaleReason(rawValue: reason) { .staleHit(layer, why) } else { nil }
+            if let layer, let why = CacheStaleReason(code: reason) { .staleHit(layer, why) } else { nil }
         case "revalidated": layer.map { .revalidated($0) }
-        case "miss": CacheMissReason(rawValue: reason).map { .miss($0) }
-        case "bypass": CacheBypassReason(rawValue: reason).map { .bypass($0) }
-        case "failed": CacheFailureReason(code: reason).map { .failed($0) }
+        case "miss": CacheMissReason(code: reason).map { .miss($0) }
+        case "bypass": CacheBypassReason(code: reason).map { .bypass($0) }
+        case "failed": CacheMissReason(code: reason).map { .notAllowed($0) } ?? .failed
         default: nil
         }
     }
 }
 
-extension CacheNotStoredReason {
-    /// The spelling in the event log.
-    var code: String {
-        switch self {
-        case .noKey: "no-key"
-        case .refused: "refused"
-        case .tooLarge: "too-large"
-        case .http(let refusal): refusal.rawValue
-        case .removedMeanwhile: "removed-meanwhile"
-        case .diskTooSlow: "disk-too-slow"
-        case .diskFailed: "disk-failed"
-        }
-    }
+extension CacheLayer: Coded {
+    static let all: [CacheLayer] = [.memory, .disk, .fallback]
+
+    var code: String { "\(self)" }
 }
 
-extension CacheFailureReason {
-    fileprivate init?(code: String) {
-        let plain: [CacheFailureReason] = [.cancelled, .network, .redirects]
-        if let reason = plain.first(where: { $0.code == code }) {
-            self = reason
-        } else if let reason = CacheMissReason(rawValue: code) {
-            self = .notAllowed(reason)
-        } else {
-            return nil
-        }
-    }
+extension CacheError.Code: Coded {
+    /// Those that an event tells.
+    static let all: [CacheError.Code] = [
+        .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
+        .loaderMissing,
+    ]
+
+    var code: String { "\(self)" }
 }

@@ -7,35 +7,6 @@ extension DiskURLCache {
     /// The file holds plain URLs (without user names and passwords) and has mode 0600. Before it would grow beyond the limit, it is
     /// renamed to `….1`, in place of an older one, and a new file is begun.
     public final class EventLog: Sendable {
-        /// One line of the file: an event and when it came. What only the program itself has is not in the file: a load's
-        /// ``CacheLoadReport/error``, and when its request was sent and answered.
-        public struct Entry: Codable, Sendable {
-            /// When the event came; for a load, when it ended.
-            public let date: Date
-            /// What the cache did.
-            public let event: CacheEvent
-
-            init(_ event: CacheEvent, at date: Date) {
-                self.date = date
-                self.event = event
-            }
-
-            /// Reads one JSON object. Throws for one that no event of this version makes.
-            public init(from decoder: any Decoder) throws {
-                let line = try EventLine(from: decoder)
-                guard let event = line.cacheEvent else {
-                    throw DecodingError.dataCorrupted(
-                        .init(codingPath: decoder.codingPath, debugDescription: "no event of this version"))
-                }
-                self.init(event, at: Date(timeIntervalSince1970: line.at))
-            }
-
-            /// Writes one JSON object.
-            public func encode(to encoder: any Encoder) throws {
-                try EventLine(event, at: date.timeIntervalSince1970).encode(to: encoder)
-            }
-        }
-
         /// The name of the log in a cache's own directory, where the inspector looks for it.
         public static let fileName = "events.jsonl"
 
@@ -80,13 +51,13 @@ extension DiskURLCache {
 
         private func take(_ event: CacheEvent) {
             let now = Date()
-            queue.async { self.write(Entry(event, at: now)) }
+            queue.async { self.write(EventLine(event, at: now.timeIntervalSince1970)) }
         }
 
-        private func write(_ entry: Entry) {
+        private func write(_ event: EventLine) {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            guard var line = try? encoder.encode(entry) else { return }
+            guard var line = try? encoder.encode(event) else { return }
             line.append(UInt8(ascii: "\n"))
             state.withLock { state in
                 if state.descriptor >= 0, state.length + line.count > limit {
@@ -109,15 +80,25 @@ extension DiskURLCache {
             }
         }
 
-        /// The entries of a log, the older file first; lines that are none are passed over. Reads both files on the caller's thread;
-        /// empty where there is no log.
-        public static func entries(in file: URL) -> [Entry] {
+        /// The events of a log and when they came, the older file first; for a load, when it ended. Reads both files on the caller's
+        /// thread; empty where there is no log.
+        ///
+        /// What only the program itself has is not in the file: the whole of a load's ``CacheLoadReport/error`` but its code, and
+        /// when its request was sent and answered. Lines that are none are passed over.
+        public static func entries(in file: URL) -> [(date: Date, event: CacheEvent)] {
+            [file.path + ".1", file.path].flatMap { path in
+                FileManager.default.contents(atPath: path).map { entries(from: $0) } ?? []
+            }
+        }
+
+        /// The same for whole lines of a log, such as those that were added since it was last read.
+        public static func entries(from lines: Data) -> [(date: Date, event: CacheEvent)] {
             let decoder = JSONDecoder()
-            return [file.path + ".1", file.path].flatMap { path -> [Entry] in
-                guard let data = FileManager.default.contents(atPath: path) else { return [] }
-                return data.split(separator: UInt8(ascii: "\n")).compactMap {
-                    try? decoder.decode(Entry.self, from: $0)
+            return lines.split(separator: UInt8(ascii: "\n")).compactMap { line in
+                guard let line = try? decoder.decode(EventLine.self, from: line), let event = line.cacheEvent else {
+                    return nil
                 }
+                return (Date(timeIntervalSince1970: line.at), event)
             }
         }
     }

@@ -7,13 +7,35 @@ import Foundation
 /// Puts the cache's decisions about one request into words. What is decided comes from `CacheDecision`, `Freshness`,
 /// `Storability` and `ErrorFallback`, as in a load: nothing is decided here.
 struct Explainer {
-    typealias Clause = DiskURLCache.Explanation.Clause
-    typealias Topic = DiskURLCache.Explanation.Topic
+    /// One statement.
+    struct Clause {
+        var topic: Topic
+        /// A sentence or a few.
+        var text: String
+        /// Where the rule is written; nil where the clause states a fact, or a choice of this cache.
+        var source: String?
+
+        init(_ topic: Topic, _ text: String, _ source: String? = nil) {
+            (self.topic, self.text, self.source) = (topic, text, source)
+        }
+    }
+
+    /// What a clause is about, by its heading. The order is the order in which a cache decides.
+    enum Topic: String, CaseIterable {
+        case key = "Key"
+        case request = "The request"
+        case stored = "What is stored"
+        case freshness = "Freshness"
+        case validators = "Validators"
+        case decision = "What the cache does"
+        case storing = "The answer"
+        case advice = "What would change it"
+    }
 
     /// One stored response of the key, and the layer that holds it.
     struct Variant {
         var candidate: Candidate
-        var place: String
+        var layer: CacheLayer
     }
 
     private struct Received {
@@ -46,7 +68,7 @@ struct Explainer {
         _ request: URLRequest, key: RequestKey?, variants: [Variant], response: HTTPURLResponse?, sentAt: Date?,
         now: Date
     ) -> DiskURLCache.Explanation {
-        let options = CachingOptions(DiskURLCache.HTTPOptions(), isOffline: false)
+        let options = CachingOptions()
         var explainer = Explainer(request, key: key, variants: variants, now: now, options: options)
         if let response {
             explainer.take(HeaderFields(response), status: response.statusCode, sentAt: sentAt, options: options)
@@ -76,7 +98,8 @@ struct Explainer {
     func explanation() -> DiskURLCache.Explanation {
         guard let key else {
             return DiskURLCache.Explanation(
-                decision: .passesBy, storesResponse: received == nil ? nil : false, clauses: clausesWithoutKey())
+                outcome: .bypass(.noKey), notStoredReason: received == nil ? nil : .noKey,
+                description: Self.text(of: clausesWithoutKey()))
         }
         let decision = CacheDecision.decide(
             for: facts, candidates: candidates, policy: policy, options: options, now: now)
@@ -87,15 +110,41 @@ struct Explainer {
         clauses.append(decisionClause(decision))
         clauses += errorClauses(decision)
         var advice = selected.map { adviceClauses($0.response, options: options) } ?? []
-        var storesResponse: Bool?
+        var refusal: CacheNotStoredReason?
         if let received {
-            let (storing, isStored, storingAdvice) = storingClauses(received)
+            let (storing, reason, storingAdvice) = storingClauses(received)
             clauses += storing
             advice = storingAdvice
-            storesResponse = isStored
+            refusal = reason
         }
         return DiskURLCache.Explanation(
-            decision: decision.kind, storesResponse: storesResponse, clauses: clauses + advice)
+            outcome: outcome(of: decision), notStoredReason: refusal, description: Self.text(of: clauses + advice))
+    }
+
+    private static func text(of clauses: [Clause]) -> String {
+        Topic.allCases.compactMap { topic in
+            let lines = clauses.filter { $0.topic == topic }.map { clause in
+                "  " + clause.text + (clause.source.map { "  [\($0)]" } ?? "")
+            }
+            return lines.isEmpty ? nil : ([topic.rawValue] + lines).joined(separator: "\n")
+        }.joined(separator: "\n\n")
+    }
+
+    /// As a load would report it.
+    private func outcome(of decision: CacheDecision) -> CacheLoadReport.Outcome {
+        switch decision {
+        case .useStored(let reuse):
+            let layer = variants[reuse.index].layer
+            return switch reuse.basis {
+            case .fresh: .hit(layer)
+            case .stale(let reason): .staleHit(layer, reason)
+            }
+        case .revalidate(let revalidation):
+            guard case .validate = revalidation.purpose else { return .miss(revalidation.reason) }
+            return .revalidated(variants[revalidation.index ?? 0].layer)
+        case .fetch(let reason, _): return .miss(reason)
+        case .unsatisfiable(let reason): return .notAllowed(reason)
+        }
     }
 
     /// What is looked at: the most recent that `Vary` lets answer this request.
@@ -137,7 +186,7 @@ struct Explainer {
                     "Where the request only asks for something, KeyPolicy.includingBody(ofMethods: \"\(facts.method)\") makes it cacheable."
                 ))
         }
-        return clauses.inOrder
+        return clauses
     }
 
     /// User name and password of a URL are in its key, and nobody's to read.
@@ -213,7 +262,7 @@ struct Explainer {
             var text = isOne ? "It" : "Variant \(index + 1)"
             text +=
                 ": status \(response.status), \(variant.candidate.bodyLength) bytes, arrived or confirmed \(age) ago"
-            text += ", from \(variant.place)"
+            text += ", from \(variant.layer)"
             let vary = response.vary
             if vary.matchesNothing {
                 text += "; Vary: * fits no request"
@@ -378,7 +427,9 @@ struct Explainer {
 
     // MARK: Storing
 
-    private func storingClauses(_ received: Received) -> (clauses: [Clause], isStored: Bool, advice: [Clause]) {
+    private func storingClauses(_ received: Received) -> (
+        clauses: [Clause], refusal: CacheNotStoredReason?, advice: [Clause]
+    ) {
         let exchange = Exchange(
             request: facts, url: request.url, candidates: candidates, status: received.status, fields: received.fields,
             requestTime: received.sentAt, responseTime: now, policy: policy)
@@ -387,7 +438,7 @@ struct Explainer {
             let (why, advice) = Words.words(refusal, received.fields, status: received.status)
             let clause = Clause(
                 .storing, "The response (status \(received.status)) is not stored: \(why).", refusal.source)
-            return ([clause], false, advice.map { [Clause(.advice, $0)] } ?? [])
+            return ([clause], refusal, advice.map { [Clause(.advice, $0)] } ?? [])
         case .store(let response, let replacing):
             var clauses = [
                 Clause(
@@ -418,7 +469,7 @@ struct Explainer {
             if treatment.storage == .memoryOnly {
                 clauses.append(Clause(.storing, "It stays in memory: the treatment says storage: .memoryOnly."))
             }
-            return (clauses, true, adviceClauses(response, options: received.options))
+            return (clauses, nil, adviceClauses(response, options: received.options))
         }
     }
 
@@ -478,28 +529,7 @@ struct Explainer {
     }
 }
 
-extension DiskURLCache.Explanation.Clause {
-    fileprivate init(_ topic: DiskURLCache.Explanation.Topic, _ text: String, _ source: String? = nil) {
-        self.init(topic: topic, text: text, source: source)
-    }
-}
-
-extension [DiskURLCache.Explanation.Clause] {
-    fileprivate var inOrder: Self {
-        DiskURLCache.Explanation.Topic.allCases.flatMap { topic in filter { $0.topic == topic } }
-    }
-}
-
 extension CacheDecision {
-    fileprivate var kind: DiskURLCache.Explanation.Decision {
-        switch self {
-        case .useStored(let reuse): .answersFromStore(isStale: reuse.basis != .fresh)
-        case .revalidate: .asksOrigin
-        case .fetch: .loads
-        case .unsatisfiable: .fails
-        }
-    }
-
     fileprivate var phrase: String {
         switch self {
         case .useStored(let reuse): reuse.basis == .fresh ? "answered from the store" : "answered from the store, stale"

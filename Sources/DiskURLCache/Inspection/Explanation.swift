@@ -8,67 +8,15 @@ extension DiskURLCache {
     /// What a cache does with one request, and why, clause by clause. Made by ``DiskURLCache/explanation(for:response:sentAt:)``
     /// and ``CacheInspector/explanation(for:response:sentAt:now:)``.
     public struct Explanation: Sendable, Hashable, CustomStringConvertible {
-        /// One statement.
-        public struct Clause: Sendable, Hashable {
-            /// What the clause is about.
-            public let topic: Topic
-            /// A sentence or a few, for a person.
-            public let text: String
-            /// Where the rule is written, such as `RFC 9111 §4.2.1`; nil where the clause states a fact, or a choice of
-            /// this cache.
-            public let source: String?
-        }
-
-        /// What a clause is about. The order is the order in which a cache decides.
-        public enum Topic: String, Sendable, Hashable, CaseIterable {
-            /// What tells this request apart from others.
-            case key
-            /// What the request itself asks of a cache.
-            case request
-            /// What is stored under the key, and which of it fits.
-            case stored
-            /// Lifetime and age, with the numbers.
-            case freshness
-            /// What the origin could be asked with.
-            case validators
-            /// What the cache does now.
-            case decision
-            /// Whether the response that was given would be stored.
-            case storing
-            /// What would make it cacheable, or cacheable for longer.
-            case advice
-        }
-
-        /// What the cache does now.
-        public enum Decision: Sendable, Hashable {
-            /// Answers without the network.
-            case answersFromStore(isStale: Bool)
-            /// Asks the origin whether what is stored is still valid, or for the part that is missing.
-            case asksOrigin
-            /// Loads the whole response from the network.
-            case loads
-            /// Fails, since the network may not be asked.
-            case fails
-            /// The cache has no part in the request.
-            case passesBy
-        }
-
-        /// What the cache does now.
-        public let decision: Decision
-        /// Whether the response that was given would be stored; nil where none was given.
-        public let storesResponse: Bool?
-        /// In the order of their topics.
-        public let clauses: [Clause]
-
-        /// The clauses under their topics, one on each line.
-        public var description: String {
-            Topic.allCases.compactMap { topic -> String? in
-                let lines = clauses.filter { $0.topic == topic }.map { clause in
-                    "  " + clause.text + (clause.source.map { " [\($0)]" } ?? "")
-                }
-                return lines.isEmpty ? nil : ([topic.rawValue] + lines).joined(separator: "\n")
-            }.joined(separator: "\n")
-        }
+        /// What a load would report now: ``CacheLoadReport/Outcome/revalidated(_:)`` where it would ask the origin, should that
+        /// confirm what is stored; else the network is taken to answer.
+        public let outcome: CacheLoadReport.Outcome
+        /// Why the response that was given would not be stored; nil where it would be, and where none was given.
+        public let notStoredReason: CacheNotStoredReason?
+        /// The whole of it for a person, under headings, with blank lines between: the key, what the request asks, what is stored,
+        /// freshness with its numbers, validators, what the cache does, whether the answer is stored, what would change that.
+        /// Behind a sentence is where its rule is written, such as `[RFC 9111 §4.2.1]`.
+        public let description: String
     }
 
     /// What this cache would do with a request now, and why. Rules and treatments count.
@@ -87,7 +35,7 @@ extension DiskURLCache {
         let variants = stored.compactMap { variant in
             variant.metadata.http.map {
                 Explainer.Variant(
-                    candidate: Candidate(response: $0, bodyLength: variant.bodyLength), place: variant.layer.rawValue)
+                    candidate: Candidate(response: $0, bodyLength: variant.bodyLength), layer: variant.layer)
             }
         }
         let now = configuration.clock.now()
@@ -145,7 +93,7 @@ extension CacheInspector {
             record.metadata.http.map {
                 Explainer.Variant(
                     candidate: Candidate(response: $0, bodyLength: record.header.bodyLength),
-                    place: CacheLayer.disk.rawValue)
+                    layer: .disk)
             }
         }
     }

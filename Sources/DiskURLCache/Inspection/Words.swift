@@ -25,11 +25,9 @@ enum Words {
     /// Why the response with these fields is not stored, where more can be said than the reason's own words, and what would
     /// change that.
     static func words(
-        _ refusal: CacheStorageRefusal, _ fields: HeaderFields, status: Int
+        _ refusal: CacheNotStoredReason, _ fields: HeaderFields, status: Int
     ) -> (text: String, advice: String?) {
         switch refusal {
-        case .method, .partialContent, .notModified, .malformed: (refusal.description, nil)
-        case .forOneUser, .setsCookie: (refusal.description, nil)
         case .authorized:
             (
                 refusal.description,
@@ -51,6 +49,7 @@ enum Words {
             (refusal.description, "The origin could send Cache-Control: max-age=… with it.")
         case .varyAsterisk:
             (refusal.description, "The origin could name the request fields that it selects by.")
+        default: (refusal.description, nil)
         }
     }
 }

@@ -23,25 +23,21 @@ public struct KeyPolicy: Sendable {
     ///
     /// ```swift
     /// extension KeyPolicy.Name {
-    ///     static let graphQL = KeyPolicy.Name(rawValue: "graphQL")
+    ///     static let graphQL = KeyPolicy.Name("graphQL")
     /// }
     /// ```
-    public struct Name: RawRepresentable, Sendable, Hashable, Codable {
-        /// The name as text.
-        public let rawValue: String
+    public struct Name: Sendable, Hashable {
+        let text: String
 
-        /// - Parameter rawValue: any text that no other policy of the cache has.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
+        /// - Parameter text: any text that no other policy of the cache has.
+        public init(_ text: String) {
+            self.text = text
         }
     }
 
     /// How a request's body takes part in its key.
-    public enum BodyForm: Sendable {
-        /// A digest of the bytes.
+    enum BodyForm: Sendable {
         case bytes
-        /// A digest of the JSON value: members in any order and any white space make the same key (GraphQL). A body
-        /// that is not JSON counts by its bytes.
         case json
     }
 
@@ -66,7 +62,17 @@ public struct KeyPolicy: Sendable {
     /// that no policy can hand one body the answer to another.
     ///
     /// Use it for queries that are sent as `POST` (GraphQL, signed APIs), never for requests that change something.
-    public func includingBody(ofMethods methods: String..., as form: BodyForm = .bytes) -> KeyPolicy {
+    public func includingBody(ofMethods methods: String...) -> KeyPolicy {
+        including(.bytes, ofMethods: methods)
+    }
+
+    /// As ``includingBody(ofMethods:)``, but members in any order and any white space of a JSON body make the same key (GraphQL). A
+    /// body that is not JSON counts by its bytes.
+    public func includingJSONBody(ofMethods methods: String...) -> KeyPolicy {
+        including(.json, ofMethods: methods)
+    }
+
+    private func including(_ form: BodyForm, ofMethods methods: [String]) -> KeyPolicy {
         var policy = self
         for method in methods {
             policy.bodyForms[method.uppercased()] = form

@@ -94,7 +94,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             cache.loads.goesOn(identity, abandon: { [weak self] in self?.abandon() })
         {
             state.withLock { $0.report = LoadMachine.Report(outcome: .failed(.cancelled)) }
-            _ = tellEnd()
+            _ = tellEnd(URLError(.cancelled))
         } else {
             abandon()
         }
@@ -108,7 +108,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         }
         guard let actions else { return }
         perform(actions, onClientQueue: true)
-        _ = end(.failed(CancellationError()))
+        _ = end(.failed(CancellationError()), URLError(.cancelled))
     }
 
     /// Starts a refresh of what is stored: the store is brought up to date, and nobody is told.

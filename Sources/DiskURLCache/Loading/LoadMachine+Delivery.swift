@@ -61,7 +61,7 @@ extension LoadMachine {
         return [.finish]
     }
 
-    mutating func fail(_ error: Swift.Error, because reason: CacheFailureReason) -> [Action] {
+    mutating func fail(_ error: Swift.Error, because reason: Report.Failure) -> [Action] {
         state = .ended
         return [.report(Report(outcome: .failed(reason))), .fail(error)]
     }

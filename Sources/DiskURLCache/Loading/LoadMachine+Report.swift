@@ -7,7 +7,27 @@ extension LoadMachine {
             case hit(index: Int, CacheStaleReason?)
             case revalidated(index: Int)
             case miss(CacheMissReason)
-            case failed(CacheFailureReason)
+            case failed(Failure)
+        }
+
+        /// Why a load got no answer.
+        enum Failure {
+            case cancelled
+            case network
+            /// A redirect too many, or one to a URL that cannot be loaded.
+            case redirects
+            /// The network was not to be asked, and the store could not answer.
+            case notAllowed(CacheMissReason)
+
+            /// The spelling in `Cache-Status`.
+            var code: String {
+                switch self {
+                case .cancelled: "cancelled"
+                case .network: "network"
+                case .redirects: "redirects"
+                case .notAllowed(let reason): reason.code
+                }
+            }
         }
 
         var outcome: Outcome
@@ -36,7 +56,7 @@ extension LoadMachine.Report {
             status.forward = collapsedInto?.forward
             status.collapsed = collapsedInto != nil
             status.timeToLive = timeToLive
-            status.detail = allowance?.rawValue
+            status.detail = allowance?.code
         case .revalidated:
             status.forward = .stale
             status.forwardStatus = forwardStatus
@@ -83,7 +103,8 @@ struct LoadSummary: Sendable {
             case .hit(_, nil): .hit(layer)
             case .revalidated: .revalidated(layer)
             case .miss(let reason): .miss(reason)
-            case .failed(let reason): .failed(reason)
+            case .failed(.notAllowed(let reason)): .notAllowed(reason)
+            case .failed: .failed
             }
         var isStored: Bool?
         var refusal: CacheNotStoredReason?
@@ -94,7 +115,7 @@ struct LoadSummary: Sendable {
             refusal = notStored
         case .refuse(let reason)?:
             isStored = false
-            refusal = .http(reason)
+            refusal = reason
         case nil: break
         }
         return CacheLoadReport(
@@ -148,34 +169,22 @@ extension EventHub {
 
     /// Tells of a load that the cache had no part in.
     func record(
-        bypass reason: CacheBypassReason, failure: CacheFailureReason?, status: Int, of load: LoadFacts,
+        bypass reason: CacheBypassReason, status: Int, of load: LoadFacts,
         cacheName: String?
     ) {
         guard hasListeners else { return }
         var cacheStatus = CacheStatus(cacheName: cacheName ?? CacheStatus.defaultName)
         cacheStatus.forward = .bypass
         cacheStatus.forwardStatus = status
-        cacheStatus.detail = reason.rawValue
+        cacheStatus.detail = reason.code
         emit(
             .load(
                 CacheLoadReport(
                     url: load.url?.removingCredentials, method: load.method,
-                    outcome: failure.map { .failed($0) } ?? .bypass(reason), status: status,
+                    outcome: load.error == nil ? .bypass(reason) : .failed, status: status,
                     bytes: load.bytes, age: nil, duration: load.duration, startedAt: load.startedAt,
                     requestedAt: load.requestedAt, respondedAt: load.respondedAt, isStored: nil, notStoredReason: nil,
                     isCollapsed: false, error: load.error, cacheStatus: cacheStatus.fieldValue)))
-    }
-}
-
-extension CacheFailureReason {
-    /// The spelling in `Cache-Status` and in the event log.
-    var code: String {
-        switch self {
-        case .cancelled: "cancelled"
-        case .network: "network"
-        case .redirects: "redirects"
-        case .notAllowed(let reason): reason.rawValue
-        }
     }
 }
 

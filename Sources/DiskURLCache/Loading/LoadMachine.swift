@@ -152,7 +152,7 @@ struct LoadMachine {
         var isReported = false
 
         /// For an answer whose body, once complete, turns out not to be storable.
-        func refused(_ reason: CacheStorageRefusal) -> Answer {
+        func refused(_ reason: CacheNotStoredReason) -> Answer {
             var answer = self
             answer.report.storage = .refuse(reason)
             answer.isReported = false

@@ -58,14 +58,14 @@
             if isCancelled {
                 native.stopLoading()
                 // Of its end a cancelled task hears from Foundation: nothing more comes through here.
-                end(failure: .cancelled)
+                end(URLError(.cancelled))
             } else if native.task?.state == .suspended {
                 native.stopLoading()
             }
             // Else it was resumed again already, and Foundation's class would take this call for a cancellation.
         }
 
-        private func end(failure: CacheFailureReason? = nil, _ error: (any Swift.Error)? = nil) {
+        private func end(_ error: (any Swift.Error)? = nil) {
             guard let task = native?.task else { return }
             native = nil
             let response = task.response as? HTTPURLResponse
@@ -77,7 +77,7 @@
                 bytes: max(bytes, Int(clamping: task.countOfBytesReceived)),
                 duration: cache.now.timeIntervalSince(startTime), startedAt: startTime, error: error)
             cache.hub.record(
-                bypass: reason, failure: failure, status: response?.statusCode ?? 0, of: load,
+                bypass: reason, status: response?.statusCode ?? 0, of: load,
                 cacheName: cache.cacheStatusName)
         }
 
@@ -131,7 +131,7 @@
         }
 
         func urlProtocol(_ protocol: URLProtocol, didFailWithError error: Swift.Error) {
-            end(failure: .network, error)
+            end(error)
             client.urlProtocol(`protocol`, didFailWithError: error)
             hasEnded = true
         }

@@ -3,20 +3,20 @@ import Foundation
 /// Whether rules make sense: each by itself, and none against another.
 enum RuleCheck {
     /// Nil when nothing is wrong.
-    static func problem(in rules: [CacheRule], keyPolicies: Set<KeyPolicy.Name>) -> CacheRuleError? {
+    static func problem(in rules: [CacheRule], keyPolicies: Set<KeyPolicy.Name>) -> CacheError? {
         var seen: [String: CacheTreatment] = [:]
         for (index, rule) in rules.enumerated() {
             let text =
                 problem(in: rule.match) ?? problem(in: rule.treatment, keyPolicies: keyPolicies)
                 ?? conflict(of: rule, with: &seen)
-            if let text { return CacheRuleError(index: index, description: "Rule \(index): \(text)") }
+            if let text { return CacheError(rule: index, text) }
         }
         return cancelled(in: rules)
     }
 
     /// A rule for all requests that keeps everything out of the cache leaves nothing for rules by content type, but for those
     /// before it that say where their responses are stored.
-    private static func cancelled(in rules: [CacheRule]) -> CacheRuleError? {
+    private static func cancelled(in rules: [CacheRule]) -> CacheError? {
         guard
             let last = rules.firstIndex(where: { rule in
                 if case .all = rule.match.kind { rule.treatment.storage == .never } else { false }
@@ -28,9 +28,8 @@ enum RuleCheck {
             let advice =
                 index < last
                 ? "say storage: .memoryAndDisk in this rule" : "move this rule before it, and give it a storage"
-            return CacheRuleError(
-                index: index,
-                description: "Rule \(index): rule \(last) keeps every response out of the cache; \(advice).")
+            return CacheError(
+                rule: index, "rule \(last) keeps every response out of the cache; \(advice).")
         }
         return nil
     }
@@ -59,7 +58,7 @@ enum RuleCheck {
             return "durations are seconds of 0 or more."
         }
         if let name = treatment.keyPolicy, !keyPolicies.contains(name) {
-            return "there is no key policy \"\(name.rawValue)\"; set Configuration.keyPolicies first."
+            return "there is no key policy \"\(name.text)\"; set Configuration.keyPolicies first."
         }
         if treatment == CacheTreatment() {
             return "the treatment sets nothing; leave the rule out."

@@ -42,13 +42,7 @@ public struct CacheEntry: Sendable {
     /// Tells the entries of one name apart, which `Vary` selects among. A response that replaces another has its variant.
     public var variant: String { String(entry.metadata.varyHash, radix: 16) }
 
-    /// The URL of the response without user name and password.
-    public var url: String? { entry.metadata.url }
-    /// When the response was stored, or last confirmed by a 304.
-    public var storedAt: Date { entry.metadata.storedAt }
-    /// See ``CacheTreatment/tags``.
-    public var tags: [String] { entry.metadata.tags }
-    /// See ``CacheTreatment/isPinned``.
+    /// See ``CacheTreatment/isPinned``: a storage evicts it last.
     public var isPinned: Bool { entry.metadata.isPinned }
 
     /// Bytes of body and header fields, roughly what the entry takes in memory.

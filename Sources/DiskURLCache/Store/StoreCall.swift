@@ -25,16 +25,16 @@ struct StoreCall: Sendable {
         if CacheControl.forbidsStoring(fields?["Cache-Control"])
             || CacheControl.forbidsStoring(facts.fields["Cache-Control"])
         {
-            return .refused(.http(.responseNoStore), removesOlder: true)
+            return .refused(.responseNoStore, removesOlder: true)
         }
         let vary = VaryKey(fields?["Vary"], request: facts.fields)
         guard !vary.matchesNothing else {
-            return .refused(.http(.varyAsterisk), removesOlder: false)
+            return .refused(.varyAsterisk, removesOlder: false)
         }
         if isShared, let fields,
             let reason = SharedCache.prohibition(of: fields, said: ResponseDirectives(fields), asked: facts.fields)
         {
-            return .refused(.http(reason), removesOlder: true)
+            return .refused(reason, removesOlder: true)
         }
         let (userInfo, lost) = response.persistentUserInfo
         let metadata = EntryMetadata(

@@ -6,19 +6,19 @@ import Foundation
 /// The operations are closures, so that what is done with them is tested everywhere.
 struct FolderPreparation: Sendable {
     /// The class of a file or folder; gives nil where that cannot be told. Nil on macOS, which has no classes.
-    var protection: (@Sendable (_ path: String) -> CacheFileProtection?)?
+    var protection: (@Sendable (_ path: String) -> FileProtectionType?)?
     /// False where the class stays as it was, such as that of a file which cannot be opened while the device is locked.
-    var setProtection: @Sendable (_ path: String, CacheFileProtection) -> Bool
+    var setProtection: @Sendable (_ path: String, FileProtectionType) -> Bool
     /// Names in a folder.
     var names: @Sendable (_ path: String) -> [String]
     var excludeFromBackup: @Sendable (_ path: String) -> Void
 
     /// - Parameters:
     ///   - folders: the directory, then folders in it that hold files.
-    func callAsFunction(_ folders: [String], protection wanted: CacheFileProtection) {
+    func callAsFunction(_ folders: [String], protection wanted: FileProtectionType) {
         guard let directory = folders.first else { return }
         excludeFromBackup(directory)
-        guard let protection, folders.contains(where: { protection($0) != wanted }) else { return }
+        guard let protection, folders.contains(where: { protection($0)?.rawValue != wanted.rawValue }) else { return }
         // The directory comes last, once all that is in it has the class: so what was interrupted is done at the next launch.
         var isDone = true
         for folder in folders.reversed() {
@@ -37,11 +37,11 @@ struct FolderPreparation: Sendable {
             var preparation = FolderPreparation(
                 protection: { path in
                     let value = try? FileManager.default.attributesOfItem(atPath: path)[.protectionKey]
-                    return CacheFileProtection(value as? FileProtectionType)
+                    return value as? FileProtectionType
                 },
                 setProtection: { path, wanted in
                     let set: ()? = try? FileManager.default.setAttributes(
-                        [.protectionKey: wanted.attribute], ofItemAtPath: path)
+                        [.protectionKey: wanted], ofItemAtPath: path)
                     // One that is gone by now needs no class.
                     return set != nil || !FileManager.default.fileExists(atPath: path)
                 },

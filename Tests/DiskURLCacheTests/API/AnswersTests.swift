@@ -54,7 +54,7 @@ import Testing
         clock.advance(by: 5)
         let third = try await makeCache().data(from: origin.url("/a"))
         #expect(third.source == .stored(.disk))
-        #expect(third.age == 5)
+        #expect(third.report.age == 5)
         #expect(third.data == Data("hello".utf8))
         #expect(origin.requests.count == 1)
     }
@@ -97,18 +97,18 @@ import Testing
         }
         let cache = makeCache()
         let request = URLRequest(url: origin.url("/a"))
-        func collect(_ refresh: DiskURLCache.Refresh = .whenStale) async throws -> [(
+        func collect(alwaysRefreshing: Bool = false) async throws -> [(
             String, CacheAnswer.Source, Bool
         )] {
             var elements: [(String, CacheAnswer.Source, Bool)] = []
-            for try await answer in cache.answers(for: request, refreshing: refresh) {
+            for try await answer in cache.answers(for: request, alwaysRefreshing: alwaysRefreshing) {
                 elements.append((String(decoding: answer.data, as: UTF8.self), answer.source, answer.isStale))
             }
             return elements
         }
         #expect(try await collect().map(\.0) == ["version 1"])
         #expect(try await collect().map(\.0) == ["version 1"], "fresh: one element")
-        #expect(try await collect(.always).map(\.0) == ["version 1", "version 2"])
+        #expect(try await collect(alwaysRefreshing: true).map(\.0) == ["version 1", "version 2"])
         clock.advance(by: 100)
         let stale = try await collect()
         #expect(stale.map(\.0) == ["version 2", "version 3"])
@@ -166,7 +166,7 @@ import Testing
         request.cacheTreatment = nil
         #expect(try await cache.data(for: request).report.notStoredReason == nil)
         request.httpMethod = "POST"
-        #expect(try await cache.data(for: request).report.notStoredReason == .http(.method))
+        #expect(try await cache.data(for: request).report.notStoredReason == .methodNotCached)
     }
 
     @Test func prefetchingIsBoundedAndReportsProgress() async throws {

@@ -366,7 +366,7 @@ import Testing
         cache.storeCachedResponse(Responses.cached(request.url!), for: request)
         cache.flush()
         #expect(cache.cachedResponse(for: request) != nil)
-        #expect(cache.openingError?.code == .directoryUnavailable)
+        #expect(cache.openingError?.code == .notWritable)
         #expect(cache.openingError?.description.contains("/proc/none") == true)
     }
 

@@ -65,7 +65,7 @@ import Testing
     @Test(arguments: [
         (CacheMissReason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
         (.methodNotCached, "method"), (.mustRevalidate, "stale; fwd-status=200; detail=no-cache"),
-        (.reloadPolicy, "request; fwd-status=200; detail=reload-policy"),
+        (.cachePolicy, "request; fwd-status=200; detail=cache-policy"),
     ])
     func detailSaysWhatForwardDoesNot(_ reason: CacheMissReason, _ expected: String) {
         let text = Self.text(.miss(reason), storage: nil, isStored: false)

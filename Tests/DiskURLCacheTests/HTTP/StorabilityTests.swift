@@ -8,7 +8,7 @@ import Testing
 
     static func refusal(
         method: String = "GET", of request: HeaderFields = [:], status: Int = 200, _ fields: HeaderFields
-    ) -> CacheStorageRefusal? {
+    ) -> CacheNotStoredReason? {
         var cache = PureCache()
         _ = cache.load(method: method, request, status: status, answer: fields)
         guard case .refuse(let reason) = cache.lastVerdict else { return nil }
@@ -92,9 +92,9 @@ import Testing
     }
 
     @Test func methods() {
-        #expect(Self.refusal(method: "POST", Self.fresh) == .method)
-        #expect(Self.refusal(method: "HEAD", Self.fresh) == .method)
-        #expect(Self.refusal(method: "FOO", Self.fresh) == .method)
+        #expect(Self.refusal(method: "POST", Self.fresh) == .methodNotCached)
+        #expect(Self.refusal(method: "HEAD", Self.fresh) == .methodNotCached)
+        #expect(Self.refusal(method: "FOO", Self.fresh) == .methodNotCached)
     }
 
     /// cache-tests `method-POST`
@@ -108,7 +108,7 @@ import Testing
 
     @Test func postElsewhereOrWithoutALifetimeDoesNot() {
         let elsewhere: HeaderFields = ["Cache-Control": "max-age=99", "Content-Location": "/other"]
-        #expect(Self.refusal(method: "POST", elsewhere) == .method)
+        #expect(Self.refusal(method: "POST", elsewhere) == .methodNotCached)
         #expect(Self.refusal(method: "POST", ["Content-Location": "b?c=d"]) == .notReusable)
     }
 

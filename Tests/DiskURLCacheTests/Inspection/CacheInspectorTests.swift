@@ -43,10 +43,10 @@ struct CacheInspectorTests {
         let records = try inspector.records()
         #expect(records.count == 3)
         let record = try #require(records.first { $0.url == "https://example.com/1" })
-        #expect(record.state == .intact)
+        #expect(record.problem == nil)
         #expect(record.status == 200)
         #expect(record.method == "GET")
-        #expect(record.contentType == "text/plain")
+        #expect(record.fields.contains { $0 == ("Content-Type", "text/plain; charset=utf-8") })
         #expect(record.bodyLength == 4)
         #expect(record.allocated >= 4)
         #expect(record.freshUntil.map { $0 > Date() } == true)
@@ -79,9 +79,9 @@ struct CacheInspectorTests {
         try bytes.write(to: scratch.appending(name))
         let inspector = try CacheInspector(directory: directory)
         let records = try inspector.records(verifyingBodies: true)
-        let damaged = records.filter { $0.state == .damaged }
+        let damaged = records.filter { $0.problem?.code == .damaged }
         #expect(damaged.map { "cache/records/" + $0.fileName } == [name])
-        #expect(records.count { $0.state == .intact } == 1)
+        #expect(records.count { $0.problem == nil } == 1)
         #expect(scratch.files().contains(name))
         #expect(inspector.remove(damaged) == 1)
         #expect(!scratch.files().contains(name))
@@ -90,7 +90,7 @@ struct CacheInspectorTests {
     @Test(arguments: ["", "missing", "file"]) func whatIsNoCacheIsSaidAndNotMade(_ name: String) throws {
         let place = name.isEmpty ? scratch.url : scratch.appending(name)
         if name == "file" { try Data("x".utf8).write(to: place) }
-        let codes: [String: CacheError.Code] = ["": .notACache, "missing": .notFound, "file": .obstructed]
+        let codes: [String: CacheError.Code] = ["": .notACache, "missing": .notACache, "file": .obstructed]
         let before = tree()
         let error = #expect(throws: CacheError.self) { try CacheInspector(directory: place) }
         #expect(error?.code == codes[name])

@@ -9,7 +9,15 @@ import Testing
 
 @Suite("An explanation says what the cache does, with the numbers")
 struct ExplanationTests {
-    private typealias Topic = DiskURLCache.Explanation.Topic
+    /// The headings of the text.
+    private enum Topic: String {
+        case key = "Key"
+        case stored = "What is stored"
+        case freshness = "Freshness"
+        case decision = "What the cache does"
+        case storing = "The answer"
+        case advice = "What would change it"
+    }
 
     private let scratch: ScratchDirectory
     private let directory: URL
@@ -34,16 +42,19 @@ struct ExplanationTests {
         cache.storeCachedResponse(
             Responses.cached(Responses.url(path), fields: fields),
             for: Responses.request(path, fields: requestFields))
+        // What waits to be written counts as memory.
+        cache.flush()
     }
 
     private func text(_ explanation: DiskURLCache.Explanation, _ topic: Topic) -> String {
-        explanation.clauses.filter { $0.topic == topic }.map { "\($0.text) \($0.source ?? "")" }.joined(separator: "\n")
+        let sections = explanation.description.components(separatedBy: "\n\n")
+        return sections.first { $0.hasPrefix(topic.rawValue + "\n  ") } ?? ""
     }
 
     @Test func withNothingStoredItLoads() {
         let explanation = cache.explanation(for: Responses.request("/a#part"))
-        #expect(explanation.decision == .loads)
-        #expect(explanation.storesResponse == nil)
+        #expect(explanation.outcome == .miss(.notStored))
+        #expect(explanation.notStoredReason == nil)
         #expect(text(explanation, .stored).contains("Nothing is stored"))
         #expect(text(explanation, .key).contains("https://example.com/a."))
         #expect(text(explanation, .key).contains("#part"))
@@ -53,7 +64,7 @@ struct ExplanationTests {
         store("/a", ["Cache-Control": "max-age=600", "Age": "15"])
         clock.advance(by: 60)
         let explanation = cache.explanation(for: Responses.request("/a"))
-        #expect(explanation.decision == .answersFromStore(isStale: false))
+        #expect(explanation.outcome == .hit(.disk))
         #expect(text(explanation, .freshness).contains("Lifetime: 600 s"))
         #expect(text(explanation, .freshness).contains("Age: 75 s = 15 s"))
         #expect(text(explanation, .freshness).contains("600 s - 75 s"))
@@ -64,9 +75,16 @@ struct ExplanationTests {
         store("/a", ["Cache-Control": "max-age=10", "ETag": "\"v1\""])
         clock.advance(by: 25)
         let explanation = cache.explanation(for: Responses.request("/a"))
-        #expect(explanation.decision == .asksOrigin)
+        #expect(explanation.outcome == .revalidated(.disk))
         #expect(text(explanation, .decision).contains("If-None-Match: \"v1\""))
         #expect(text(explanation, .freshness).contains("stale for 15 s"))
+    }
+
+    @Test func aStaleResponseThatMayBeUsedIsAStaleHit() {
+        store("/a", ["Cache-Control": "max-age=10, stale-while-revalidate=60"])
+        clock.advance(by: 25)
+        let explanation = cache.explanation(for: Responses.request("/a"))
+        #expect(explanation.outcome == .staleHit(.disk, .staleWhileRevalidate))
     }
 
     @Test func aGuessShowsItsParts() {
@@ -81,29 +99,31 @@ struct ExplanationTests {
         store(
             "/a", ["Cache-Control": "max-age=600", "Vary": "Accept, Accept-Language"], for: ["Accept-Language": "de"])
         let other = cache.explanation(for: Responses.request("/a", fields: ["Accept-Language": "en"]))
-        #expect(other.decision == .loads)
+        #expect(other.outcome == .miss(.variantNotStored))
         #expect(text(other, .stored).contains("differs in accept-language."))
         let same = cache.explanation(for: Responses.request("/a", fields: ["Accept-Language": "DE"]))
-        #expect(same.decision == .answersFromStore(isStale: false))
+        #expect(same.outcome == .hit(.disk))
     }
 
     @Test(arguments: [
-        ("no-store", 200, "RFC 9111 §5.2.2.5"), ("max-age=60, must-understand", 299, "RFC 9111 §5.2.2.3"),
-        ("", 404, "RFC 9111 §3"), ("", 500, "RFC 9111 §3"),
+        ("no-store", 200, "RFC 9111 §5.2.2.5", CacheNotStoredReason.responseNoStore),
+        ("max-age=60, must-understand", 299, "RFC 9111 §5.2.2.3", .statusNotUnderstood),
+        ("", 404, "RFC 9111 §3", .notReusable), ("", 500, "RFC 9111 §3", .statusNotCacheable),
     ])
-    func whyAResponseIsNotStored(_ control: String, _ status: Int, _ source: String) {
+    func whyAResponseIsNotStored(_ control: String, _ status: Int, _ source: String, _ reason: CacheNotStoredReason) {
         let response = Responses.http(Responses.url("/a"), status: status, fields: ["Cache-Control": control])
         let explanation = cache.explanation(for: Responses.request("/a"), response: response)
-        #expect(explanation.storesResponse == false)
-        #expect(explanation.clauses.contains { $0.topic == .storing && $0.source == source })
+        #expect(explanation.notStoredReason == reason)
+        #expect(text(explanation, .storing).hasSuffix("[\(source)]"))
         #expect(cache.cachedResponse(for: Responses.request("/a")) == nil)
     }
 
     @Test func aResponseThatIsStoredSaysForHowLong() {
         let response = Responses.http(Responses.url("/a"), fields: ["Cache-Control": "max-age=90", "ETag": "\"1\""])
         let explanation = cache.explanation(for: Responses.request("/a"), response: response)
-        #expect(explanation.decision == .loads)
-        #expect(explanation.storesResponse == true)
+        #expect(explanation.outcome == .miss(.notStored))
+        #expect(explanation.notStoredReason == nil)
+        #expect(text(explanation, .storing).contains("is stored."))
         #expect(text(explanation, .storing).contains("Lifetime: 90 s"))
         #expect(text(explanation, .storing).contains("a moment later: answered from the store"))
     }
@@ -113,8 +133,8 @@ struct ExplanationTests {
         let ruled = cache.explanation(for: Responses.request("/ruled"), response: response)
         #expect(text(ruled, .storing).contains("Lifetime: 50 s, set by the app"))
         let never = cache.explanation(for: Responses.request("/never"), response: response)
-        #expect(never.decision == .passesBy)
-        #expect(never.storesResponse == false)
+        #expect(never.outcome == .bypass(.noKey))
+        #expect(never.notStoredReason == .noKey)
         #expect(text(never, .key).contains(".never"))
     }
 
@@ -122,7 +142,7 @@ struct ExplanationTests {
         var request = Responses.request("/a")
         request.httpMethod = "POST"
         let explanation = cache.explanation(for: request)
-        #expect(explanation.decision == .passesBy)
+        #expect(explanation.outcome == .bypass(.noKey))
         #expect(text(explanation, .advice).contains("includingBody(ofMethods: \"POST\")"))
         #expect(text(explanation, .decision).contains("removed"))
     }
@@ -139,7 +159,7 @@ struct ExplanationTests {
     @Test func whatNobodyMayLoadFails() {
         var request = Responses.request("/a")
         request.cachePolicy = .returnCacheDataDontLoad
-        #expect(cache.explanation(for: request).decision == .fails)
+        #expect(cache.explanation(for: request).outcome == .notAllowed(.notStored))
     }
 
     @Test func anInspectorSaysTheSameAndTouchesNothing() throws {

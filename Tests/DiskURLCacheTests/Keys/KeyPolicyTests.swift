@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func canonicalJSONBodies() {
-        let policy = KeyPolicy.standard.includingBody(ofMethods: "POST", as: .json)
+        let policy = KeyPolicy.standard.includingJSONBody(ofMethods: "POST")
         func key(_ body: String) -> RequestKey? {
             policy.key(for: request("http://h/graphql", method: "POST", body: body))
         }

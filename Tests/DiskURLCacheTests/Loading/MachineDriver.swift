@@ -152,7 +152,7 @@ struct MachineDriver {
             let collapsed = report.collapsedInto == nil ? "" : " collapsed"
             switch report.outcome {
             case .hit(_, nil): return "report hit" + collapsed
-            case .hit(_, let allowance?): return "report stale hit \(allowance.rawValue)" + collapsed
+            case .hit(_, let allowance?): return "report stale hit \(allowance.code)" + collapsed
             case .revalidated: return "report revalidated"
             case .miss: return "report miss"
             case .failed: return "report failed"

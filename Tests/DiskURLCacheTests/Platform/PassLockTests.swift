@@ -223,7 +223,7 @@ import Testing
 @Suite struct FolderPreparationTests {
     private final class Calls: Sendable {
         let set = Mutex<[String]>([])
-        let classes = Mutex<[String: CacheFileProtection]>([:])
+        let classes = Mutex<[String: FileProtectionType]>([:])
         /// Cannot be changed.
         let locked = Mutex<Set<String>>([])
     }
@@ -243,11 +243,11 @@ import Testing
     @Test func anExistingFolderGetsTheNewClassWithItsFiles() {
         let calls = Calls()
         let prepare = preparation(calls)
-        prepare(["/c", "/c/records"], protection: .untilFirstUnlock)
+        prepare(["/c", "/c/records"], protection: .completeUntilFirstUserAuthentication)
         prepare(["/c", "/c/records"], protection: .complete)
         let files = ["/c/records", "/c/records/r1", "/c/records/r2", "/c/index.plist", "/c"]
         #expect(calls.set.withLock { $0 } == ["backup /c"] + files + ["backup /c"] + files)
-        #expect(Set(calls.classes.withLock { $0 }.values) == [.complete])
+        #expect(calls.classes.withLock { $0 }.values.allSatisfy { $0.rawValue == FileProtectionType.complete.rawValue })
     }
 
     @Test func aFolderThatHasTheClassIsLeftAlone() {
@@ -262,13 +262,13 @@ import Testing
     @Test func aFileThatCannotBeChangedNowIsChangedAtTheNextLaunch() {
         let calls = Calls()
         let prepare = preparation(calls)
-        prepare(["/c", "/c/records"], protection: .untilFirstUnlock)
+        prepare(["/c", "/c/records"], protection: .completeUntilFirstUserAuthentication)
         calls.locked.withLock { $0 = ["/c/records/r1"] }
         prepare(["/c", "/c/records"], protection: .complete)
-        #expect(calls.classes.withLock { $0["/c/records/r2"] } == .complete)
+        #expect(calls.classes.withLock { $0["/c/records/r2"]?.rawValue } == FileProtectionType.complete.rawValue)
         calls.locked.withLock { $0 = [] }
         prepare(["/c", "/c/records"], protection: .complete)
-        #expect(Set(calls.classes.withLock { $0 }.values) == [.complete])
+        #expect(calls.classes.withLock { $0 }.values.allSatisfy { $0.rawValue == FileProtectionType.complete.rawValue })
     }
 
     @Test func openingDoesNotWaitForThePreparation() throws {

@@ -59,7 +59,7 @@ import Testing
         request.httpBody = Data("b".utf8)
         let treatment = Treatment(
             storage: .memoryOnly, lifetime: .always(1.5), staleWhileRevalidate: 2, staleIfError: 3,
-            minimumDiskLifetime: 4, keyPolicy: KeyPolicy.Name(rawValue: "k"), tags: ["t", "ü / ?#"], isPinned: false)
+            minimumDiskLifetime: 4, keyPolicy: KeyPolicy.Name("k"), tags: ["t", "ü / ?#"], isPinned: false)
         request.cacheTreatment = treatment
         #expect(request.cacheTreatment == treatment)
         request.setValue("z", forHTTPHeaderField: "X")
@@ -70,6 +70,17 @@ import Testing
         task.cancel()
         request.cacheTreatment = nil
         #expect(request.cacheTreatment == nil)
+    }
+
+    @Test(arguments: [
+        Treatment(), Treatment(storage: .memoryAndDisk), Treatment(storage: .never, isPinned: true),
+        Treatment(storage: .memoryOnly), Treatment(lifetime: .whenMissing(7)), Treatment(lifetime: .always(0)),
+        Treatment(keyPolicy: KeyPolicy.Name("k"), tags: ["t"]),
+    ])
+    func eachTreatmentArrivesAsItLeft(_ treatment: Treatment) {
+        var request = Responses.request("/a")
+        request.cacheTreatment = treatment
+        #expect(request.cacheTreatment == treatment)
     }
 
     @Test(arguments: [
@@ -191,8 +202,8 @@ import Testing
         let nothing = Rule(.all, Treatment(storage: .never))
         for (rules, index) in [([images, nothing], 0), ([nothing, images], 1)] {
             var configuration = DiskURLCache.Configuration()
-            let error = #expect(throws: CacheRuleError.self) { try configuration.setRules(rules) }
-            #expect(error?.index == index)
+            let error = #expect(throws: CacheError.self) { try configuration.setRules(rules) }
+            #expect(error?.code == .invalidRule(index: index))
         }
     }
 
@@ -332,8 +343,8 @@ import Testing
 
     @Test(arguments: wrong.indices) func wrongRulesAreRefusedWhereTheyAreSet(row: Int) {
         var configuration = DiskURLCache.Configuration()
-        let error = #expect(throws: CacheRuleError.self) { try configuration.setRules(Self.wrong[row].rules) }
-        #expect(error?.index == Self.wrong[row].index, "\(Self.wrong[row].name)")
+        let error = #expect(throws: CacheError.self) { try configuration.setRules(Self.wrong[row].rules) }
+        #expect(error?.code == .invalidRule(index: Self.wrong[row].index), "\(Self.wrong[row].name)")
         #expect(error?.description.hasPrefix("Rule \(Self.wrong[row].index): ") == true)
         #expect(configuration.rules.isEmpty)
     }
@@ -348,6 +359,6 @@ import Testing
 }
 
 extension KeyPolicy.Name {
-    fileprivate static let links = KeyPolicy.Name(rawValue: "links")
-    fileprivate static let nobody = KeyPolicy.Name(rawValue: "nobody")
+    fileprivate static let links = KeyPolicy.Name("links")
+    fileprivate static let nobody = KeyPolicy.Name("nobody")
 }

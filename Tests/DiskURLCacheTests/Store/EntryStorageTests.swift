@@ -91,7 +91,7 @@ import Testing
         let entry = try #require(storage.all.first)
         let bytes = try #require(entry.encoded())
         let decoded = try #require(CacheEntry(encoded: bytes))
-        #expect(decoded.url == request.url?.absoluteString)
+        #expect(decoded.entry.metadata.url == request.url?.absoluteString)
         #expect(decoded.variant == entry.variant)
         #expect(decoded.entry.body == Data("body".utf8))
         #expect(decoded.entry.metadata == entry.entry.metadata)
