@@ -55,7 +55,7 @@ struct List: ParsableCommand {
     }
 
     private func name(_ record: CacheInspector.Record) -> String {
-        if let problem = record.problem { return "\(record.state.uppercased()): \(problem)" }
+        if let problem = record.problem { return problem.description }
         let method = record.method.map { $0 == "GET" ? "" : $0 + " " } ?? ""
         return record.url.map { method + $0 } ?? "(URL not kept) \(record.fileName.prefix(12))…"
     }
