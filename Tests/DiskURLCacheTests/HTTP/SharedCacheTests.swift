@@ -185,7 +185,7 @@ import Testing
                 response: HTTPURLResponse(
                     url: Responses.url("/a"), statusCode: 200, httpVersion: nil,
                     headerFields: ["Cache-Control": "private, max-age=60"])
-            ).storesResponse == false)
+            ).notStoredReason == .forOneUser)
     }
 
     /// Through URLSession: one user's answer is fetched anew for the next one, and so is that of a user who waits for the same.
