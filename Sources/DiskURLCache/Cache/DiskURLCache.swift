@@ -170,7 +170,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     // MARK: Requests
 
     /// What is stored for a request, fresh or not; nil when nothing is. `HEAD` is answered from `GET` without a body. What memory
-    /// does not have is read from disk on the caller's thread; in ``perform(_:)``, on another one.
+    /// does not have is read from disk on the caller's thread; ``Async/cachedResponse(for:)`` of ``async`` suspends instead.
     /// ``data(for:)`` also judges freshness and asks the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         let platform = configuration.platform
@@ -362,7 +362,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Returns when all that was stored or removed before the call is on disk, the index included, and the disk is
     /// within its capacity. Waits for file operations on the caller's thread: not for the main thread of an app in use, which
-    /// calls it in ``perform(_:)``. What cannot be written is told by an event.
+    /// calls ``Async/flush()`` of ``async``. What cannot be written is told by an event.
     public func flush() {
         store.flush()
     }

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// That the plain calls compile without `await` in asynchronous functions is a part of the test.
-@Suite("The plain calls can be made in asynchronous functions, and on another thread")
+@Suite("Asynchronous calls have the names of the plain ones, and do not shadow them")
 struct AsyncTests {
     private let scratch: ScratchDirectory
     private let cache: DiskURLCache
@@ -45,18 +45,11 @@ struct AsyncTests {
 
     @Test func aLookupReadsTheDisk() async {
         let request = store("/a")
-        await cache.perform { $0.flush() }
+        await cache.async.flush()
         cache.removeMemory()
-        #expect(await cache.perform { $0.cachedResponse(for: request) }?.data == Data("/a".utf8))
+        #expect(await cache.async.cachedResponse(for: request)?.data == Data("/a".utf8))
         #expect(cache.statistics.diskHits == 1)
-        #expect(await cache.perform { $0.cachedResponse(for: Responses.request("/b")) } == nil)
-    }
-
-    @Test func noThreadOfATaskWaits() async {
-        let isOnThreadOfTask = await cache.perform { _ in withUnsafeCurrentTask { $0 != nil } }
-        #expect(!isOnThreadOfTask)
-        let isTheCache = await cache.perform { [cache] in $0 === cache }
-        #expect(isTheCache)
+        #expect(await cache.async.cachedResponse(for: Responses.request("/b")) == nil)
     }
 
     @Test func flushingWaitsForTheDisk() async {
@@ -65,25 +58,25 @@ struct AsyncTests {
         settings.diskStorage = disk
         let cache = DiskURLCache(configuration: settings)
         cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
-        await cache.perform { $0.flush() }
+        await cache.async.flush()
         #expect(disk.counts.withLock { $0.stores } == 1)
         #expect(disk.counts.withLock { $0.flushes } >= 1)
     }
 
     @Test func whatIsRemovedIsGone() async {
         let (a, b, c, d) = (store("/a", tag: "x"), store("/b/1"), store("/c"), store("/d"))
-        await cache.perform { $0.removeCachedResponses(tag: "x") }
+        await cache.async.removeCachedResponses(tag: "x")
         #expect(!cache.contains(a) && cache.contains(b) && cache.contains(c))
-        await cache.perform { $0.removeCachedResponses(urlPrefix: "https://example.com/b/") }
+        await cache.async.removeCachedResponses(urlPrefix: "https://example.com/b/")
         #expect(!cache.contains(b) && cache.contains(c))
-        await cache.perform { $0.removeCachedResponses(host: "example.org") }
+        await cache.async.removeCachedResponses(host: "example.org")
         #expect(cache.contains(c) && cache.contains(d))
-        await cache.perform { $0.removeCachedResponses(olderThan: Date.distantPast) }
+        await cache.async.removeCachedResponses(olderThan: Date.distantPast)
         #expect(cache.contains(c) && cache.contains(d))
-        await cache.perform { $0.removeCachedResponses(olderThan: Date.distantFuture) }
+        await cache.async.removeCachedResponses(olderThan: Date.distantFuture)
         #expect(!cache.contains(c) && !cache.contains(d))
         let e = store("/e")
-        await cache.perform { $0.removeCachedResponses(host: "example.com") }
+        await cache.async.removeCachedResponses(host: "example.com")
         #expect(!cache.contains(e))
     }
 
