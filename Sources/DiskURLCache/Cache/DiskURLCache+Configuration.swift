@@ -78,6 +78,8 @@ extension DiskURLCache {
         var clock = WallClock.system
         /// Injected by tests: what differs between platforms.
         var platform = Platform.current
+        /// Injected by tests.
+        var fileSystem: any FileSystem = SystemFiles()
         /// Injected by tests: see `PassLock`.
         var passActivity: PassLock.Activity = ExpiringActivity.request
 

@@ -54,9 +54,32 @@ extension DiskURLCache {
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheNotStoredReason? {
+        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .refused }
+        return store.store(metadata, body: body, presented: edited?.presented, for: key, ticket: ticket)
+    }
+
+    func insert(
+        _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
+        key: RequestKey, ticket: StoreTicket?
+    ) -> CacheNotStoredReason? {
+        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .refused }
+        // The delegate or the admission closure made it another kind of response.
+        guard metadata.placement == .memoryAndDisk else {
+            guard body.count <= largestMemoryEntry, let data = body.opening.contents else {
+                remove(key)
+                return .tooLarge(bytes: body.count, limit: largestMemoryEntry)
+            }
+            return store.store(metadata, body: data, for: key, ticket: ticket)
+        }
+        return store.store(metadata, body, for: key, ticket: ticket)
+    }
+
+    /// Nil where a rule says that the response is not stored.
+    private func metadata(
+        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest
+    ) -> EntryMetadata? {
         let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
-        guard treatment.storage != .never else { return .refused }
-        let now = configuration.clock.now()
+        guard treatment.storage != .never else { return nil }
         let options = cachingOptions(for: request, response: response.fields)
         let placement: EntryPlacement =
             if edited?.isMemoryOnly == true || treatment.storage == .memoryOnly {
@@ -66,11 +89,21 @@ extension DiskURLCache {
             } else {
                 .memoryWhileFresh
             }
-        let metadata = EntryMetadata(
+        return EntryMetadata(
             sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
             placement: placement, userInfo: edited?.userInfo ?? [:], tags: treatment.tags.sorted(),
             isPinned: treatment.isPinned == true)
-        return store.store(metadata, body: body, presented: edited?.presented, for: key, ticket: ticket)
+    }
+
+    /// Only what goes to disk goes to a file.
+    func gatheringLimit(of response: StoredResponse, for request: URLRequest) -> Int? {
+        guard store.takesIncoming, metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
+        else { return nil }
+        return TieredStore.gatheringLimit
+    }
+
+    func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason? {
+        store.append(data, to: &body)
     }
 
     /// The response as the delegate and the admission closure want it stored; nil when one of them refused.
@@ -107,6 +140,7 @@ extension DiskURLCache: LoadHost {
     var hasAdmission: Bool { configuration.admission != nil }
 
     var largestStorableBody: Int { store.largestStorableBody }
+    var largestMemoryEntry: Int { store.largestMemoryEntry }
 
     func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
 

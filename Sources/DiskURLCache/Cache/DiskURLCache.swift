@@ -93,9 +93,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 let protection = configuration.fileProtection
                 settings.prepareFolders = { preparation($0, protection: protection) }
             }
-            disk = DiskStore(configuration: settings, clock: configuration.clock, maintenance: maintenance) {
-                hub.report($0)
-            }
+            disk = DiskStore(
+                configuration: settings, fileSystem: configuration.fileSystem, clock: configuration.clock,
+                maintenance: maintenance
+            ) { hub.report($0) }
         }
         let fallbacks = configuration.fallbackDirectories.filter(\.isFileURL).map { directory in
             // Capacity means nothing to a folder that is never written.
@@ -269,6 +270,20 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let facts = RequestFacts(request)
         let answer: @Sendable ([StoredVariant]) -> CachedURLResponse? = { variants in
             for index in variants.indices where variants[index].answers(facts) {
+                #if canImport(FoundationNetworking)
+                    // The loader may take it in pieces.
+                    if let open = variants[index].open {
+                        guard let body = open() else { continue }
+                        let variant = variants[index].opened(body)
+                        var variants = variants
+                        variants[index] = variant
+                        let findings = LookupResult.Findings(
+                            link: link, request: request, facts: facts, key: key, variants: variants)
+                        let empty = StoredEntry(metadata: variant.metadata, body: Data())
+                        return LookupResult(
+                            empty.makeCachedURLResponse(requestedURL: url), body: body, findings: findings)
+                    }
+                #endif
                 guard let entry = variants[index].load() else { continue }
                 let findings = LookupResult.Findings(
                     link: link, request: request, facts: facts, key: key, variants: variants.holding(entry, at: index))

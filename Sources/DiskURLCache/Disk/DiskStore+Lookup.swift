@@ -43,7 +43,9 @@ extension DiskStore {
             return StoredVariant(StoredEntry(metadata: record.metadata, body: body), from: .disk)
         }
         let header = record.header
-        return StoredVariant(record.metadata, bodyLength: header.bodyLength, from: .disk) { [self] in load(header) }
+        return StoredVariant(
+            record.metadata, bodyLength: header.bodyLength, from: .disk, open: { [self] in open(header) },
+            load: { [self] in load(header) })
     }
 
     // MARK: Planning
@@ -130,6 +132,19 @@ extension DiskStore {
             requestExamination(of: header.name.key, verifyingBodies: true)
             return nil
         case .missing, .unreadable, .foreign: return nil
+        }
+    }
+
+    /// The same, with the body left in the file, which stays open.
+    private func open(_ header: RecordHeader) -> OpenBody? {
+        switch reader.open(header.name, limit: catalog.readLimit) {
+        case .record(let record, let body):
+            let isSame = record.header.digest == header.digest && record.header.sequence == header.sequence
+            return isSame ? body : nil
+        case .damaged:
+            requestExamination(of: header.name.key, verifyingBodies: true)
+            return nil
+        case .notFound: return nil
         }
     }
 

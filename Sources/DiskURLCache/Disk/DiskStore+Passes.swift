@@ -89,6 +89,7 @@ extension DiskStore {
         }
         removeExpired()
         let isSwept = sweepTrash(limit: isFlush ? .max : 256)
+        sweepIncomingNowAndThen()
         saveChanges(always: isFlush)
         // Evicting makes the index files grow, perhaps above the capacity again.
         for round in 0..<(isFlush ? 3 : 1) where isOverCapacity {
@@ -118,6 +119,17 @@ extension DiskStore {
         if !hasTrash || CacheDirectory.sweepTrash(files, paths, limit: limit) { return true }
         withIO { $0.directory.noteTrash() }
         return false
+    }
+
+    /// Of a secondary process that died: once a minute is soon enough.
+    private func sweepIncomingNowAndThen() {
+        let isDue = withIO { io in
+            let now = MonotonicTime.nanoseconds
+            guard io.role.isMaintainer, now &- io.lastSweep > 60_000_000_000 else { return false }
+            io.lastSweep = now
+            return true
+        }
+        if isDue { sweepIncoming() }
     }
 
     private func saveChanges(always: Bool) {

@@ -142,6 +142,7 @@ extension DiskStore {
             withIO { io in
                 io.removalCount += 1
                 clear(&io)
+                unlinkIncoming()
                 io.discarded.append(catalog.exchange(DiskIndex()))
                 catalog.forgetExaminations()
                 io.log.noteCleared()

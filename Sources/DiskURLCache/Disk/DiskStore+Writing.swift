@@ -26,22 +26,29 @@ extension DiskStore {
         if configuration.isReadOnly { return .dropped(.unavailable) }
         let largest = largestEntry
         let tooLarge = DiskEvent.DropReason.tooLarge(bytes: entry.body.count, limit: largest)
-        if entry.body.count > largest || largest == 0 { return refuse(entry, key, tooLarge) }
+        if entry.body.count > largest || largest == 0 { return refuse(entry.metadata, key, tooLarge) }
         // Prepared before the lock is taken: summing a large body takes a while.
         guard var record = PreparedRecord(entry, for: key, keepsURL: configuration.keepsURLs)
-        else { return refuse(entry, key, .notRepresentable) }
-        guard let length = record.header.recordLength, length <= largest else { return refuse(entry, key, tooLarge) }
+        else { return refuse(entry.metadata, key, .notRepresentable) }
+        guard let length = record.header.recordLength, length <= largest
+        else { return refuse(entry.metadata, key, tooLarge) }
+        return write(&record, usedAt: usedAt)
+    }
+
+    /// - Parameter body: where it is in a file already. Then the caller tells of a failure.
+    func write(_ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64) -> DiskWriteResult {
+        let key = record.header.name.key
         let result: DiskWriteResult = withIO { io in
             guard isUsable(&io) else {
-                io.events.append(.dropped(key: key.name, .unavailable))
+                if body == nil { io.events.append(.dropped(key: key, .unavailable)) }
                 return .dropped(.unavailable)
             }
             do throws(Errno) {
-                guard let bytes = try place(&record, usedAt: usedAt, &io) else { return .superseded }
-                io.events.append(.stored(key: key.name, bytes: bytes))
+                guard let bytes = try place(&record, of: body, usedAt: usedAt, &io) else { return .superseded }
+                io.events.append(.stored(key: key, bytes: bytes))
                 return .written(bytes: bytes)
             } catch {
-                io.events.append(.dropped(key: key.name, .failed(errno: error.code)))
+                if body == nil { io.events.append(.dropped(key: key, .failed(errno: error.code))) }
                 return .dropped(.failed(errno: error.code))
             }
         }
@@ -49,10 +56,13 @@ extension DiskStore {
         return result
     }
 
-    private func refuse(_ entry: StoredEntry, _ key: DiskKey, _ reason: DiskEvent.DropReason) -> DiskWriteResult {
+    /// - Parameter tells: false where the caller does.
+    func refuse(
+        _ metadata: EntryMetadata, _ key: DiskKey, _ reason: DiskEvent.DropReason, tells: Bool = true
+    ) -> DiskWriteResult {
         let isAny = withIO { io in
-            io.events.append(.dropped(key: key.name, reason))
-            return isOwnProcess && removeRecords(key, &io) { $0.varyHash == entry.metadata.rowVaryHash }
+            if tells { io.events.append(.dropped(key: key.name, reason)) }
+            return isOwnProcess && removeRecords(key, &io) { $0.varyHash == metadata.rowVaryHash }
         }
         if isAny { tellVariant(of: key.name) }
         maintenance.schedule(after: configuration.accessTimeDelay)
@@ -64,7 +74,7 @@ extension DiskStore {
 
     /// Whether records may be written: the folder is there, made if need be, and it is ours. Within a pass that is looked at
     /// now and then: a write that finds the folder gone makes it again.
-    private func isUsable(_ io: inout Section) -> Bool {
+    func isUsable(_ io: inout Section) -> Bool {
         guard isOwnProcess, !io.isClosed else { return false }
         guard let lastLook = io.lastLook else { return prepareDirectory(&io, mayMake: true) }
         let now = MonotonicTime.nanoseconds
@@ -145,9 +155,10 @@ extension DiskStore {
     /// Writes the record into a free slot of its name, adds its row, and removes what it replaces. Gives what it takes on disk;
     /// nil where a more recent record of its variant is there, which stays.
     private func place(
-        _ record: inout PreparedRecord, usedAt: UInt64, _ io: inout Section
+        _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64, _ io: inout Section
     ) throws(Errno) -> Int? {
-        let allocated = try create(&record, &io)
+        let allocated = try create(&record, of: body, &io)
+        body?.becameRecord()
         let row = IndexRow(record.header, allocated: allocated, accessedAt: clock.now().recordSeconds)
         let replaced = catalog.change { index in
             defer { index.put(row, usedAt: usedAt) }
@@ -174,7 +185,9 @@ extension DiskStore {
             && other.header.sequence <= EntrySequence.number(at: clock.now())
     }
 
-    private func create(_ record: inout PreparedRecord, _ io: inout Section) throws(Errno) -> Int {
+    private func create(
+        _ record: inout PreparedRecord, of body: IncomingBody?, _ io: inout Section
+    ) throws(Errno) -> Int {
         let key = record.header.name.key
         if !catalog.isCertain(key) { examine(key, &io) }
         /// Slots where a file was in the way.
@@ -183,6 +196,7 @@ extension DiskStore {
         while true {
             record.header.name.slot = try freeSlot(for: record.header, not: taken, &io)
             do throws(Errno) {
+                if let body { return try writer.adopt(body, &record) }
                 return try writer.create(&record)
             } catch {
                 switch error.code {

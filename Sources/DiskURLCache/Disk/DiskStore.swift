@@ -21,6 +21,8 @@ final class DiskStore: Sendable {
     let removals: RemovalNews
     /// Where locks are held during passes only.
     let passLock: PassLock?
+    /// Bodies that are arriving.
+    let incoming = IncomingSpace()
     private let report: @Sendable (DiskEvent) -> Void
     /// A forked child has our memory but not our threads, and is not to touch the directory.
     private let processID = getpid()
@@ -46,6 +48,8 @@ final class DiskStore: Sendable {
         /// When the folder was last found by a write of the pass that is under way, in nanoseconds of the monotonic clock; nil
         /// outside of passes.
         var lastLook: UInt64?
+        /// When leftovers of bodies were last looked for, in nanoseconds of the monotonic clock.
+        var lastSweep: UInt64 = 0
         /// Writes are refused.
         var isClosed = false
         /// Counts removals by callers, so that work in several steps sees that one came between.

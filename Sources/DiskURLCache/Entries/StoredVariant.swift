@@ -7,6 +7,9 @@ final class StoredVariant: Sendable {
     let entry: StoredEntry?
     /// The whole entry; nil when it turned out missing or damaged. May read the disk on the caller's thread.
     let load: @Sendable () -> StoredEntry?
+    /// The body in its file, verified, in place of reading it into memory; nil where the file is missing or damaged. There for
+    /// bodies that are too large to be kept in memory. Reads the whole file once, on the caller's thread.
+    let open: (@Sendable () -> OpenBody?)?
 
     /// A variant whose body is at hand.
     init(_ entry: StoredEntry, from layer: CacheLayer) {
@@ -15,24 +18,33 @@ final class StoredVariant: Sendable {
         self.layer = layer
         self.entry = entry
         load = { entry }
+        open = nil
     }
 
     /// A variant whose body is still to be read.
     init(
         _ metadata: EntryMetadata, bodyLength: Int, from layer: CacheLayer,
-        load: @escaping @Sendable () -> StoredEntry?
+        open: (@Sendable () -> OpenBody?)? = nil, load: @escaping @Sendable () -> StoredEntry?
     ) {
         self.metadata = metadata
         self.bodyLength = bodyLength
         self.layer = layer
         entry = nil
         self.load = load
+        self.open = open
+    }
+
+    /// The same variant, its body opened and verified.
+    func opened(_ body: OpenBody) -> StoredVariant {
+        StoredVariant(
+            metadata, bodyLength: bodyLength, from: layer, open: { body },
+            load: { [metadata] in body.contents.map { StoredEntry(metadata: metadata, body: $0) } })
     }
 
     /// The same variant as another layer's.
     func from(_ layer: CacheLayer) -> StoredVariant {
         if let entry { return StoredVariant(entry, from: layer) }
-        return StoredVariant(metadata, bodyLength: bodyLength, from: layer, load: load)
+        return StoredVariant(metadata, bodyLength: bodyLength, from: layer, open: open, load: load)
     }
 
     func answers(_ request: RequestFacts) -> Bool {

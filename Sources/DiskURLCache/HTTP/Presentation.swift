@@ -55,13 +55,18 @@ extension Presentation {
 
     /// The part of the stored body that is delivered.
     func body(of stored: Data) -> Data {
+        if case .whole = self { return stored }
+        let range = range(of: stored.count)
+        return stored.dropFirst(range.lowerBound).prefix(range.count)
+    }
+
+    /// Where that part is in a body of so many bytes.
+    func range(of length: Int) -> Range<Int> {
         switch self {
-        case .whole: return stored
-        case .headersOnly, .notModified, .rangeNotSatisfiable: return Data()
-        case .range(let bytes, _, _):
-            // Never beyond the body, whatever the caller hands in.
-            let bytes = bytes.clamped(to: 0..<stored.count)
-            return stored.dropFirst(bytes.lowerBound).prefix(bytes.count)
+        case .whole: 0..<length
+        case .headersOnly, .notModified, .rangeNotSatisfiable: 0..<0
+        // Never beyond the body, whatever the caller hands in.
+        case .range(let bytes, _, _): bytes.clamped(to: 0..<length)
         }
     }
 
@@ -82,8 +87,8 @@ extension Presentation {
 
 extension Candidate {
     /// The range was computed for a body of this length; in a body of another length it would be other bytes.
-    func canServe(_ presentation: Presentation, of body: Data) -> Bool {
-        if case .range = presentation { body.count == bodyLength } else { true }
+    func canServe(_ presentation: Presentation, of length: Int) -> Bool {
+        if case .range = presentation { length == bodyLength } else { true }
     }
 }
 

@@ -72,6 +72,7 @@ final class DirectLoad: LoadClient {
             case .load(let part):
                 // The one piece of a whole body is taken as it is.
                 arrived.withLock { if $0.data.isEmpty { $0.data = part } else { $0.data.append(part) } }
+            case .read: break  // Only for those that take pieces.
             case .finish(let summary):
                 let (response, data) = arrived.withLock { $0 }
                 if let response = response as? HTTPURLResponse, let summary {

@@ -8,11 +8,18 @@ import Foundation
 enum LoadCall {
     case receive(URLResponse)
     case load(Data)
+    /// A body that is left in its file: the client takes its pieces at its own pace, and what comes after it waits. Only for one that
+    /// takes pieces.
+    case read(OpenBody)
     // Indirect: a summary is large, and seldom there.
     indirect case finish(LoadSummary?)
     indirect case fail(Swift.Error, LoadSummary?)
 
     var isHead: Bool { if case .receive = self { true } else { false } }
+    var isRead: Bool { if case .read = self { true } else { false } }
+
+    /// Where the rest of a body cannot be read.
+    static var unreadable: LoadCall { .fail(URLError(.resourceUnavailable), nil) }
 }
 
 /// Whoever asked for a load.

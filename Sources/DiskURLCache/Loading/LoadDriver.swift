@@ -21,6 +21,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         var fetch: FetchToken?
         /// Of the key, from when the network was asked: what was removed since is not stored.
         var ticket: StoreTicket?
+        /// The body so far, where it is gathered in a file.
+        var incoming: IncomingBody?
         /// Identity under which this load leads others.
         var leading: String?
         /// What arrives is shared with those that follow.
@@ -74,7 +76,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             confirmsStorage: cache.hasAdmission || client?.confirmsStorage == true,
             confirmsRedirects: client?.confirmsRedirects == true,
             largestStorableBody: { [cache] in cache.largestStorableBody },
-            prepare: { [transport] in transport.prepare($0) })
+            prepare: { [transport] in transport.prepare($0) },
+            gatheringLimit: { [cache] in cache.gatheringLimit(of: $0, for: $1) })
         state = Mutex(State(machine: LoadMachine(request: request, facts: facts, key: key, settings: settings)))
     }
 
@@ -187,12 +190,21 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             case .deliverData(let data):
                 state.withLock { $0.deliveredBytes += data.count }
                 calls.append(.load(data))
+            case .deliverOpenBody(let body):
+                state.withLock { $0.deliveredBytes += body.count }
+                calls.append(.read(body))
+            case .keep(let data): keep(data)
+            case .dropKept: takeIncoming()?.discard()
             case .finish: calls.append(.finish(end(.ended)))
             case .fail(let error): calls.append(.fail(error, end(.failed(error), error)))
             case .confirmStorage(let response, let data, let byDelegate):
                 confirmStorage(response, data, byDelegate: byDelegate)
             case .store(let response, let data, let edited, let replaced, let basis, let target):
-                store(response, data, edited: edited, replacing: replaced, basis: basis, target)
+                store(response, edited: edited, replacing: replaced, basis: basis, target, .whole(data))
+            case .storeKept(let response, let edited, let replaced, let basis, let target):
+                guard let body = takeIncoming() else { break }
+                store(response, edited: edited, replacing: replaced, basis: basis, target, .incoming(body))
+                body.discard()
             case .giveUpStoring(let bytes, let target):
                 cache.remove(target.key)
                 setNotStored(.tooLarge(bytes: bytes, limit: cache.largestStorableBody))
@@ -229,7 +241,14 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     }
 
     private func read(_ index: Int, onClientQueue: Bool) {
-        let variant = state.withLock { $0.variants[index] }
+        let (variant, takesOpenBody) = state.withLock { ($0.variants[index], $0.machine.takesOpenBody) }
+        if takesOpenBody, variant.entry == nil, let open = variant.open {
+            let read: @Sendable () -> Void = { [self] in
+                handle(open().map { .opened($0, now: now) } ?? .body(nil, now: now))
+            }
+            if onClientQueue { Self.lookupQueue.async(execute: read) } else { read() }
+            return
+        }
         if variant.entry != nil || !onClientQueue {
             didRead(variant.load(), at: index, onClientQueue: onClientQueue)
         } else {
@@ -251,6 +270,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             // A load that asks again, after a 304 about nothing stored say, leads already: it must not wait for itself.
             guard leading == identity || mayFetch(identity) else { return }
         }
+        takeIncoming()?.discard()
         let ticket = state.withLock { $0.machine.key }.map { cache.beginFetch(of: $0) }
         let token = FetchToken(priority: priority)
         let isLate = state.withLock { state in
@@ -310,13 +330,14 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         state.withLock { state in
             state.lastNews = .now()
             switch news {
-            case .head, .piece: break
+            case .head, .piece, .opened: break
             case .end, .finished, .abandoned: state.following = nil
             }
         }
         switch news {
         case .head(let response): handle(.leaderShares(response, now: now))
         case .piece(let data, let offset): handle(.leaderSent(data, offset: offset))
+        case .opened(let body): handle(.leaderOpened(body))
         case .end(let error): handle(.leaderEnded(error, now: now))
         case .finished: handle(.leaderFinished(mayWaitAgain: false, now: now))
         case .abandoned: handle(.leaderFinished(mayWaitAgain: true, now: now))
@@ -356,7 +377,14 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             return state.leading
         }
         guard let identity else { return }
-        cache.loads.share(identity, response) { [weak self] in self?.state.withLock { $0.machine.bodySoFar } }
+        cache.loads.share(identity, response) { [weak self] in self?.bodySoFar }
+    }
+
+    private var bodySoFar: StoredBody? {
+        state.withLock { state in
+            if state.machine.isBodyInFile { return state.incoming.map { .open($0.opening) } }
+            return state.machine.bodySoFar.map { .whole($0) }
+        }
     }
 
     private func releaseFollowers() {
@@ -398,6 +426,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     private func end(_ outcome: LoadTable.Outcome, _ error: (any Swift.Error)? = nil) -> LoadSummary? {
         stopFollowing()
         finishLeading(outcome)
+        takeIncoming()?.discard()
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
         return tellEnd(error)
     }
@@ -435,15 +464,59 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         state.withLock { $0.notStored = reason }
     }
 
+    /// Where a body was gathered.
+    private enum Gathered {
+        case whole(Data)
+        case incoming(IncomingBody)
+    }
+
+    private func takeIncoming() -> IncomingBody? {
+        state.withLock { state in
+            defer { state.incoming = nil }
+            return state.incoming
+        }
+    }
+
+    /// Gathers the next piece in the file. Where the disk fails, a body that memory may keep goes on there.
+    private func keep(_ data: Data) {
+        var incoming = takeIncoming()
+        let failure = cache.append(data, to: &incoming)
+        let isWanted = state.withLock { state in
+            // Cancelled meanwhile: that found nothing to discard.
+            guard failure == nil, !state.machine.hasEnded else { return false }
+            state.incoming = incoming
+            return true
+        }
+        if isWanted { return }
+        defer { incoming?.discard() }
+        guard let failure else { return }
+        let limit = cache.largestMemoryEntry
+        let before = incoming?.count ?? 0
+        var body: Data?
+        if before + data.count <= limit { body = before == 0 ? data : incoming?.opening.contents.map { $0 + data } }
+        if body == nil {
+            setNotStored(failure)
+            cache.hub.emit(.notStored(url: initialURL?.removingCredentials, reason: failure))
+        }
+        handle(.notKept(body, limit: limit))
+    }
+
     private func store(
-        _ response: StoredResponse, _ data: Data, edited: LoadMachine.EditedResponse?, replacing replaced: [Int],
-        basis: Int?, _ target: LoadMachine.Target
+        _ response: StoredResponse, edited: LoadMachine.EditedResponse?, replacing replaced: [Int], basis: Int?,
+        _ target: LoadMachine.Target, _ body: Gathered
     ) {
         if state.withLock({ $0.usedCredentials }) { return setNotStored(.refused) }
         let (variants, ticket) = state.withLock { ($0.variants, $0.ticket) }
         if let basis, !isStored(variants[basis], of: target.key) { return setNotStored(.removedMeanwhile) }
-        let reason = cache.insert(
-            response, body: data, edited: edited, for: target.request, key: target.key, ticket: ticket)
+        let reason =
+            switch body {
+            case .whole(let data):
+                cache.insert(
+                    response, body: data, edited: edited, for: target.request, key: target.key, ticket: ticket)
+            case .incoming(let body):
+                cache.insert(
+                    response, body: body, edited: edited, for: target.request, key: target.key, ticket: ticket)
+            }
         state.withLock { state in
             state.notStored = reason
             state.isStored = reason == nil
@@ -476,15 +549,24 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     /// Asks the delegate, then the admission closure. Both may change what is stored, or refuse it.
     private func confirmStorage(_ response: StoredResponse, _ data: Data, byDelegate: Bool) {
-        let request = state.withLock { $0.machine.request }
+        let (request, incoming) = state.withLock { ($0.machine.request, $0.incoming) }
+        var data = data
+        if let incoming {
+            guard let mapped = incoming.mapped else {
+                setNotStored(.diskFailed(errno: EIO))
+                return handle(.storageConfirmed(nil, now: now))
+            }
+            data = mapped
+        }
         guard let url = request.url,
             let proposed = URLResponse.http(url: url, status: response.status, fields: response.fields)
                 as? HTTPURLResponse
         else { return handle(.storageConfirmed(nil, now: now)) }
         let cached = CachedURLResponse(response: proposed, data: data, userInfo: nil, storagePolicy: .allowed)
-        let finish: @Sendable (CachedURLResponse?) -> Void = { [self] confirmed in
-            let edited = confirmed.flatMap { cache.admit($0, for: request, proposed: cached) }
+        let finish: @Sendable (CachedURLResponse?) -> Void = { [self, isInFile = incoming != nil] confirmed in
+            var edited = confirmed.flatMap { cache.admit($0, for: request, proposed: cached) }
             if edited == nil { setNotStored(.refused) }
+            if isInFile { edited?.takeBody(from: cached.data, memoryLimit: cache.largestMemoryEntry) }
             handle(.storageConfirmed(edited, now: now))
         }
         guard byDelegate, let client else { return finish(cached) }
@@ -553,5 +635,22 @@ extension StoredVariant {
         metadata.http.map {
             Candidate(response: $0, bodyLength: bodyLength, facts: entry?.reuseFacts, body: entry?.body)
         }
+    }
+}
+
+extension LoadMachine.EditedResponse {
+    /// Finds out whether the body is the one that was shown, by its place in memory: looking at its bytes would read the whole file.
+    /// What is to stay in memory is copied out of the file.
+    mutating func takeBody(from shown: Data, memoryLimit: Int) {
+        let isSame = data.withUnsafeBytes { new in
+            shown.withUnsafeBytes { new.baseAddress == $0.baseAddress && new.count == $0.count }
+        }
+        guard isSame else { return }
+        let fits = data.count <= memoryLimit
+        guard isMemoryOnly || (presented != nil && fits) else {
+            isAsKept = true
+            return
+        }
+        if fits { data = data.withUnsafeBytes { Data($0) } }
     }
 }

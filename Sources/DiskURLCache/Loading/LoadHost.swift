@@ -33,6 +33,15 @@ protocol LoadHost: AnyObject, Sendable {
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheNotStoredReason?
+    /// How many bytes of a body are gathered in memory before it goes to a file; nil where it is not to go to one.
+    func gatheringLimit(of response: StoredResponse, for request: URLRequest) -> Int?
+    /// Writes the next piece of a body to its file, which the first piece makes; tells why where that cannot be done.
+    func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason?
+    /// The same as `insert` with the body that was written so.
+    func insert(
+        _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
+        key: RequestKey, ticket: StoreTicket?
+    ) -> CacheNotStoredReason?
     /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
     /// False where that one is not there any more.
     func freshen(
@@ -44,6 +53,8 @@ protocol LoadHost: AnyObject, Sendable {
     func remove(_ sequence: UInt64, of key: RequestKey, by ticket: StoreTicket?)
     /// The largest body that may be stored, in bytes.
     var largestStorableBody: Int { get }
+    /// The largest entry that memory keeps, in bytes.
+    var largestMemoryEntry: Int { get }
     /// Removes every stored response of a URL (RFC 9111 §4.4).
     func invalidate(_ url: URL)
 }

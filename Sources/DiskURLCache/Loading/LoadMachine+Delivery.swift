@@ -13,11 +13,14 @@ extension LoadMachine {
         }
         if let fields = edited.fields { response.fields = fields }
         if let status = edited.status { response.status = status }
-        guard PartialContent.isConsistent(response, length: edited.data.count) else {
+        let isAsKept = arriving.isInFile && edited.isAsKept
+        guard PartialContent.isConsistent(response, length: isAsKept ? arriving.count : edited.data.count) else {
             return proceed(answer.refused(.partialContent), now: now)
         }
-        let store = Action.store(
-            response, edited.data, edited: edited, replacing: replaced, basis: refreshed, target)
+        let store =
+            isAsKept
+            ? Action.storeKept(response, edited: edited, replacing: replaced, basis: refreshed, target)
+            : .store(response, edited.data, edited: edited, replacing: replaced, basis: refreshed, target)
         return [store] + proceed(answer, now: now)
     }
 
@@ -51,7 +54,7 @@ extension LoadMachine {
         var actions: [Action] = [.report(answer.report)]
         // A redirect that is not followed may have come from the store: its head is in `answer` in both cases.
         actions.append(answer.redirect == nil ? .deliverNetworkHead : .deliverStoredHead(answer.head, url))
-        if !arriving.data.isEmpty { actions.append(.deliverData(arriving.data)) }
+        if let body = deliver(arriving.stored ?? .whole(arriving.data)) { actions.append(body) }
         return actions + [.finish]
     }
 

@@ -54,6 +54,7 @@ extension LoadMachine {
         case .freshen, .combine:
             break
         }
+        let isTooLarge = isTooLarge(head, decision)
         var actions: [Action] = servesFollowers(decision, now: now) ? [] : [.releaseFollowers]
         // RFC 9111 §4.4. A request that a key policy gave a key is a safe one, whatever its method.
         if key == nil, let url = request.url {
@@ -74,7 +75,19 @@ extension LoadMachine {
                 actions.append(.deliverNetworkHead)
             }
         }
-        if answer.redirect == nil, let response = shareable(decision, now: now) { actions.append(.share(response)) }
+        if case .deliver(.store(let response, _), _) = decision, answer.isDelivered || isRefresh {
+            if isTooLarge { arriving.isKept = false }
+            arriving.gatheringLimit = settings.gatheringLimit(response, request)
+            // Known to be large: none of it is gathered in memory.
+            if let limit = arriving.gatheringLimit, let length = head.bodyLength, length > limit {
+                arriving.gatheringLimit = 0
+            }
+        }
+        if answer.redirect == nil, let response = shareable(decision, now: now) {
+            actions.append(.share(response))
+            // Those that wait now get what arrives; the others could not be given what came before.
+            if isTooLarge { actions.append(.releaseFollowers) }
+        }
         var fetch = fetch
         fetch.answer = answer
         state = .fetching(fetch)
@@ -91,17 +104,34 @@ extension LoadMachine {
         }
     }
 
+    /// Whether the head says that the body is more than may be stored. Then none of it is kept, not even for a while.
+    private func isTooLarge(_ head: ResponseHead, _ decision: ResponseDecision) -> Bool {
+        guard settings.streams || isRefresh, facts.method != "HEAD", case .deliver(.store, _) = decision,
+            let length = head.bodyLength
+        else { return false }
+        return length > arriving.limit && redirect(status: head.status, fields: head.fields) == nil
+    }
+
     mutating func receive(_ data: Data, fetch: Fetch) -> [Action] {
         guard let answer = fetch.answer else { return [] }
         arriving.count += data.count
-        // What is not delivered yet must be kept, however large.
         var actions: [Action] = []
-        if answer.isDelivered, arriving.isKept, arriving.count > arriving.limit {
-            arriving.isKept = false
-            arriving.data = Data()
-            actions.append(.releaseFollowers)
+        // What is still to be delivered must be kept, however large.
+        if answer.isDelivered || isRefresh, arriving.isKept, arriving.count > arriving.limit {
+            actions = (arriving.isInFile ? [.dropKept] : []) + stopKeeping()
         }
-        if arriving.isKept { arriving.data.append(data) }
+        if arriving.isKept {
+            if arriving.isInFile {
+                arriving.data = Data()
+                actions.append(.keep(data))
+            } else {
+                arriving.data.append(data)
+                if let limit = arriving.gatheringLimit, arriving.count > limit {
+                    arriving.isInFile = true
+                    actions.append(.keep(arriving.data))
+                }
+            }
+        }
         guard answer.isDelivered else { return actions }
         let known = min(arriving.skipped, data.count)
         arriving.skipped -= known
@@ -109,7 +139,25 @@ extension LoadMachine {
         return actions
     }
 
+    private mutating func stopKeeping() -> [Action] {
+        arriving.isKept = false
+        arriving.data = Data()
+        return [.releaseFollowers]
+    }
+
+    /// The disk failed: a small body goes on in memory, a large one is not stored.
+    mutating func notKept(_ body: Data?, limit: Int) -> [Action] {
+        arriving.isInFile = false
+        arriving.gatheringLimit = nil
+        arriving.isLost = true
+        guard let body else { return stopKeeping() }
+        arriving.data = body
+        arriving.limit = limit
+        return []
+    }
+
     mutating func end(_ fetch: Fetch, error: Swift.Error?, now: Date) -> [Action] {
+        if arriving.isInFile { arriving.data = Data() }
         guard error == nil, let answer = fetch.answer, let decision = answer.decision else {
             return failed(fetch, error: error ?? loadError(.badServerResponse), now: now)
         }
@@ -130,14 +178,17 @@ extension LoadMachine {
                 return actions + proceed(answer.refused(.partialContent), now: now)
             }
             guard arriving.isKept else {
-                return actions + [.giveUpStoring(bytes: arriving.count, target)] + proceed(answer, now: now)
+                let change: [Action] = arriving.isLost ? [] : [.giveUpStoring(bytes: arriving.count, target)]
+                return actions + change + proceed(answer, now: now)
             }
             if settings.confirmsStorage {
                 state = .confirmingStorage(answer)
                 return actions + [.confirmStorage(response, arriving.data, byDelegate: answer.redirect == nil)]
             }
-            let store = Action.store(
-                response, arriving.data, edited: nil, replacing: replaced, basis: refreshed, target)
+            let store =
+                arriving.isInFile
+                ? Action.storeKept(response, edited: nil, replacing: replaced, basis: refreshed, target)
+                : .store(response, arriving.data, edited: nil, replacing: replaced, basis: refreshed, target)
             return actions + [store] + proceed(answer, now: now)
         }
     }
@@ -161,7 +212,7 @@ extension LoadMachine {
     }
 
     /// A 304, or the rest of what is stored in part: both need the stored body.
-    mutating func complete(_ answer: Answer, index: Int, storedBody: Data?, now: Date) -> [Action] {
+    mutating func complete(_ answer: Answer, index: Int, storedBody: StoredBody?, now: Date) -> [Action] {
         guard let storedBody, let url = request.url, let target else {
             if isRefresh { return endRefresh() }
             // The body was removed while the origin was asked: ask again, for the whole.
@@ -171,17 +222,18 @@ extension LoadMachine {
         var actions: [Action] = []
         let stored: StoredResponse
         let presentation: Presentation
-        let whole: Data
+        let whole: StoredBody
         switch answer.decision {
         case .freshen(_, let response, let shown, let changes):
-            guard candidates[index].canServe(shown, of: storedBody) else { return fetchWhole(now: now) }
+            guard candidates[index].canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
             (stored, presentation, whole) = (response, shown, storedBody)
             actions = changes.map { .change($0, target) }
         case .combine(_, let response, let parts, let verdict):
-            guard let joined = parts.joined(storedBody, arriving.data) else { return fetchWhole(now: now) }
-            (stored, presentation, whole) = (response, .whole, joined)
+            guard case .whole(let first) = storedBody, let joined = parts.joined(first, arriving.data)
+            else { return fetchWhole(now: now) }
+            (stored, presentation, whole) = (response, .whole, .whole(joined))
             if case .store(let response, let replaced) = verdict {
-                actions = [.store(response, whole, edited: nil, replacing: replaced, basis: index, target)]
+                actions = [.store(response, joined, edited: nil, replacing: replaced, basis: index, target)]
             }
         default: return fail(loadError(.unknown), because: .network)
         }
@@ -190,13 +242,19 @@ extension LoadMachine {
             outcome: .revalidated(index: index), status: head.status, forwardStatus: answer.head.status)
         if case .combine(_, _, _, let verdict) = answer.decision { report.storage = verdict }
         if presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
-            arriving = Arriving(data: whole)
+            arriving = Arriving(stored: whole)
             return actions + redirected(Answer(head: head, report: report, redirect: next), next: next, now: now)
         }
         state = .ended
-        let body = presentation == .whole ? whole : Data(presentation.body(of: whole))
         actions += [.report(report), .deliverStoredHead(head, url)]
-        if !body.isEmpty { actions.append(.deliverData(body)) }
+        if let body = deliver(whole.part(presentation)) { actions.append(body) }
         return actions + [.finish]
+    }
+}
+
+extension ResponseHead {
+    /// What the head says of the body's length. Of a coded body it says nothing, since bodies arrive decoded.
+    var bodyLength: Int? {
+        fields["Content-Encoding"] == nil ? fields["Content-Length"].flatMap { Int($0) } : nil
     }
 }

@@ -25,8 +25,11 @@ extension LoadMachine {
         return reuse
     }
 
-    /// The body so far, for those that come later; nil where it is not kept.
-    var bodySoFar: Data? { arriving.isKept ? arriving.data : nil }
+    /// The body so far, for those that come later; nil where it is not kept, or in its file alone.
+    var bodySoFar: Data? { arriving.isKept && !isBodyInFile ? arriving.data : nil }
+
+    /// It is written as far as it has come, but for the piece that is being written.
+    var isBodyInFile: Bool { arriving.isKept && arriving.isInFile && arriving.data.isEmpty }
 
     mutating func follow(_ response: StoredResponse, fetch: Fetch, now: Date) -> [Action] {
         guard settings.streams, let url = request.url, let reuse = reuse(of: response, now: now) else { return [] }

@@ -22,7 +22,7 @@ extension LoadMachine {
             for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
         {
         case .useStored(let reuse):
-            if let body = candidates[reuse.index].body { return answer(reuse, body: body, now: now) }
+            if let body = candidates[reuse.index].body { return answer(reuse, body: .whole(body), now: now) }
             state = .reading(reuse)
             return [.readBody(index: reuse.index)]
         case .revalidate(let revalidation):
@@ -51,8 +51,9 @@ extension LoadMachine {
     }
 
     /// Answers from the store.
-    mutating func answer(_ reuse: Reuse, body: Data?, now: Date) -> [Action] {
-        guard let body, candidates[reuse.index].canServe(reuse.presentation, of: body), let url = request.url else {
+    mutating func answer(_ reuse: Reuse, body: StoredBody?, now: Date) -> [Action] {
+        guard let body, candidates[reuse.index].canServe(reuse.presentation, of: body.count), let url = request.url
+        else {
             // Removed, damaged or not of the length that was decided on: as if nothing were stored.
             candidates = []
             return decide(now: now)
@@ -70,7 +71,7 @@ extension LoadMachine {
             timeToLive: reuse.timeToLive, collapsedInto: waited)
         // A redirect from the store is followed as one from the network is; a condition of the client is not.
         if reuse.presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
-            arriving = Arriving(data: body)
+            arriving = Arriving(stored: body)
             let head = reuse.presentation.head(of: stored, age: reuse.age)
             return actions + redirected(Answer(head: head, report: report, redirect: next), next: next, now: now)
         }
@@ -78,10 +79,29 @@ extension LoadMachine {
         actions.append(.report(report))
         actions.append(
             .deliverReusedHead(reuse.presentation, of: stored, age: reuse.age, index: reuse.index, url))
-        // A fresh `Data`: a slice's indices would not start at 0.
-        let part = reuse.presentation == .whole ? body : Data(reuse.presentation.body(of: body))
-        if !part.isEmpty { actions.append(.deliverData(part)) }
+        if let delivery = deliver(body.part(reuse.presentation)) { actions.append(delivery) }
         actions.append(.finish)
         return actions
+    }
+
+    /// Whether a stored body may be left in its file while it is delivered: the client takes pieces, and nothing is made of it.
+    var takesOpenBody: Bool {
+        guard settings.streams || isRefresh else { return false }
+        // A redirect's body is delivered where the redirect is not followed.
+        switch state {
+        case .reading(let reuse): return !(300...399).contains(candidates[reuse.index].response.status)
+        case .readingForAnswer(let answer, let index):
+            guard case .freshen = answer.decision else { return false }
+            return !(300...399).contains(candidates[index].response.status)
+        default: return false
+        }
+    }
+
+    /// Nil for an empty one.
+    func deliver(_ body: StoredBody) -> Action? {
+        switch body {
+        case .whole(let data): data.isEmpty ? nil : .deliverData(data)
+        case .open(let body): body.isEmpty ? nil : .deliverOpenBody(body)
+        }
     }
 }

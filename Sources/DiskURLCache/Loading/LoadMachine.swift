@@ -25,16 +25,23 @@ struct LoadMachine {
         /// Answer to `.readBody`; nil when the entry is damaged or no longer stored. Then the origin is asked for the whole,
         /// and what it had confirmed or completed is forgotten.
         case body(Data?, now: Date)
+        /// The same, where the machine says that it `takesOpenBody`: the body is left in its file.
+        case opened(OpenBody, now: Date)
         /// Answer to a collapsible `.fetch`: another load that fetched the same has ended. What it got is stored, if it
         /// could be; where it was cancelled before, `mayWaitAgain` is true.
         case leaderFinished(mayWaitAgain: Bool, now: Date)
         /// Instead: the answer that the other load is getting, then its pieces, then its end.
         case leaderShares(StoredResponse, now: Date)
         case leaderSent(Data, offset: Int)
+        /// The first piece, where it is in a file: all that the other load has by now.
+        case leaderOpened(OpenBody)
         case leaderEnded(Swift.Error?, now: Date)
         case head(status: Int, fields: HeaderFields, now: Date)
         case data(Data)
         case ended(Swift.Error?, now: Date)
+        /// Answer to `.keep`, where that could not be done: all of the body so far, to be kept in memory up to a limit; or nil where it
+        /// is too large for that, and then it is not stored.
+        case notKept(Data?, limit: Int)
         /// Answer to `.confirmStorage`: what to store, or nil for nothing.
         case storageConfirmed(EditedResponse?, now: Date)
         /// Answer to `.confirmRedirect`: the request to follow, or nil to deliver the redirect itself.
@@ -58,13 +65,21 @@ struct LoadMachine {
         /// The head of a candidate that is reused without asking: the driver may have made it before.
         case deliverReusedHead(Presentation, of: StoredResponse, age: Int64, index: Int, URL)
         case deliverData(Data)
+        case deliverOpenBody(OpenBody)
+        /// The next piece of a body that is gathered in a file; all of it before, the first time.
+        case keep(Data)
+        /// What is gathered in a file is not stored.
+        case dropKept
         case finish
         case fail(Swift.Error)
         /// The task's delegate is not asked about a redirect that is followed.
+        /// - Parameter Data: empty where the body is in a file.
         indirect case confirmStorage(StoredResponse, Data, byDelegate: Bool)
         /// `basis` is the candidate that this rests on: the first part of a whole, or what a refresh was about. The driver
         /// stores nothing where that one is no longer stored as it was found.
         indirect case store(StoredResponse, Data, edited: EditedResponse?, replacing: [Int], basis: Int?, Target)
+        /// The same of the body that was gathered in a file.
+        indirect case storeKept(StoredResponse, edited: EditedResponse?, replacing: [Int], basis: Int?, Target)
         /// The body grew beyond what may be stored, and was not kept: what it would have replaced goes.
         case giveUpStoring(bytes: Int, Target)
         /// Changes the candidate that it names, where that one is still stored as it was found: it may have been removed,
@@ -90,6 +105,8 @@ struct LoadMachine {
         var fields: HeaderFields?
         var status: Int?
         var data: Data
+        /// The body is the one that was gathered in a file, unchanged; `data` shows it.
+        var isAsKept = false
         var isMemoryOnly = false
         var userInfo: [String: PropertyValue] = [:]
         /// Set where `userInfo` has values that only memory can keep.
@@ -111,6 +128,8 @@ struct LoadMachine {
         var largestStorableBody: @Sendable () -> Int
         /// What the session adds to each request: its cookies.
         var prepare: @Sendable (URLRequest) -> URLRequest = { $0 }
+        /// How many bytes of a body are gathered in memory before it is gathered in a file; nil where all are.
+        var gatheringLimit: @Sendable (StoredResponse, URLRequest) -> Int? = { _, _ in nil }
     }
 
     /// Indirect: most of a load's steps are far from its largest payload.
@@ -169,6 +188,14 @@ struct LoadMachine {
         var limit = Int.max
         /// Bytes that the client has already.
         var skipped = 0
+        /// Of the body that is kept: more than so many bytes go to a file.
+        var gatheringLimit: Int?
+        /// The body is gathered in a file. `data` may hold it too, until the next piece comes.
+        var isInFile = false
+        /// It was to be kept, and could not be: what is stored of the URL stays.
+        var isLost = false
+        /// What is delivered in place of `data`.
+        var stored: StoredBody?
     }
 
     private(set) var request: URLRequest
@@ -237,9 +264,13 @@ struct LoadMachine {
             self.candidates = candidates
             refreshed = revalidation.index
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
-        case (.reading(let reuse), .body(let body, let now)): return answer(reuse, body: body, now: now)
+        case (.reading(let reuse), .body(let body, let now)):
+            return answer(reuse, body: body.map { .whole($0) }, now: now)
+        case (.reading(let reuse), .opened(let body, let now)): return answer(reuse, body: .open(body), now: now)
         case (.readingForAnswer(let answer, let index), .body(let body, let now)):
-            return complete(answer, index: index, storedBody: body, now: now)
+            return complete(answer, index: index, storedBody: body.map { .whole($0) }, now: now)
+        case (.readingForAnswer(let answer, let index), .opened(let body, let now)):
+            return complete(answer, index: index, storedBody: .open(body), now: now)
         case (.fetching(let fetch), .leaderFinished) where fetch.answer == nil && isRefresh:
             // Another load asked the same: what is stored is up to date, or the next use refreshes it.
             return endRefresh()
@@ -252,6 +283,9 @@ struct LoadMachine {
             if error == nil { waited = fetch.reason }
             return lookUp(now: now)
         case (.following, .leaderSent(let piece, let offset)): return receive(piece, offset: offset)
+        case (.following, .leaderOpened(let body)):
+            arriving.count += body.count
+            return [.deliverOpenBody(body)]
         case (.following(let following), .leaderEnded(let error, let now)):
             return leaderEnded(following, error: error, now: now)
         case (.following, .ended(let error?, _)): return fail(error, because: .network)
@@ -259,6 +293,7 @@ struct LoadMachine {
         case (.fetching(let fetch), .head(let status, let fields, let now)) where fetch.answer == nil:
             return receive(ResponseHead(status: status, fields: fields), fetch: fetch, now: now)
         case (.fetching(let fetch), .data(let data)): return receive(data, fetch: fetch)
+        case (.fetching, .notKept(let body, let limit)) where arriving.isInFile: return notKept(body, limit: limit)
         case (.fetching(let fetch), .ended(let error, let now)): return end(fetch, error: error, now: now)
         case (.confirmingStorage(let answer), .storageConfirmed(let edited, let now)):
             return store(answer, edited: edited, now: now)

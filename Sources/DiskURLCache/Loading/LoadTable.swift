@@ -20,6 +20,8 @@ final class LoadTable: Sendable {
         case head(StoredResponse)
         /// - Parameter offset: of the piece in the body.
         case piece(Data, offset: Int)
+        /// The first piece, where it is in a file: the body so far.
+        case opened(OpenBody)
         /// Nothing more comes: for one that heard the head.
         case end((any Error)?)
         /// Look again: what was fetched is stored, or may not be shared, and each must ask for itself. For one that did not
@@ -82,7 +84,7 @@ final class LoadTable: Sendable {
         /// Set once the answer is known to be one that others may have.
         var head: StoredResponse?
         /// The body so far; nil where it is not kept.
-        var bodySoFar: (@Sendable () -> Data?)?
+        var bodySoFar: (@Sendable () -> StoredBody?)?
         /// What still comes serves only those that have the head.
         var isClosed = false
         /// The leader's own client has gone; this ends the load once no follower is left.
@@ -109,7 +111,10 @@ final class LoadTable: Sendable {
                 guard let body = flight.bodySoFar?() else { return .alone }
                 seat.hasHead = true
                 seat.put(.head(head))
-                if !body.isEmpty { seat.put(.piece(body, offset: 0)) }
+                switch body {
+                case .whole(let data): if !data.isEmpty { seat.put(.piece(data, offset: 0)) }
+                case .open(let body): if !body.isEmpty { seat.put(.opened(body)) }
+                }
             }
             state.flights[identity]?.seats.append(seat)
             leader = flight.leader
@@ -122,7 +127,7 @@ final class LoadTable: Sendable {
 
     /// From a leader: its answer is one that others may have.
     /// - Parameter bodySoFar: for those that join later; nil once the body is not kept.
-    func share(_ identity: String, _ head: StoredResponse, bodySoFar: @escaping @Sendable () -> Data?) {
+    func share(_ identity: String, _ head: StoredResponse, bodySoFar: @escaping @Sendable () -> StoredBody?) {
         tell(identity) { flight in
             flight.head = head
             flight.bodySoFar = bodySoFar

@@ -84,15 +84,22 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     func send(_ calls: [LoadCall]) {
         guard !calls.isEmpty else { return }
         guard let queue else { return perform(calls) }
-        if dataDelegate != nil {
-            let followsHead = stream.withLock { stream in
-                defer { if calls.contains(where: \.isHead) { stream.hasHead = true } }
-                if stream.hasHead, !stream.isClosed { stream.calls += calls }
-                return stream.hasHead
+        guard dataDelegate != nil else { return queue.enqueue { self.perform(calls) } }
+        let (direct, hasMore) = stream.withLock { stream -> ([LoadCall], Bool) in
+            defer { if calls.contains(where: \.isHead) { stream.hasHead = true } }
+            if stream.hasHead {
+                if !stream.isClosed { stream.calls += calls }
+                return ([], true)
             }
-            if followsHead { return passOnSoon() }
+            // A body in a file is read as fast as the delegate takes it.
+            guard let head = calls.firstIndex(where: \.isHead), calls.contains(where: \.isRead) else {
+                return (calls, false)
+            }
+            if !stream.isClosed { stream.calls += calls[(head + 1)...] }
+            return (Array(calls[...head]), false)
         }
-        queue.enqueue { self.perform(calls) }
+        if hasMore { return passOnSoon() }
+        queue.enqueue { self.perform(direct) }
     }
 
     /// On `queue`.
@@ -138,6 +145,11 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             openStream()
         case .load(let data):
             client.urlProtocol(urlProtocol, didLoad: data)
+        case .read(var body):
+            while !body.isEmpty {
+                guard let piece = body.next() else { return deliver(.unreadable) }
+                client.urlProtocol(urlProtocol, didLoad: piece)
+            }
         case .finish:
             state = .closed
             client.urlProtocolDidFinishLoading(urlProtocol)
@@ -170,6 +182,13 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// On the delegate queue, which is serial: so the delegate gets everything in order.
     @Sendable private func passOn() {
         guard let dataDelegate, let session, let dataTask = task as? URLSessionDataTask else { return }
+        func deliver(_ data: Data) {
+            #if canImport(Darwin)
+                dataDelegate.urlSession?(session, dataTask: dataTask, didReceive: data)
+            #else
+                dataDelegate.urlSession(session, dataTask: dataTask, didReceive: data)
+            #endif
+        }
         while true {
             let call: LoadCall? = stream.withLock { stream in
                 guard stream.isOpen, !stream.isPaused, !stream.calls.isEmpty else { return nil }
@@ -177,12 +196,17 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             }
             switch call {
             case nil: return
-            case .load(let data):
-                #if canImport(Darwin)
-                    dataDelegate.urlSession?(session, dataTask: dataTask, didReceive: data)
-                #else
-                    dataDelegate.urlSession(session, dataTask: dataTask, didReceive: data)
-                #endif
+            case .load(let data): deliver(data)
+            case .read(var body):
+                guard let piece = body.next() else {
+                    stream.withLock { $0 = Stream(isClosed: true) }
+                    queue?.enqueue { self.perform([.unreadable]) }
+                    return
+                }
+                if !body.isEmpty { stream.withLock { if !$0.isClosed { $0.calls.insert(.read(body), at: 0) } } }
+                deliver(piece)
+                // The session's other tasks have their turn in between.
+                return session.delegateQueue.addOperation(passOn)
             case let call?: queue?.enqueue { self.perform([call]) }
             }
         }

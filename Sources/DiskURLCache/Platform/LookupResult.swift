@@ -24,10 +24,13 @@ final class LookupResult: CachedURLResponse, @unchecked Sendable {
 
     #if canImport(FoundationNetworking)
         private let stored: CachedURLResponse
+        /// Where it is not in memory.
+        private let body: OpenBody?
 
-        init(_ stored: CachedURLResponse, findings: Findings) {
+        init(_ stored: CachedURLResponse, body: OpenBody? = nil, findings: Findings) {
             self.findings = findings
             self.stored = stored
+            self.body = body
             super.init(
                 response: LazyCachedURLResponse.placeholder, data: stored.data, userInfo: stored.userInfo,
                 storagePolicy: stored.storagePolicy)
@@ -35,6 +38,8 @@ final class LookupResult: CachedURLResponse, @unchecked Sendable {
 
         /// Perhaps built now: our own protocol has no use for it.
         override var response: URLResponse { stored.response }
+        /// Perhaps read now, each time: our own protocol has no use for it either. Empty where it cannot be read any more.
+        override var data: Data { body.map { $0.contents ?? Data() } ?? super.data }
     #else
         init(_ response: CachedURLResponse, findings: Findings) {
             self.findings = findings

@@ -31,7 +31,7 @@ extension TieredStore {
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
             let entry = StoredEntry(metadata: metadata, body: body, presented: presented)
-            if let ticket, let reason = outdated(entry, for: key, ticket) { return reason }
+            if let ticket, let reason = outdated(metadata, for: key, ticket) { return reason }
             let limit = largestStorableBody
             guard entry.body.count <= limit else {
                 erase(key, varyKey: entry.metadata.varyKey)
@@ -59,14 +59,12 @@ extension TieredStore {
     }
 
     /// Why an answer that was under way meanwhile is not stored any more.
-    private func outdated(_ entry: StoredEntry, for key: RequestKey, _ ticket: StoreTicket) -> CacheNotStoredReason? {
-        if history.concerns(key, entry.metadata, since: ticket.removal, ticket: ticket.number) {
-            return .removedMeanwhile
-        }
+    func outdated(_ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket) -> CacheNotStoredReason? {
+        if history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) { return .removedMeanwhile }
         if let folder = ticket.folder, disk?.folderIdentity() != folder { return .removedMeanwhile }
         // Another load that asked later has stored its answer already.
-        guard let asked = entry.metadata.http?.requestTime else { return nil }
-        let varyKey = entry.metadata.varyKey
+        guard let asked = metadata.http?.requestTime else { return nil }
+        let varyKey = metadata.varyKey
         var others = (memory.value(for: key)?.variants ?? []).map(\.metadata)
         others += buffer.entries(of: key).map(\.metadata)
         others.removeAll { $0.varyKey != varyKey }
@@ -260,7 +258,7 @@ extension TieredStore {
         removeFromMemory(key) { $0.varyKey == varyKey }
     }
 
-    private func removeFromMemory(_ key: RequestKey, where isRemoved: (EntryMetadata) -> Bool) {
+    func removeFromMemory(_ key: RequestKey, where isRemoved: (EntryMetadata) -> Bool) {
         memory.update(key) { record in
             guard var record else { return nil }
             record.removeAll { isRemoved($0.metadata) }
@@ -366,7 +364,7 @@ extension TieredStore {
 
     // MARK: Locks
 
-    private func stripe(of key: RequestKey) -> Mutex<Void> { stripes[key.stripe(of: stripes.count)] }
+    func stripe(of key: RequestKey) -> Mutex<Void> { stripes[key.stripe(of: stripes.count)] }
 
     /// Takes the stripes in their order, so that two such changes cannot wait for each other.
     private func holdingAllStripes(_ body: () -> Void) {

@@ -61,7 +61,7 @@ extension TieredStore {
     }
 
     /// Tells the disk what memory answered since the last time, so that its order of use is exact.
-    private func noteUses() {
+    func noteUses() {
         let uses = notedUses.withLock { last in
             let uses = memory.uses(since: last)
             last = uses.reduce(last) { max($0, $1.time) }

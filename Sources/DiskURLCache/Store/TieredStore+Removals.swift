@@ -55,8 +55,12 @@ struct UnconfirmedWrite: Sendable {
 extension TieredStore {
     /// With `writing` held, by the maintenance queue.
     func noteUnconfirmed(_ write: WriteBuffer.Write) {
-        let unconfirmed = UnconfirmedWrite(
-            key: write.key, metadata: write.entry.metadata, time: MonotonicTime.nanoseconds)
+        noteUnconfirmed(write.key, write.entry.metadata)
+    }
+
+    /// With `writing` held.
+    func noteUnconfirmed(_ key: RequestKey, _ metadata: EntryMetadata) {
+        let unconfirmed = UnconfirmedWrite(key: key, metadata: metadata, time: MonotonicTime.nanoseconds)
         self.unconfirmed.withLock { $0.append(unconfirmed) }
     }
 }

@@ -144,7 +144,11 @@ final class TieredStore: Sendable {
     /// The variant, and when its body is read memory keeps it.
     private func loading(_ variant: StoredVariant, of key: RequestKey) -> StoredVariant {
         guard variant.entry == nil, largestMemoryEntry > 0 else { return variant }
-        return StoredVariant(variant.metadata, bodyLength: variant.bodyLength, from: variant.layer) { [self] in
+        // What memory keeps is read whole.
+        let isKept = variant.bodyLength + StoredEntry.headCost(variant.metadata) <= largestMemoryEntry
+        return StoredVariant(
+            variant.metadata, bodyLength: variant.bodyLength, from: variant.layer, open: isKept ? nil : variant.open
+        ) { [self] in
             let entry = variant.load()
             let sequence = variant.metadata.sequence
             if let entry, entry.memoryCost > largestMemoryEntry { return entry }

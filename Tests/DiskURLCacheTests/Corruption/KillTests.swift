@@ -6,7 +6,7 @@
 
     /// What a child does until it is killed before its k-th file operation, and what must hold afterwards.
     enum KillScenario: String, CaseIterable, Sendable, CustomTestStringConvertible {
-        case store, replace, update, evict, removeAll, remove, saveIndex
+        case store, replace, adopt, update, evict, removeAll, remove, saveIndex
 
         var testDescription: String { rawValue }
 
@@ -24,7 +24,9 @@
             for number in 0..<(self == .evict ? 20 : Self.count) {
                 store.store(.test(testBody(number)), for: .test("\(number)"))
             }
-            if self == .replace || self == .update { store.store(.test(testBody(100), sequence: 1), for: Self.key) }
+            if [.replace, .adopt, .update].contains(self) {
+                store.store(.test(testBody(100), sequence: 1), for: Self.key)
+            }
             store.close()
         }
 
@@ -53,6 +55,12 @@
             }
             switch scenario {
             case .store, .replace: store.store(.test(testBody(101), sequence: 2), for: key)
+            case .adopt:
+                let body = try store.beginIncoming()
+                for part in [testBody(101).prefix(300), testBody(101).dropFirst(300)] { try body.append(part) }
+                let metadata = StoredEntry.test(Data(), sequence: 2).metadata
+                _ = store.adopt(body, metadata, for: key, usedAt: MonotonicTime.nanoseconds)
+                body.discard()
             case .update:
                 var metadata = StoredEntry.test(Data(), sequence: 2).metadata
                 metadata.tags = ["new"]
@@ -81,7 +89,7 @@
                 case .store:
                     #expect(body == nil || body == testBody(101), comment)
                     if said.contains("flushed") { #expect(body == testBody(101), comment) }
-                case .replace:
+                case .replace, .adopt:
                     // The old value was whole, so it stays until the new one is.
                     #expect(body == testBody(100) || body == testBody(101), comment)
                     if said.contains("flushed") { #expect(body == testBody(101), comment) }

@@ -15,6 +15,7 @@ struct MachineDriver {
         var largestStorableBody = 1_000_000
         var isOffline = false
         var hasKey = true
+        var gatheringLimit: Int?
     }
 
     enum Stored {
@@ -66,7 +67,7 @@ struct MachineDriver {
         var request = URLRequest(Responses.url("/a"), fields, method: method)
         request.cachePolicy = policy
         let (isOffline, hasKey) = (options.isOffline, options.hasKey)
-        let largestStorableBody = options.largestStorableBody
+        let (largestStorableBody, gatheringLimit) = (options.largestStorableBody, options.gatheringLimit)
         machine = LoadMachine(
             request: request,
             settings: LoadMachine.Settings(
@@ -77,7 +78,8 @@ struct MachineDriver {
                     return caching
                 },
                 streams: options.streams, confirmsStorage: options.confirmsStorage,
-                confirmsRedirects: options.confirmsRedirects, largestStorableBody: { largestStorableBody }))
+                confirmsRedirects: options.confirmsRedirects, largestStorableBody: { largestStorableBody },
+                gatheringLimit: { _, _ in gatheringLimit }))
     }
 
     var hasEnded: Bool { machine.hasEnded }
@@ -111,6 +113,9 @@ struct MachineDriver {
         return send(.refreshing(stored.map { $0.candidate(now) }, revalidation, now: now))
     }
 
+    /// The actions as they are.
+    mutating func actions(_ event: LoadMachine.Event) -> [LoadMachine.Action] { machine.handle(event) }
+
     mutating func send(_ event: LoadMachine.Event) -> [String] {
         let actions = machine.handle(event)
         for case .report(let report) in actions { lastReport = report }
@@ -135,12 +140,17 @@ struct MachineDriver {
         case .deliverReusedHead(let presentation, let stored, _, _, _):
             return "storedHead \(presentation.status(of: stored))"
         case .deliverData(let data): return "data \(text(data))"
+        case .deliverOpenBody(let body): return "open \(body.count)"
+        case .keep(let data): return "keep \(text(data))"
+        case .dropKept: return "dropKept"
         case .finish: return "finish"
         case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
         case .confirmStorage(_, let data, let byDelegate):
             return "confirmStorage \(text(data))" + (byDelegate ? " by delegate" : "")
         case .store(_, let data, _, _, let basis, let target):
             return "store \(text(data)) \(path(target))" + (basis.map { " over \($0)" } ?? "")
+        case .storeKept(_, _, _, let basis, let target):
+            return "storeKept \(path(target))" + (basis.map { " over \($0)" } ?? "")
         case .giveUpStoring(let bytes, _): return "giveUp \(bytes)"
         case .change(.update(let index, _), let target): return "change update \(index) \(path(target))"
         case .change(.addVariant(let index, _), let target): return "change add \(index) \(path(target))"

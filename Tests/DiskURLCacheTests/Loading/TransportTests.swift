@@ -225,15 +225,6 @@ import Testing
                 memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache")))
     }
 
-    /// A network on which the test itself says what comes.
-    private final class Exchanges: Sendable {
-        let all = Mutex<[MemoryTransport.Exchange]>([])
-        func next(_ number: Int) async -> MemoryTransport.Exchange {
-            while all.withLock({ $0.count }) < number { await Task.yield() }
-            return all.withLock { $0[number - 1] }
-        }
-    }
-
     private func start(
         _ client: PieceClient, _ network: MemoryTransport, timeout: TimeInterval = TimeInterval(Patience.seconds)
     ) -> LoadDriver {
@@ -396,8 +387,17 @@ import Testing
     }
 }
 
+/// A network on which the test itself says what comes.
+final class Exchanges: Sendable {
+    let all = Mutex<[MemoryTransport.Exchange]>([])
+    func next(_ number: Int) async -> MemoryTransport.Exchange {
+        while all.withLock({ $0.count }) < number { await Task.yield() }
+        return all.withLock { $0[number - 1] }
+    }
+}
+
 /// Takes pieces, and writes down what it hears.
-private final class PieceClient: LoadClient {
+final class PieceClient: LoadClient {
     struct Record {
         var heads: [HTTPURLResponse] = []
         var data = Data()
@@ -405,6 +405,9 @@ private final class PieceClient: LoadClient {
         var error: (any Error)?
         var hasEnded = false
         var isClosed = false
+        /// Of a body that was left in its file.
+        var largestPiece = 0
+        var isUnreadable = false
         var text: String { String(decoding: data, as: UTF8.self) }
     }
 
@@ -413,9 +416,24 @@ private final class PieceClient: LoadClient {
 
     let priority: Float
 
-    init(takesItsTime: Bool = false, priority: Float = 0.5) {
+    /// What it makes of a response about to be stored.
+    private let confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)?
+
+    init(
+        takesItsTime: Bool = false, priority: Float = 0.5,
+        confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)? = nil
+    ) {
         self.takesItsTime = takesItsTime
         self.priority = priority
+        self.confirms = confirms
+    }
+
+    var confirmsStorage: Bool { confirms != nil }
+
+    func confirmStorage(
+        of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        completion(confirms.map { $0(response) } ?? response)
     }
 
     var wantsSummary: Bool { true }
@@ -445,6 +463,12 @@ private final class PieceClient: LoadClient {
                 case .load(let data):
                     state.record.data += data
                     if takesItsTime { state.undelivered += data.count }
+                case .read(var body):
+                    while !body.isEmpty, let piece = body.next() {
+                        state.record.data += piece
+                        state.record.largestPiece = max(state.record.largestPiece, piece.count)
+                    }
+                    state.record.isUnreadable = !body.isEmpty
                 case .finish(let summary):
                     state.record.report = summary?.loadReport
                     state.record.hasEnded = true

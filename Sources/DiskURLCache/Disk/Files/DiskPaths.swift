@@ -22,17 +22,28 @@ struct DiskPaths: Sendable {
     }
 
     static let trashPrefix = "trash-"
+    static let incomingPrefix = "incoming-"
 
     /// A name that no other clearing chose.
-    func newTrash() -> String {
+    func newTrash() -> String { newName(Self.trashPrefix) }
+
+    /// A name that no other body that arrives has.
+    func newIncoming() -> String { newName(Self.incomingPrefix) }
+
+    private func newName(_ prefix: String) -> String {
         let number = String(UInt64.random(in: 0 ... .max), radix: 16)
-        return directory + "/" + Self.trashPrefix + String(repeating: "0", count: 16 - number.count) + number
+        return directory + "/" + prefix + String(repeating: "0", count: 16 - number.count) + number
     }
 
     /// Whether a name in the directory is that of a folder of cleared records.
-    static func isTrash(_ name: String) -> Bool {
-        name.utf8.count == 22 && name.hasPrefix(trashPrefix)
-            && name.utf8.dropFirst(6).allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+    static func isTrash(_ name: String) -> Bool { isName(name, trashPrefix) }
+
+    /// Whether a name in the directory is that of a body that arrives, or did.
+    static func isIncoming(_ name: String) -> Bool { isName(name, incomingPrefix) }
+
+    private static func isName(_ name: String, _ prefix: String) -> Bool {
+        name.utf8.count == prefix.utf8.count + 16 && name.hasPrefix(prefix)
+            && name.utf8.dropFirst(prefix.utf8.count).allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
     }
 
     /// Calls with the path of a record, without allocating.

@@ -3,9 +3,9 @@ import Foundation
 /// Keeps the directory within its capacity, and removes entries that are too old. On the maintenance queue; only the maintainer
 /// evicts.
 extension DiskStore {
-    /// Bytes that the directory takes on disk: records, folders and index files.
+    /// Bytes that the directory takes on disk: records, folders and index files, and what bodies that are arriving may take.
     private func footprint(_ io: Section) -> Int {
-        catalog.read { $0.bytes } + io.directory.overhead
+        catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
     }
 
     var isOverCapacity: Bool {
@@ -74,6 +74,8 @@ extension DiskStore {
     /// Folders do not shrink when files are removed. An empty folder that alone takes more than the target is replaced.
     private func replaceEmptyFolder(_ target: Int) {
         withIO { io in
+            // What is arriving is to be stored in the folder that it began with.
+            guard incoming.bytes == 0 else { return }
             guard footprint(io) > target, io.directory.overhead > 64 << 10, catalog.read({ $0.count == 0 }) else {
                 return
             }

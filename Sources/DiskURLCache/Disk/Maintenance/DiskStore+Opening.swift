@@ -70,6 +70,7 @@ extension DiskStore {
                 io.directory.noteTrash()
                 try? files.unlink(paths.newIndex)
                 removals.sweep()
+                sweepIncoming()
                 if !io.log.hasSnapshot { save(&io) }
             }
         }

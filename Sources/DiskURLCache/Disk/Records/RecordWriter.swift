@@ -21,6 +21,33 @@ struct PreparedRecord: Sendable {
         header.bodyLength = old.bodyLength
     }
 
+    /// The head that ends a record whose body is in its file already.
+    init?(_ metadata: EntryMetadata, bodyOf sum: (length: Int, checksum: UInt64), for key: DiskKey, keepsURL: Bool) {
+        self.init(metadata, Data(), for: key, keepsURL: keepsURL, bodyChecksum: sum.checksum)
+        header.bodyLength = sum.length
+    }
+
+    /// The head that begins such a record: of one length, whatever the response, since it is written around before that is known.
+    /// The one at the end counts.
+    init?(beginning last: RecordHeader) {
+        self.init(Self.nothing(sequence: last.sequence &- 1), updating: last, keepsURL: false)
+    }
+
+    private static func nothing(sequence: UInt64) -> EntryMetadata {
+        EntryMetadata(
+            sequence: sequence, url: nil,
+            response: .other(mimeType: nil, expectedContentLength: 0, textEncodingName: nil),
+            storedAt: Date(timeIntervalSinceReferenceDate: 0), placement: .memoryAndDisk, userInfo: [:], tags: [],
+            isPinned: false)
+    }
+
+    /// What the first head of such a record takes.
+    static let firstHeadLength: Int = {
+        var writer = ByteWriter(capacity: 64, leaving: RecordHeader.length)
+        _ = MetadataCodec.write(nothing(sequence: 0), to: &writer, keepsURL: false)
+        return RecordHeader.length + writer.count
+    }()
+
     private init?(
         _ metadata: EntryMetadata, _ body: Data, for key: DiskKey, keepsURL: Bool,
         bodyChecksum: @autoclosure () -> UInt64
@@ -104,6 +131,45 @@ struct RecordWriter: Sendable {
             return status.allocated
         } catch {
             if isOpen { files.closeQuietly(file) }
+            if hasName { try? files.unlink(path) }
+            throw error
+        }
+    }
+
+    /// Gives a body that has arrived its heads and the slot's name; returns the bytes that it takes on disk. The slot is taken first,
+    /// as `create` does it, so that no record of another process is replaced. After a failure the slot is free again.
+    func adopt(_ body: IncomingBody, _ record: inout PreparedRecord) throws(Errno) -> Int {
+        let name = record.header.name
+        guard var first = PreparedRecord(beginning: record.header) else { throw Errno(EINVAL) }
+        let result: Result<Int, Errno> = first.withHead { first in
+            record.withHead { last in
+                paths.withRecord(name) { path in
+                    do throws(Errno) {
+                        return .success(try adopt(body, first, last, at: path))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+        }
+        return try result.get()
+    }
+
+    private func adopt(
+        _ body: IncomingBody, _ first: UnsafeRawBufferPointer, _ last: UnsafeRawBufferPointer,
+        at path: UnsafePointer<CChar>
+    ) throws(Errno) -> Int {
+        let slot = try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
+        defer { files.closeQuietly(slot) }
+        if mayLock(), (try? files.lockFile(slot, exclusively: true)) == false { throw Errno(EEXIST) }
+        var hasName = true
+        do throws(Errno) {
+            hasName = try files.status(slot).links > 0
+            guard hasName else { throw Errno(EEXIST) }
+            let allocated = try body.close(first: first, last: last)
+            try files.rename(body.path, to: path)
+            return allocated
+        } catch {
             if hasName { try? files.unlink(path) }
             throw error
         }

@@ -1,0 +1,227 @@
+import Foundation
+
+/// A body that is written to a file of its own while it arrives: a record without its heads, which takes its place among the
+/// records when it is whole.
+///
+/// One writer, any number of readers. The file has a name until it became a record or was given up; readers go on after that.
+final class IncomingBody: Sendable {
+    /// Guarded by the lock around it; no file operation while it is held.
+    private struct State {
+        var count = 0
+        var checksum = PiecewiseChecksum()
+        var hasName = true
+        /// Bytes of the capacity that are set aside for it.
+        var reserved = 0
+        /// Open for the first head, and holds the lock that tells other processes that the writer lives.
+        var headFile: Int32?
+    }
+
+    let path: String
+    private let opened: OpenFile
+    private let files: any FileSystem
+    private let space: IncomingSpace
+    private let state: Mutex<State>
+    private let processID = getpid()
+
+    /// The room that is kept for the first head.
+    private static let start = PreparedRecord.firstHeadLength
+    /// Room is asked for in steps of so many bytes.
+    private static let step = 1 << 20
+
+    /// Makes the file.
+    /// - Parameter locks: whether the file may be locked while it is written.
+    init(_ files: any FileSystem, _ paths: DiskPaths, space: IncomingSpace, locks: Bool) throws(Errno) {
+        let path = paths.newIncoming()
+        let file = OpenFile(try files.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND), files)
+        var headFile: Int32?
+        do throws(Errno) {
+            let head = try files.openFile(path, O_WRONLY)
+            headFile = head
+            if locks, try !files.lockFile(head, exclusively: true) { throw Errno(EAGAIN) }
+            let status = try files.status(file.file)
+            // Somebody who sweeps saw it before it was locked.
+            if status.links != 1 { throw Errno(EAGAIN) }
+            // The umask may have removed permissions that we need ourselves.
+            if status.permissions != 0o600 { try files.setPermissions(file.file, 0o600) }
+            let room = [UInt8](repeating: 0, count: Self.start)
+            if let failure = room.withUnsafeBytes({ files.failure(writing: $0, to: file.file) }) { throw failure }
+        } catch {
+            if let headFile { files.closeQuietly(headFile) }
+            try? files.unlink(path)
+            throw error
+        }
+        self.path = path
+        self.files = files
+        self.space = space
+        opened = file
+        state = Mutex(State(headFile: headFile))
+        space.add(path)
+    }
+
+    deinit { discard() }
+
+    /// The bytes that are written.
+    var count: Int { state.withLock { $0.count } }
+
+    // MARK: Writing
+
+    /// True where more room is set aside than before: it has to be made.
+    func reserve(_ bytes: Int) -> Bool {
+        let more = state.withLock { state in
+            let needed = Self.start + state.count + bytes
+            guard state.hasName, needed > state.reserved else { return 0 }
+            let more = (needed - state.reserved + Self.step - 1) / Self.step * Self.step
+            state.reserved += more
+            return more
+        }
+        space.change(by: more)
+        return more > 0
+    }
+
+    /// From one thread at a time.
+    func append(_ data: Data) throws(Errno) {
+        if let failure = data.withUnsafeBytes({ files.failure(writing: $0, to: opened.file) }) { throw failure }
+        state.withLock { state in
+            data.withUnsafeBytes { state.checksum.update($0) }
+            state.count += data.count
+        }
+    }
+
+    /// Length and checksum of what is written.
+    var sum: (length: Int, checksum: UInt64) { state.withLock { ($0.count, $0.checksum.finished) } }
+
+    /// Writes the heads: after that nothing but a rename is missing. Once.
+    /// - Returns: what the file takes on disk.
+    func close(first: UnsafeRawBufferPointer, last: UnsafeRawBufferPointer) throws(Errno) -> Int {
+        let headFile = state.withLock { state in
+            defer { state.headFile = nil }
+            return state.headFile
+        }
+        guard let headFile else { throw Errno(ESTALE) }
+        do throws(Errno) {
+            try files.writeFully(opened.file, last)
+            try files.writeFully(headFile, first)
+        } catch {
+            files.closeQuietly(headFile)
+            throw error
+        }
+        // Frees the lock too: a record is locked only while it is changed.
+        try files.close(headFile)
+        let status = try files.status(opened.file)
+        // Everything was removed meanwhile, here or by another process.
+        guard status.links > 0 else { throw Errno(ENOENT) }
+        return status.allocated
+    }
+
+    /// The file has a record's name, and a row tells of what it takes.
+    func becameRecord() { letGo() }
+
+    /// The file goes; who reads it can go on. Where it became a record, nothing happens.
+    func discard() {
+        // A forked child has its parent's memory, not its files.
+        guard letGo(), getpid() == processID else { return }
+        try? files.unlink(path)
+    }
+
+    @discardableResult
+    private func letGo() -> Bool {
+        let before = state.withLock { state in
+            let before = state
+            state.hasName = false
+            state.reserved = 0
+            state.headFile = nil
+            return before
+        }
+        if let file = before.headFile { files.closeQuietly(file) }
+        if before.hasName { space.remove(path, before.reserved) }
+        return before.hasName
+    }
+
+    // MARK: Reading
+
+    /// What is written by now, to be read in pieces.
+    var opening: OpenBody {
+        let opened = opened
+        return OpenBody(count: count) { opened.bytes($0, from: Self.start) }
+    }
+
+    /// All of it without reading it: pages of the file, which come when they are looked at. Nobody cuts this file: no record is
+    /// made to be mapped, since those may be emptied.
+    var mapped: Data? {
+        let count = count
+        guard count > 0 else { return Data() }
+        let length = Self.start + count
+        let address = mmap(nil, length, PROT_READ, MAP_PRIVATE, opened.file, 0)
+        guard let address, address != UnsafeMutableRawPointer(bitPattern: -1) else { return nil }
+        let opened = MappedFile(address: address, length: length)
+        return Data(
+            bytesNoCopy: address + Self.start, count: count, deallocator: .custom { _, _ in opened.unmap() })
+    }
+}
+
+/// `@unchecked Sendable`: one owner, the `Data`, which unmaps it once.
+private struct MappedFile: @unchecked Sendable {
+    let address: UnsafeMutableRawPointer
+    let length: Int
+
+    func unmap() {
+        munmap(address, length)
+    }
+}
+
+/// What bodies that are arriving take of the capacity, and their files.
+final class IncomingSpace: Sendable {
+    private let state = Mutex((bytes: 0, paths: Set<String>()))
+
+    var bytes: Int { state.withLock { $0.bytes } }
+    func contains(_ path: String) -> Bool { state.withLock { $0.paths.contains(path) } }
+
+    fileprivate func add(_ path: String) { state.withLock { _ = $0.paths.insert(path) } }
+    fileprivate func change(by bytes: Int) { if bytes != 0 { state.withLock { $0.bytes += bytes } } }
+
+    fileprivate func remove(_ path: String, _ bytes: Int) {
+        state.withLock { state in
+            state.paths.remove(path)
+            state.bytes -= bytes
+        }
+    }
+}
+
+/// A checksum of bytes that come in pieces of any length.
+struct PiecewiseChecksum {
+    private var checksum = Checksum()
+    /// Less than a block.
+    private var rest: [UInt8] = []
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        var bytes = bytes[...]
+        if !rest.isEmpty {
+            let missing = bytes.prefix(Checksum.blockSize - rest.count)
+            rest += missing
+            bytes = bytes.dropFirst(missing.count)
+            guard rest.count == Checksum.blockSize else { return }
+            rest.withUnsafeBytes { checksum.update($0) }
+            rest.removeAll(keepingCapacity: true)
+        }
+        let whole = bytes.prefix(bytes.count / Checksum.blockSize * Checksum.blockSize)
+        checksum.update(UnsafeRawBufferPointer(rebasing: whole))
+        rest += bytes.dropFirst(whole.count)
+    }
+
+    var finished: UInt64 {
+        var checksum = checksum
+        return rest.withUnsafeBytes { checksum.finish($0) }
+    }
+}
+
+extension FileSystem {
+    /// For a call inside a closure that does not throw.
+    func failure(writing bytes: UnsafeRawBufferPointer, to file: Int32) -> Errno? {
+        do throws(Errno) {
+            try writeFully(file, bytes)
+            return nil
+        } catch {
+            return error
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+
+/// A body, or a part of one, in a file that stays open: nothing of it is in memory.
+///
+/// A value: whoever takes pieces from it has a place of his own in the file. The file may lose its name meanwhile.
+struct OpenBody: Sendable {
+    /// What is left of it, in bytes of the whole body.
+    private(set) var range: Range<Int>
+    private let read: @Sendable (Range<Int>) -> Data?
+
+    /// Large enough that a piece costs little beside its bytes.
+    static let pieceLength = 256 << 10
+
+    /// - Parameter read: gives these bytes of the body; nil where they cannot be read.
+    init(count: Int, read: @escaping @Sendable (Range<Int>) -> Data?) {
+        range = 0..<count
+        self.read = read
+    }
+
+    var count: Int { range.count }
+    var isEmpty: Bool { range.isEmpty }
+
+    /// - Parameter part: in bytes of what is left.
+    func part(_ part: Range<Int>) -> OpenBody {
+        var body = self
+        let part = part.clamped(to: 0..<count)
+        body.range = range.lowerBound + part.lowerBound..<range.lowerBound + part.upperBound
+        return body
+    }
+
+    /// What is left of it, in memory; nil where it cannot be read.
+    var contents: Data? { read(range) }
+
+    /// The next piece; nil where it cannot be read. Not to be asked of an empty one.
+    mutating func next() -> Data? {
+        let end = range.lowerBound + min(Self.pieceLength, range.count)
+        guard let piece = read(range.lowerBound..<end) else { return nil }
+        range = end..<range.upperBound
+        return piece
+    }
+}
+
+/// A stored body as a load has it.
+enum StoredBody: Sendable {
+    case whole(Data)
+    case open(OpenBody)
+
+    var count: Int {
+        switch self {
+        case .whole(let data): data.count
+        case .open(let body): body.count
+        }
+    }
+
+    /// The bytes that are delivered.
+    func part(_ presentation: Presentation) -> StoredBody {
+        if presentation == .whole { return self }
+        switch self {
+        // A fresh `Data`: a slice's indices would not start at 0.
+        case .whole(let data): return .whole(Data(presentation.body(of: data)))
+        case .open(let body): return .open(body.part(presentation.range(of: body.count)))
+        }
+    }
+}

@@ -1,0 +1,631 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Bodies above a megabyte are written while they arrive, and read in pieces.
+@Suite(.timeLimit(.minutes(30))) struct LargeBodyTests {
+    private let scratch: ScratchDirectory
+    private let files = FaultyFileSystem()
+    private let clock = ManualClock()
+    private let exchanges = Exchanges()
+    private let network: MemoryTransport
+    private let url = "/large"
+
+    init() throws {
+        scratch = try ScratchDirectory("large")
+        network = MemoryTransport { [exchanges] _, exchange in exchanges.all.withLock { $0.append(exchange) } }
+    }
+
+    private var directory: String { scratch.appending("cache").path }
+
+    private func cache(
+        memory: Int = 1 << 20, disk: Int = 64 << 20,
+        _ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }
+    ) -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("cache"))
+        configuration.clock = clock.wallClock
+        configuration.fileSystem = files
+        configure(&configuration)
+        let cache = DiskURLCache(configuration: configuration)
+        cache.flush()
+        return cache
+    }
+
+    /// Not a multiple of anything.
+    private static let length = (3 << 20) + 12_345
+    private static let body = testBody(7, length: length)
+    private let fields: HeaderFields = ["Cache-Control": "max-age=86400", "ETag": "\"1\""]
+
+    private func start(
+        _ cache: DiskURLCache, _ client: PieceClient, _ fields: [String: String] = [:]
+    ) -> LoadDriver {
+        let driver = LoadDriver(
+            cache: cache, request: Responses.request(url, fields: fields), transport: network, client: client)
+        driver.start()
+        return driver
+    }
+
+    /// Begins a load, and sends the head and the body up to there, in pieces of odd lengths.
+    private func begin(
+        _ cache: DiskURLCache, _ client: PieceClient, until end: Int = length, declares: Bool = false,
+        number: Int = 1
+    ) async -> (LoadDriver, MemoryTransport.Exchange) {
+        let driver = start(cache, client)
+        let exchange = await exchanges.next(number)
+        var fields = fields
+        if declares { fields.set("Content-Length", "\(Self.length)") }
+        exchange.head(200, fields)
+        send(exchange, 0..<end)
+        return (driver, exchange)
+    }
+
+    private func send(_ exchange: MemoryTransport.Exchange, _ range: Range<Int>) {
+        for start in stride(from: range.lowerBound, to: range.upperBound, by: 100_003) {
+            exchange.piece(Self.body[start..<min(start + 100_003, range.upperBound)])
+        }
+    }
+
+    /// Loads the body to its end.
+    private func store(in cache: DiskURLCache) async {
+        let client = PieceClient()
+        let (driver, exchange) = await begin(cache, client)
+        exchange.end()
+        await client.heard { $0.hasEnded }
+        withExtendedLifetime(driver) {}
+    }
+
+    private func names(_ folder: String = "") -> [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: directory + folder)) ?? []).sorted()
+    }
+
+    private var incoming: [String] { names().filter { $0.hasPrefix("incoming-") } }
+
+    private func expectNothing(in cache: DiskURLCache, _ comment: Comment? = nil) {
+        #expect(incoming == [], comment)
+        cache.flush()
+        #expect(names("/records") == [], comment)
+        #expect(!cache.contains(Responses.request(url)), comment)
+        #expect((cache.store.disk as? DiskStore)?.incoming.bytes == 0, comment)
+    }
+
+    // MARK: Storing
+
+    @Test(arguments: [true, false]) func aLargeBodyIsWrittenWhileItArrivesAndServedWhole(declares: Bool) async throws {
+        let cache = cache()
+        let client = PieceClient()
+        let (driver, exchange) = await begin(cache, client, until: 2 << 20, declares: declares)
+        let name = try #require(incoming.first)
+        #expect(incoming.count == 1)
+        let status = try SystemFiles().status(at: directory + "/" + name)
+        #expect(status.permissions == 0o600 && status.size > 1_900_000)
+        // Nothing of it is to be found before it is whole.
+        #expect(names("/records") == [] && !cache.contains(Responses.request(url)))
+        #expect(cache.store.buffer.isEmpty)
+        send(exchange, 2 << 20..<Self.length)
+        exchange.end()
+        let record = await client.heard { $0.hasEnded }
+        #expect(record.data == Self.body && record.error == nil && record.report?.isStored == true)
+        #expect(incoming == [] && names("/records").count == 1)
+        #expect(cache.store.memoryUsage == 0 && cache.store.buffer.isEmpty)
+        #expect((cache.store.disk as? DiskStore)?.incoming.bytes == 0)
+        for _ in 0..<2 {
+            let hit = PieceClient()
+            let driver = start(cache, hit)
+            let record = await hit.heard { $0.hasEnded }
+            #expect(record.data == Self.body && record.report?.outcome == .hit(.disk))
+            #expect(record.largestPiece == OpenBody.pieceLength)
+            withExtendedLifetime(driver) {}
+        }
+        #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
+        #expect(network.requests.count == 1)
+        cache.flush()
+        let usage = cache.currentDiskUsage
+        withExtendedLifetime(driver) {}
+        // Another cache reads the same.
+        let store = DiskStore(configuration: .init(directory: directory, capacity: 64 << 20))
+        #expect(store.body(KeyPolicy.standard.key(for: Responses.request(url))!) == Self.body)
+        #expect(store.usage == usage)
+        store.close()
+    }
+
+    /// All that a load of 64 MB has in memory of the body.
+    @Test func noMoreThanAMegabyteIsGathered() {
+        var load = MachineDriver {
+            $0.streams = true
+            $0.confirmsStorage = true
+            $0.largestStorableBody = 1 << 30
+            $0.gatheringLimit = TieredStore.gatheringLimit
+        }
+        _ = load.start()
+        _ = load.found([])
+        _ = load.head(200, ["Cache-Control": "max-age=60"])
+        let piece = Data(count: 64 << 10)
+        var most = 0
+        var kept = 0
+        for _ in 0..<1_024 {
+            for case .keep(let data) in load.actions(.data(piece)) { kept += data.count }
+            most = max(most, load.machine.arriving.data.count)
+        }
+        #expect(kept == 64 << 20)
+        #expect(most <= TieredStore.gatheringLimit + piece.count)
+    }
+
+    @Test func aSmallBodyTakesTheOldPath() async throws {
+        let cache = cache(memory: 8 << 20)
+        _ = files.takeCalls()
+        let client = PieceClient()
+        let (driver, exchange) = await begin(cache, client, until: TieredStore.gatheringLimit)
+        exchange.end()
+        await client.heard { $0.hasEnded }
+        #expect(!files.takeCalls().contains { $0.name.hasPrefix("incoming") })
+        #expect(cache.store.memoryUsage > 1 << 20)
+        withExtendedLifetime(driver) {}
+    }
+
+    @Test(arguments: ["rule", "lifetime"]) func whatDoesNotGoToDiskGoesToNoFile(what: String) async throws {
+        let cache = cache(memory: 16 << 20) { configuration in
+            if what == "rule" {
+                try? configuration.setRules([CacheRule(.all, CacheTreatment(storage: .memoryOnly))])
+            } else {
+                configuration.minimumDiskLifetime = 1_000_000
+            }
+        }
+        _ = files.takeCalls()
+        await store(in: cache)
+        #expect(!files.takeCalls().contains { $0.name.hasPrefix("incoming") })
+        #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
+        cache.flush()
+        #expect(names("/records") == [])
+    }
+
+    // MARK: What is not stored
+
+    @Test(arguments: ["cut short", "cancelled", "too large", "said to be too large"])
+    func whatDoesNotArriveWholeLeavesNothing(what: String) async throws {
+        let isTooLarge = what.hasSuffix("too large")
+        // Half of it is the largest entry.
+        let cache = cache(disk: isTooLarge ? 4 << 20 : 64 << 20)
+        let client = PieceClient()
+        let (driver, exchange) = await begin(
+            cache, client, until: isTooLarge ? Self.length : 2 << 20, declares: what == "said to be too large")
+        switch what {
+        case "cut short": exchange.end(URLError(.networkConnectionLost))
+        case "cancelled": driver.cancel()
+        case "said to be too large":
+            #expect(!files.takeCalls().contains { $0.name.hasPrefix("incoming") })
+            exchange.end()
+        default: exchange.end()
+        }
+        if what != "cancelled" {
+            let record = await client.heard { $0.hasEnded }
+            #expect(record.data == Self.body.prefix(record.data.count))
+            #expect(record.report?.isStored != true)
+            if isTooLarge {
+                guard case .tooLarge? = record.report?.notStoredReason else {
+                    Issue.record("\(String(describing: record.report))")
+                    return
+                }
+                #expect(record.data == Self.body)
+            }
+        }
+        expectNothing(in: cache, "\(what)")
+        withExtendedLifetime(driver) {}
+    }
+
+    @Test(
+        "Faults 35-41: a disk that fails: the load goes on, the body is not stored, what was stored stays",
+        arguments: [ENOSPC, EIO, EMFILE], [FaultyFileSystem.Operation.open, .write, .status, .rename, .close])
+    func aDiskThatFails(code: Int32, operation: FaultyFileSystem.Operation) async throws {
+        let cache = cache()
+        let old = CachedURLResponse(
+            response: Responses.http(Responses.url(url), fields: ["Cache-Control": "max-age=1"]), data: Data("old".utf8)
+        )
+        cache.storeCachedResponse(old, for: Responses.request(url))
+        cache.flush()
+        clock.advance(by: 100)
+        let events = cache.events()
+        for isLate in [false, true] {
+            let client = PieceClient()
+            let fault: @Sendable (FaultyFileSystem.Call) -> FaultyFileSystem.Fault? = { call in
+                call.operation == operation && call.name.hasPrefix("incoming") ? .error(code) : nil
+            }
+            if !isLate { files.rule = fault }
+            let (driver, exchange) = await begin(cache, client, until: 2 << 20, number: isLate ? 2 : 1)
+            files.rule = fault
+            send(exchange, 2 << 20..<Self.length)
+            exchange.end()
+            let record = await client.heard { $0.hasEnded }
+            files.rule = { _ in nil }
+            #expect(record.data == Self.body && record.error == nil)
+            // An open file needs no other.
+            if isLate, operation == .open { continue }
+            #expect(record.report?.isStored == false && record.report?.notStoredReason == .diskFailed(errno: code))
+            for await case .notStored(let url, let reason) in events {
+                #expect(url == Responses.url(self.url) && reason == .diskFailed(errno: code))
+                break
+            }
+            #expect(incoming == [])
+            cache.flush()
+            #expect(cache.cachedResponse(for: Responses.request(url))?.data == Data("old".utf8))
+            #expect(names("/records").count == 1)
+            withExtendedLifetime(driver) {}
+        }
+    }
+
+    @Test(arguments: [true, false]) func whatMemoryKeepsNeedsNoDisk(isLate: Bool) async throws {
+        let cache = cache(memory: 16 << 20)
+        let client = PieceClient()
+        let fault: @Sendable (FaultyFileSystem.Call) -> FaultyFileSystem.Fault? = { call in
+            call.operation == .write && (call.isRecord || call.name.hasPrefix("incoming")) ? .error(ENOSPC) : nil
+        }
+        if !isLate { files.rule = fault }
+        let (driver, exchange) = await begin(cache, client, until: 2 << 20)
+        files.rule = fault
+        #expect(incoming.count == (isLate ? 1 : 0))
+        send(exchange, 2 << 20..<Self.length)
+        exchange.end()
+        #expect(await client.heard { $0.hasEnded }.report?.isStored == true)
+        #expect(incoming == [])
+        #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
+        withExtendedLifetime(driver) {}
+    }
+
+    @Test(arguments: ["key", "everything", "address", "newer", "another cache"])
+    func whatWasRemovedMeanwhileIsNotStored(what: String) async throws {
+        let cache = cache()
+        let client = PieceClient()
+        let (driver, exchange) = await begin(cache, client, until: 2 << 20)
+        switch what {
+        case "key": cache.removeCachedResponse(for: Responses.request(url))
+        case "everything":
+            cache.removeAllCachedResponses()
+            // A search for what it holds finds nothing.
+            #expect(incoming == [])
+        case "address": cache.invalidate(Responses.url(url))
+        case "newer":
+            clock.advance(by: 1)
+            cache.storeCachedResponse(
+                CachedURLResponse(response: Responses.http(Responses.url(url)), data: Data("newer".utf8)),
+                for: Responses.request(url))
+        default:
+            let other = DiskStore(configuration: .init(directory: directory, capacity: 64 << 20))
+            other.removeAll()
+            other.close()
+        }
+        send(exchange, 2 << 20..<Self.length)
+        exchange.end()
+        let record = await client.heard { $0.hasEnded }
+        #expect(record.data == Self.body && record.error == nil)
+        #expect(record.report?.isStored == false && record.report?.notStoredReason == .removedMeanwhile)
+        if what == "newer" {
+            #expect(cache.cachedResponse(for: Responses.request(url))?.data == Data("newer".utf8))
+            #expect(incoming == [])
+        } else {
+            expectNothing(in: cache, "\(what)")
+        }
+        withExtendedLifetime(driver) {}
+    }
+
+    // MARK: The delegate's and the app's say
+
+    @Test(arguments: ["store", "refuse", "edit"]) func theAppSeesTheBody(what: String) async throws {
+        let cache = cache { configuration in
+            configuration.admission = { candidate in
+                #expect(candidate.data == Self.body)
+                switch what {
+                case "store": return .store
+                case "refuse": return .refuse
+                default: return .storeEdited(response: candidate.response, data: candidate.data.prefix(10))
+                }
+            }
+        }
+        _ = files.takeCalls()
+        await store(in: cache)
+        #expect(incoming == [])
+        let stored = cache.cachedResponse(for: Responses.request(url))?.data
+        switch what {
+        case "store": #expect(stored == Self.body && files.takeCalls().contains { $0.operation == .rename })
+        case "refuse": #expect(stored == nil)
+        default: #expect(stored == Self.body.prefix(10))
+        }
+    }
+
+    @Test func whatADelegateWantsInMemoryOnlyLeavesTheDisk() async throws {
+        let cache = cache(memory: 16 << 20)
+        let client = PieceClient(confirms: { response in
+            CachedURLResponse(
+                response: response.response, data: response.data, userInfo: nil, storagePolicy: .allowedInMemoryOnly)
+        })
+        let (driver, exchange) = await begin(cache, client)
+        exchange.end()
+        await client.heard { $0.hasEnded }
+        #expect(incoming == [])
+        cache.flush()
+        #expect(names("/records") == [])
+        #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
+        withExtendedLifetime(driver) {}
+    }
+
+    @Test func aHeadThatADelegateEditsIsTheOneThatIsStored() async throws {
+        let cache = cache()
+        let client = PieceClient(confirms: { response in
+            let http = Responses.http(
+                Responses.url("/large"),
+                fields: ["Cache-Control": "max-age=60", "X-Added": String(repeating: "a", count: 900)])
+            return CachedURLResponse(response: http, data: response.data, userInfo: nil, storagePolicy: .allowed)
+        })
+        let (driver, exchange) = await begin(cache, client)
+        exchange.end()
+        #expect(await client.heard { $0.hasEnded }.report?.isStored == true)
+        let stored = cache.cachedResponse(for: Responses.request(url))
+        #expect(stored?.data == Self.body)
+        let http = stored?.response as? HTTPURLResponse
+        #expect(http?.value(forHTTPHeaderField: "X-Added")?.count == 900)
+        #expect(http?.value(forHTTPHeaderField: "ETag") == nil)
+        // Nothing of the other head is in the file.
+        let record = try Data(contentsOf: scratch.appending("cache/records/" + names("/records")[0]))
+        #expect(record.range(of: Data("ETag".utf8)) == nil)
+        withExtendedLifetime(driver) {}
+    }
+
+    // MARK: With other loads
+
+    @Test(arguments: ["goes on", "leader goes", "leader fails"]) func aLateFollowerGetsWhatIsThereAtOnce(
+        what: String
+    ) async throws {
+        let cache = cache()
+        let (first, second) = (PieceClient(), PieceClient())
+        let (leader, exchange) = await begin(cache, first, until: 2 << 20)
+        let follower = start(cache, second)
+        // What was there is read from the file, in pieces.
+        let early = await second.heard { $0.data.count >= 2 << 20 }
+        #expect(early.data == Self.body.prefix(2 << 20) && early.largestPiece == OpenBody.pieceLength)
+        if what == "leader goes" { leader.cancel() }
+        var last = exchange
+        if what == "leader fails" {
+            exchange.end(URLError(.networkConnectionLost))
+            // The rest is fetched anew.
+            last = await exchanges.next(2)
+            last.head(200, fields)
+            send(last, 0..<2 << 20)
+        }
+        send(last, 2 << 20..<Self.length)
+        last.end()
+        let end = await second.heard { $0.hasEnded }
+        #expect(end.data == Self.body && end.error == nil && end.heads.count == 1)
+        #expect(incoming == [])
+        #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
+        #expect(network.requests.count == (what == "leader fails" ? 2 : 1))
+        withExtendedLifetime((leader, follower)) {}
+    }
+
+    @Test func aRefreshOfALargeBodyGoesToAFileToo() async throws {
+        let cache = cache()
+        let client = PieceClient()
+        let driver = start(cache, client)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, ["Cache-Control": "max-age=1, stale-while-revalidate=1000"])
+        exchange.piece(testBody(1, length: 2 << 20))
+        exchange.end()
+        await client.heard { $0.hasEnded }
+        clock.advance(by: 100)
+        let stale = PieceClient()
+        let other = start(cache, stale)
+        #expect(await stale.heard { $0.hasEnded }.data == testBody(1, length: 2 << 20))
+        let refresh = await exchanges.next(2)
+        refresh.head(200, fields)
+        send(refresh, 0..<2 << 20)
+        #expect(incoming.count == 1)
+        send(refresh, 2 << 20..<Self.length)
+        refresh.end()
+        while cache.loads.isRefreshing { await Task.yield() }
+        #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
+        withExtendedLifetime((driver, other)) {}
+    }
+
+    // MARK: Hits
+
+    @Test func aPartAndAConfirmedBodyComeFromTheFile() async throws {
+        let cache = cache()
+        await store(in: cache)
+        let part = PieceClient()
+        let first = start(cache, part, ["Range": "bytes=1000000-2999999"])
+        let partial = await part.heard { $0.hasEnded }
+        #expect(partial.heads.first?.statusCode == 206 && partial.data == Self.body[1_000_000..<3_000_000])
+        clock.advance(by: 1_000_000)
+        let confirmed = PieceClient()
+        let second = start(cache, confirmed)
+        let exchange = await exchanges.next(2)
+        exchange.head(304, fields)
+        exchange.end()
+        let record = await confirmed.heard { $0.hasEnded }
+        #expect(record.data == Self.body && record.report?.outcome == .revalidated(.disk))
+        #expect(record.largestPiece == OpenBody.pieceLength)
+        withExtendedLifetime((first, second)) {}
+    }
+
+    @Test(arguments: [0.0, 0.5, 1.0]) func aWrongByteIsAMissAndNoneOfItIsDelivered(place: Double) async throws {
+        let cache = cache()
+        await store(in: cache)
+        cache.flush()
+        let record = directory + "/records/" + names("/records")[0]
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: record))
+        let offset = UInt64(PreparedRecord.firstHeadLength) + UInt64(Double(Self.length - 1) * place)
+        try file.seek(toOffset: offset)
+        let byte = try #require(try file.read(upToCount: 1)?.first)
+        try file.seek(toOffset: offset)
+        try file.write(contentsOf: [byte ^ 1])
+        try file.close()
+        let client = PieceClient()
+        let driver = start(cache, client)
+        let exchange = await exchanges.next(2)
+        #expect(await client.heard { _ in true }.data.isEmpty)
+        exchange.head(200, fields)
+        exchange.piece(Data("fresh".utf8))
+        exchange.end()
+        #expect(await client.heard { $0.hasEnded }.text == "fresh")
+        withExtendedLifetime(driver) {}
+    }
+
+    @Test func aHitWhoseFileGoesIsReadToItsEnd() async throws {
+        let cache = cache()
+        await store(in: cache)
+        let key = try #require(KeyPolicy.standard.key(for: Responses.request(url)))
+        var body = try #require(cache.store.lookup(key).variants().first?.open?())
+        var read = Data()
+        while !body.isEmpty, let piece = body.next() {
+            read += piece
+            if read.count == piece.count {
+                cache.removeAllCachedResponses()
+                cache.flush()
+            }
+        }
+        #expect(read == Self.body)
+    }
+
+    // MARK: The directory
+
+    @Test func theDirectoryKeepsToItsCapacityWhileABodyArrives() async throws {
+        let capacity = 8 << 20
+        let cache = cache(disk: capacity)
+        for number in 0..<70 {
+            cache.storeCachedResponse(
+                CachedURLResponse(
+                    response: Responses.http(Responses.url("/\(number)")), data: testBody(number, length: 120_000)),
+                for: Responses.request("/\(number)"))
+            cache.flush()
+        }
+        #expect(allocated > capacity / 10 * 7)
+        let client = PieceClient()
+        let driver = start(cache, client)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, fields)
+        for start in stride(from: 0, to: Self.length, by: 100_003) {
+            send(exchange, start..<min(start + 100_003, Self.length))
+            #expect(allocated <= capacity)
+        }
+        exchange.end()
+        #expect(await client.heard { $0.hasEnded }.report?.isStored == true)
+        cache.flush()
+        #expect(allocated <= capacity)
+        #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
+        withExtendedLifetime(driver) {}
+    }
+
+    /// As `du` counts.
+    private var allocated: Int {
+        func sum(_ path: String) -> Int {
+            guard let status = try? SystemFiles().status(at: path) else { return 0 }
+            guard status.kind == .directory else { return status.allocated }
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+            return names.reduce(status.allocated) { $0 + sum(path + "/" + $1) }
+        }
+        return sum(directory)
+    }
+
+    @Test func leftoversGoAndWhatIsBeingWrittenStays() throws {
+        let first = DiskStore(configuration: .init(directory: directory, capacity: 64 << 20))
+        first.flush()
+        let living = try first.beginIncoming()
+        try living.append(Data(count: 100))
+        let others = ["incoming-0123456789abcdef", "incoming-", "incoming-0123456789abcdeX", "incoming"]
+        for name in others { try Data("left".utf8).write(to: scratch.appending("cache/" + name)) }
+        // Whoever maintains the directory next sweeps it.
+        first.close()
+        let next = DiskStore(configuration: .init(directory: directory, capacity: 64 << 20))
+        next.flush()
+        #expect(incoming.contains(String(living.path.split(separator: "/").last!)))
+        #expect(!names().contains(others[0]))
+        #expect(Set(others.dropFirst()).isSubset(of: names()))
+        living.discard()
+        #expect(!names().contains(String(living.path.split(separator: "/").last!)))
+        next.close()
+    }
+
+    @Test func theSumOfPiecesIsThatOfTheWhole() {
+        for length in [0, 1, 63, 64, 65, 1_000, 4_096] {
+            let data = testBody(length, length: length)
+            let whole = data.withUnsafeBytes { Checksum.of($0) }
+            for step in [1, 7, 63, 64, 65, 200] {
+                var sum = PiecewiseChecksum()
+                for start in stride(from: 0, to: length, by: step) {
+                    data[start..<min(start + step, length)].withUnsafeBytes { sum.update($0) }
+                }
+                #expect(sum.finished == whole, "\(length) by \(step)")
+            }
+        }
+    }
+}
+
+/// The same through sessions with a delegate.
+@Suite(.timeLimit(.minutes(30)), .enabled(if: LoadingHarness.storesForSessions)) struct LargeBodySessionTests {
+    private static let body = testBody(9, length: (4 << 20) + 321)
+
+    private func origin() throws -> OriginServer {
+        try OriginServer { _ in OriginResponse(fields: ["Cache-Control": "max-age=86400"], body: Self.body) }
+    }
+
+    @Test func aDelegateGetsAHitInPieces() async throws {
+        let origin = try origin()
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate, memoryCapacity: 1 << 20)
+        for number in 0..<3 {
+            let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+            #expect(record.data == Self.body && record.error == nil && record.responses.count == 1)
+            if number > 0 { #expect(record.chunks.map(\.count).max() == OpenBody.pieceLength) }
+        }
+        #expect(origin.requests.count == 1)
+        // In one piece, from the same record.
+        #expect(try await harness.load(origin.url("/a")).data == Self.body)
+    }
+
+    @Test func aTaskMayEndInTheMiddleOfAHit() async throws {
+        let origin = try origin()
+        let delegate = CancellingDelegate()
+        let harness = try LoadingHarness(delegate: delegate, memoryCapacity: 1 << 20)
+        _ = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+        delegate.cancels.withLock { $0 = true }
+        let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+        // A few pieces may be on their way.
+        #expect(record.data == Self.body.prefix(record.data.count) && record.ends.count == 1)
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func aHitThatCannotBeReadToItsEndFails() async throws {
+        let origin = try origin()
+        let files = FaultyFileSystem()
+        let delegate = RecordingDelegate()
+        let harness = try LoadingHarness(delegate: delegate, memoryCapacity: 1 << 20) { $0.fileSystem = files }
+        _ = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+        // The first pass reads it all, and what is delivered is read after that.
+        let read = Mutex(0)
+        files.rule = { call in
+            guard call.isRecord, call.operation == .read else { return nil }
+            let count = read.withLock { count in
+                count += 1
+                return count
+            }
+            return count > 40 ? .error(EIO) : nil
+        }
+        let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
+        #expect(record.error != nil && !record.data.isEmpty && record.data == Self.body.prefix(record.data.count))
+        files.rule = { _ in nil }
+        #expect(await delegate.run(harness.session.dataTask(with: origin.url("/a"))).data == Self.body)
+    }
+}
+
+/// Cancels its task at the first piece, if told to.
+private final class CancellingDelegate: RecordingDelegate, @unchecked Sendable {
+    let cancels = Mutex(false)
+
+    override func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        super.urlSession(session, dataTask: dataTask, didReceive: data)
+        if cancels.withLock({ $0 }) { dataTask.cancel() }
+    }
+}
