@@ -6,14 +6,18 @@ import Foundation
 struct OpenBody: Sendable {
     /// What is left of it, in bytes of the whole body.
     private(set) var range: Range<Int>
+    private let file: any AnyObject & Sendable
     private let read: @Sendable (Range<Int>) -> Data?
 
     /// Large enough that a piece costs little beside its bytes.
     static let pieceLength = 256 << 10
 
-    /// - Parameter read: gives these bytes of the body; nil where they cannot be read.
-    init(count: Int, read: @escaping @Sendable (Range<Int>) -> Data?) {
+    /// - Parameters:
+    ///   - file: open as long as this lives.
+    ///   - read: gives these bytes of the body; nil where they cannot be read.
+    init(count: Int, of file: any AnyObject & Sendable, read: @escaping @Sendable (Range<Int>) -> Data?) {
         range = 0..<count
+        self.file = file
         self.read = read
     }
 
@@ -25,6 +29,14 @@ struct OpenBody: Sendable {
         var body = self
         let part = part.clamped(to: 0..<count)
         body.range = range.lowerBound + part.lowerBound..<range.lowerBound + part.upperBound
+        return body
+    }
+
+    /// Both as one, where the other one goes on in the same file where this one ends.
+    func joined(_ other: OpenBody) -> OpenBody? {
+        guard file === other.file, range.upperBound == other.range.lowerBound else { return nil }
+        var body = self
+        body.range = range.lowerBound..<other.range.upperBound
         return body
     }
 

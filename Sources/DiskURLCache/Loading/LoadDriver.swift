@@ -189,7 +189,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
                 calls.append(.receive(reusedResponse(presentation, stored, age: age, index: index, url: url)))
             case .deliverData(let data):
                 state.withLock { $0.deliveredBytes += data.count }
-                calls.append(.load(data))
+                calls.append(delivery(of: data))
             case .deliverOpenBody(let body):
                 state.withLock { $0.deliveredBytes += body.count }
                 calls.append(.read(body))
@@ -475,6 +475,14 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             defer { state.incoming = nil }
             return state.incoming
         }
+    }
+
+    /// A piece that the client cannot take yet is read from the file later, where it is in one: so it need not wait in memory.
+    private func delivery(of data: Data) -> LoadCall {
+        guard let client, client.undeliveredBytes > Self.undeliveredLimit,
+            let body = state.withLock({ $0.incoming })?.opening
+        else { return .load(data) }
+        return .read(body.part(body.count - data.count..<body.count))
     }
 
     /// Gathers the next piece in the file. Where the disk fails, a body that memory may keep goes on there.

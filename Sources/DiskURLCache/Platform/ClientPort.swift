@@ -22,14 +22,42 @@ final class ClientPort: LoadClient, @unchecked Sendable {
 
     /// What follows the head of an answer that streams.
     private struct Stream {
-        var calls: [LoadCall] = []
+        var calls = CallQueue()
+        /// Bytes of pieces among the calls.
+        var undelivered = 0
         /// The head is on its way: what comes now comes after it.
         var hasHead = false
         /// The delegate has heard the head.
         var isOpen = false
         var isPaused = false
         var isClosed = false
+
+        mutating func append(_ more: ArraySlice<LoadCall>) {
+            guard !isClosed else { return }
+            for call in more {
+                if case .load(let data) = call { undelivered += data.count }
+                if case .read(let next) = call, case .read(let last)? = calls.last, let both = last.joined(next) {
+                    calls.last = .read(both)
+                } else {
+                    calls.append(call)
+                }
+            }
+        }
+
+        mutating func next() -> LoadCall? {
+            guard isOpen, !isPaused, let call = calls.removeFirst() else { return nil }
+            if case .load(let data) = call { undelivered -= data.count }
+            return call
+        }
+
+        /// What is left of a body comes next.
+        mutating func putBack(_ body: OpenBody) {
+            guard !isClosed, !body.isEmpty else { return }
+            calls.prepend(.read(body))
+        }
     }
+
+    var undeliveredBytes: Int { stream.withLock { $0.undelivered } }
 
     var wantsSummary: Bool { false }
     /// For completion handlers each `didLoad` replaces the data before it.
@@ -88,14 +116,14 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         let (direct, hasMore) = stream.withLock { stream -> ([LoadCall], Bool) in
             defer { if calls.contains(where: \.isHead) { stream.hasHead = true } }
             if stream.hasHead {
-                if !stream.isClosed { stream.calls += calls }
+                stream.append(calls[...])
                 return ([], true)
             }
             // A body in a file is read as fast as the delegate takes it.
             guard let head = calls.firstIndex(where: \.isHead), calls.contains(where: \.isRead) else {
                 return (calls, false)
             }
-            if !stream.isClosed { stream.calls += calls[(head + 1)...] }
+            stream.append(calls[(head + 1)...])
             return (Array(calls[...head]), false)
         }
         if hasMore { return passOnSoon() }
@@ -190,11 +218,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             #endif
         }
         while true {
-            let call: LoadCall? = stream.withLock { stream in
-                guard stream.isOpen, !stream.isPaused, !stream.calls.isEmpty else { return nil }
-                return stream.calls.removeFirst()
-            }
-            switch call {
+            switch stream.withLock({ $0.next() }) {
             case nil: return
             case .load(let data): deliver(data)
             case .read(var body):
@@ -203,7 +227,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
                     queue?.enqueue { self.perform([.unreadable]) }
                     return
                 }
-                if !body.isEmpty { stream.withLock { if !$0.isClosed { $0.calls.insert(.read(body), at: 0) } } }
+                stream.withLock { $0.putBack(body) }
                 deliver(piece)
                 // The session's other tasks have their turn in between.
                 return session.delegateQueue.addOperation(passOn)
@@ -265,5 +289,40 @@ final class ClientPort: LoadClient, @unchecked Sendable {
                     completionHandler: completion)
             #endif
         }
+    }
+}
+
+/// Calls in order. A fast answer piles up tens of thousands of them before its head has got through, so the first one is taken without
+/// moving the others.
+private struct CallQueue {
+    private var calls: [LoadCall?] = []
+    private var start = 0
+
+    var last: LoadCall? {
+        get { start < calls.count ? calls[calls.count - 1] : nil }
+        set { if start < calls.count { calls[calls.count - 1] = newValue } }
+    }
+
+    mutating func append(_ call: LoadCall) { calls.append(call) }
+
+    mutating func prepend(_ call: LoadCall) {
+        if start > 0 {
+            start -= 1
+            calls[start] = call
+        } else {
+            calls.insert(call, at: 0)
+        }
+    }
+
+    mutating func removeFirst() -> LoadCall? {
+        guard start < calls.count else { return nil }
+        let call = calls[start]
+        calls[start] = nil
+        start += 1
+        if start == calls.count || start > 1_024 && start * 2 > calls.count {
+            calls.removeFirst(start)
+            start = 0
+        }
+        return call
     }
 }

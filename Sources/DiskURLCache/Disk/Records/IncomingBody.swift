@@ -142,7 +142,7 @@ final class IncomingBody: Sendable {
     /// What is written by now, to be read in pieces.
     var opening: OpenBody {
         let opened = opened
-        return OpenBody(count: count) { opened.bytes($0, from: Self.start) }
+        return OpenBody(count: count, of: opened) { opened.bytes($0, from: Self.start) }
     }
 
     /// All of it without reading it: pages of the file, which come when they are looked at. Nobody cuts this file: no record is

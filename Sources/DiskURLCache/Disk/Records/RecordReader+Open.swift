@@ -22,7 +22,7 @@ extension RecordReader {
             let start = record.status.size - record.chainLength - length
             switch checksum(of: opened.file, start: start, length: length) {
             case record.header.bodyChecksum?:
-                return .record(record, OpenBody(count: length) { opened.bytes($0, from: start) })
+                return .record(record, OpenBody(count: length, of: opened) { opened.bytes($0, from: start) })
             case nil: return .notFound
             default: return .damaged
             }
