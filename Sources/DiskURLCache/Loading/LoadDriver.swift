@@ -487,13 +487,14 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     /// Gathers the next piece in the file. Where the disk fails, a body that memory may keep goes on there.
     private func keep(_ data: Data) {
-        var incoming = takeIncoming()
+        // It stays where it is meanwhile, for those that begin to follow.
+        var incoming = state.withLock { $0.incoming }
         let failure = cache.append(data, to: &incoming)
         let isWanted = state.withLock { state in
             // Cancelled meanwhile: that found nothing to discard.
-            guard failure == nil, !state.machine.hasEnded else { return false }
-            state.incoming = incoming
-            return true
+            let isWanted = failure == nil && !state.machine.hasEnded
+            state.incoming = isWanted ? incoming : nil
+            return isWanted
         }
         if isWanted { return }
         defer { incoming?.discard() }
@@ -648,17 +649,19 @@ extension StoredVariant {
 
 extension LoadMachine.EditedResponse {
     /// Finds out whether the body is the one that was shown, by its place in memory: looking at its bytes would read the whole file.
-    /// What is to stay in memory is copied out of the file.
+    /// What is to stay in memory is copied out of the file, a part of what was shown too.
     mutating func takeBody(from shown: Data, memoryLimit: Int) {
-        let isSame = data.withUnsafeBytes { new in
-            shown.withUnsafeBytes { new.baseAddress == $0.baseAddress && new.count == $0.count }
+        let (isSame, isPart) = data.withUnsafeBytes { new in
+            shown.withUnsafeBytes { old in
+                guard let start = new.baseAddress, let first = old.baseAddress else { return (false, false) }
+                return (start == first && new.count == old.count, start >= first && start < first + old.count)
+            }
         }
-        guard isSame else { return }
         let fits = data.count <= memoryLimit
-        guard isMemoryOnly || (presented != nil && fits) else {
+        if isSame, !isMemoryOnly, presented == nil || !fits {
             isAsKept = true
-            return
+        } else if isPart, fits || !isSame {
+            data = data.withUnsafeBytes { Data($0) }
         }
-        if fits { data = data.withUnsafeBytes { Data($0) } }
     }
 }

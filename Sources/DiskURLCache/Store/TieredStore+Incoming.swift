@@ -35,7 +35,10 @@ extension TieredStore {
             noteUses()
             disk.evictIfNeeded(now: false)
         }
-        return !disk.isOverCapacity || !disk.isMaintainer
+        guard disk.isOverCapacity else { return true }
+        // Where the role is taken for passes only, the next one evicts.
+        if !disk.isMaintainer { maintenance.schedule(after: 0) }
+        return !disk.isMaintainer
     }
 
     /// Stores a response whose body has arrived whole, as `store` does with one in memory.

@@ -464,8 +464,9 @@ import Testing
         try file.close()
         let client = PieceClient()
         let driver = start(cache, client)
+        let heard = await client.heard { $0.hasEnded || exchanges.all.withLock { $0.count } == 2 }
+        try #require(heard.data.isEmpty && !heard.hasEnded)
         let exchange = await exchanges.next(2)
-        #expect(await client.heard { _ in true }.data.isEmpty)
         exchange.head(200, fields)
         exchange.piece(Data("fresh".utf8))
         exchange.end()
