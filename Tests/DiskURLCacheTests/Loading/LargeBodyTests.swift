@@ -192,6 +192,7 @@ import Testing
         // Half of it is the largest entry.
         let cache = cache(disk: isTooLarge ? 4 << 20 : 64 << 20)
         let client = PieceClient()
+        _ = files.takeCalls()
         let (driver, exchange) = await begin(
             cache, client, until: isTooLarge ? Self.length : 2 << 20, declares: what == "said to be too large")
         switch what {
@@ -316,12 +317,12 @@ import Testing
 
     @Test(arguments: ["store", "refuse", "edit"]) func theAppSeesTheBody(what: String) async throws {
         let cache = cache { configuration in
-            configuration.admission = { candidate in
-                #expect(candidate.data == Self.body)
+            configuration.admission = { response, _ in
+                #expect(response.data == Self.body)
                 switch what {
-                case "store": return .store
-                case "refuse": return .refuse
-                default: return .storeEdited(response: candidate.response, data: candidate.data.prefix(10))
+                case "store": return response
+                case "refuse": return nil
+                default: return CachedURLResponse(response: response.response, data: response.data.prefix(10))
                 }
             }
         }
@@ -384,7 +385,8 @@ import Testing
         let (leader, exchange) = await begin(cache, first, until: 2 << 20)
         let follower = start(cache, second)
         // What was there is read from the file, in pieces.
-        let early = await second.heard { $0.data.count >= 2 << 20 }
+        let early = await second.heard { $0.data.count >= 2 << 20 || exchanges.all.withLock { $0.count } == 2 }
+        try #require(!early.data.isEmpty)
         #expect(early.data == Self.body.prefix(2 << 20) && early.largestPiece == OpenBody.pieceLength)
         if what == "leader goes" { leader.cancel() }
         var last = exchange
