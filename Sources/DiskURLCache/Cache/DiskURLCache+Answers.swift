@@ -11,7 +11,32 @@ extension DiskURLCache {
     /// cannot be cached goes to the network. Can be called from any thread; the disk is read on another one.
     /// - Throws: the error that `URLSession` would throw, or `CancellationError`.
     public func data(for request: URLRequest) async throws -> CacheAnswer {
-        try await DirectLoad.answer(to: request, from: self, over: SessionLink(session: directSession))
+        try Task.checkCancellation()
+        return try await LoadReader(request, from: self, over: SessionLink(session: directSession)).answer()
+    }
+
+    /// The answer to a request from memory, disk, or an HTTP client of the app's: by the same engine as ``data(for:)``, with the same
+    /// keys, rules and events, and with a body that streams.
+    ///
+    /// Loads of the same at the same time share one request, whatever transport they name. Returns as soon as there is a head.
+    /// - Parameters:
+    ///   - request: what is asked. A method without a key is sent too, and invalidates what it changes. The head must come within
+    ///     `timeoutInterval` seconds, redirects included; how long the body may take is up to the transport.
+    ///   - transport: what sends requests. A refresh in the background goes through it as well.
+    ///   - variant: part of the key. Answers that are not alike, such as decoded ones and those left as they came, must
+    ///     not have the same variant; nil is that of `URLSession`, which decodes.
+    ///   - redirect: takes a redirect and the request that would follow. Returns the request to follow, or nil to get the redirect
+    ///     itself. Without it redirects are followed.
+    /// - Throws: what the transport throws, `URLError`, or `CancellationError`.
+    public func load(
+        _ request: URLRequest, through transport: some CacheTransport, variant: String? = nil,
+        redirect: (@Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?)? = nil
+    ) async throws -> CacheStream {
+        try Task.checkCancellation()
+        let reader = LoadReader(
+            request, from: self, over: OpenTransport(transport: transport, keyVariant: variant), takesPieces: true,
+            timeout: request.timeoutInterval, redirect: redirect)
+        return CacheStream(try await reader.head(), reader)
     }
 
     /// The answer to a `GET` of a URL; see ``data(for:)``.

@@ -55,6 +55,12 @@ struct RequestKey: Sendable, Hashable {
     /// The key in a shared cache: on one folder it finds nothing that a private cache stored, and the other way round.
     var inSharedCache: RequestKey { RequestKey(text: "\(text)\nshared", uri: uri, isForHead: isForHead) }
 
+    /// The key of the same in another form; nil for the form that all others have.
+    func variant(_ name: String?) -> RequestKey {
+        guard let name else { return self }
+        return RequestKey(text: "\(text)\nvariant:\(name)", uri: uri, isForHead: isForHead)
+    }
+
     var uriHash: UInt32 { Self.uriHash(uri) }
 
     var hostHash: UInt32 {

@@ -4,87 +4,221 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A load that an app asks the cache for, with no task behind it: collects the answer.
+/// A load that an app asks the cache for, with no task behind it: keeps what has come until it is read.
 final class DirectLoad: LoadClient {
-    private enum State {
-        case running
-        case waiting(CheckedContinuation<CacheAnswer, any Error>)
-        case ended(Result<CacheAnswer, any Error>)
+    fileprivate enum Piece {
+        case data(Data)
+        /// Left in its file until it is read.
+        case open(OpenBody)
+
+        var data: Data? { if case .data(let data) = self { data } else { nil } }
     }
 
-    private let state = Mutex(State.running)
-    private let arrived = Mutex((response: URLResponse?.none, data: Data()))
+    fileprivate struct State {
+        var head: URLResponse?
+        var pieces: ArraySlice<Piece> = []
+        /// In memory.
+        var unreadBytes = 0
+        var end: Result<Void, any Error>?
+        var summary: LoadSummary?
+        /// Counts what was heard.
+        var news = 0
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
 
-    /// Loads by the loader's own engine. Cancelling the Swift task cancels the load.
-    static func answer(
-        to request: URLRequest, from cache: any LoadHost, over transport: any Transport
-    ) async throws -> CacheAnswer {
-        try Task.checkCancellation()
-        let load = DirectLoad()
-        // A task has its session's cookies since it was made; here is no task.
-        let hasOwnCookies = !request.httpShouldHandleCookies || request.value(forHTTPHeaderField: "Cookie") != nil
-        let request = hasOwnCookies ? request : transport.prepare(request)
-        let driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
-        driver.start()
-        // What memory holds is there by now.
-        if let result = load.result { return try result.get() }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { load.wait($0) }
-        } onCancel: {
-            driver.cancel()
-            load.end(.failure(CancellationError()))
+    fileprivate let state = Mutex(State())
+    let takesPieces: Bool
+    private let redirect: CacheRedirect?
+
+    fileprivate init(takesPieces: Bool, redirect: CacheRedirect?) {
+        self.takesPieces = takesPieces
+        self.redirect = redirect
+    }
+
+    /// Waits until there is something new to hear.
+    fileprivate func news(after count: Int) async {
+        await withCheckedContinuation { continuation in
+            let waits = state.withLock { state in
+                if state.news == count { state.waiting.append(continuation) }
+                return state.news == count
+            }
+            if !waits { continuation.resume() }
         }
-    }
-
-    private var result: Result<CacheAnswer, any Error>? {
-        state.withLock { if case .ended(let result) = $0 { result } else { nil } }
-    }
-
-    private func wait(_ continuation: CheckedContinuation<CacheAnswer, any Error>) {
-        let result: Result<CacheAnswer, any Error>? = state.withLock { state in
-            if case .ended(let result) = state { return result }
-            state = .waiting(continuation)
-            return nil
-        }
-        if let result { continuation.resume(with: result) }
     }
 
     /// What comes after the first end is not heard.
-    private func end(_ result: Result<CacheAnswer, any Error>) {
-        let continuation: CheckedContinuation<CacheAnswer, any Error>? = state.withLock { state in
-            if case .ended = state { return nil }
-            defer { state = .ended(result) }
-            if case .waiting(let continuation) = state { return continuation } else { return nil }
+    private func hear(_ change: (inout State) -> Void) {
+        let waiting = state.withLock { state in
+            guard state.end == nil else { return [CheckedContinuation<Void, Never>]() }
+            change(&state)
+            state.news += 1
+            defer { state.waiting = [] }
+            return state.waiting
         }
-        continuation?.resume(with: result)
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// For the reader this is over at once: what has not been read is dropped.
+    fileprivate func fail(_ error: any Error) {
+        hear { state in
+            state.pieces = []
+            state.unreadBytes = 0
+            state.end = .failure(error)
+        }
     }
 
     // MARK: LoadClient
 
     var wantsSummary: Bool { true }
+    var confirmsRedirects: Bool { redirect != nil }
+    var undeliveredBytes: Int { state.withLock { $0.unreadBytes } }
 
     func send(_ calls: [LoadCall]) { perform(calls) }
 
     func perform(_ calls: [LoadCall]) {
-        for call in calls {
-            switch call {
-            case .receive(let response): arrived.withLock { $0.response = response }
-            case .load(let part):
-                // The one piece of a whole body is taken as it is.
-                arrived.withLock { if $0.data.isEmpty { $0.data = part } else { $0.data.append(part) } }
-            case .read: break  // Only for those that take pieces.
-            case .finish(let summary):
-                let (response, data) = arrived.withLock { $0 }
-                if let response = response as? HTTPURLResponse, let summary {
-                    end(.success(CacheAnswer(data: data, response: response, summary: summary)))
-                } else {
-                    end(.failure(URLError(.badServerResponse)))
+        guard !calls.isEmpty else { return }
+        hear { state in
+            for call in calls {
+                switch call {
+                case .receive(let response): state.head = response
+                case .load(let piece):
+                    state.pieces.append(.data(piece))
+                    state.unreadBytes += piece.count
+                case .read(let body): state.pieces.append(.open(body))
+                case .finish(let summary): (state.summary, state.end) = (summary, .success(()))
+                case .fail(let error, let summary): (state.summary, state.end) = (summary, .failure(error))
                 }
-            case .fail(let error, _):
-                end(.failure(error))
             }
         }
     }
 
     func close() {}
+
+    func confirmRedirect(
+        _ response: HTTPURLResponse, to next: URLRequest, completion: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completion(redirect.map { $0(response, next) } ?? next)
+    }
+}
+
+/// Decides about a redirect: the request that follows it, or nil for the redirect itself as the answer.
+typealias CacheRedirect = @Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?
+
+/// Reads a load at its own pace. The load goes on as long as there is a reader, and is cancelled with it.
+final class LoadReader: Sendable {
+    private let load: DirectLoad
+    private let driver: LoadDriver
+    private let timeout: TimeInterval?
+
+    /// Begins the load.
+    /// - Parameters:
+    ///   - takesPieces: pieces can be read as they come. Else all is there at the end, so that a stored answer can take the place of
+    ///     one that fails on its way.
+    ///   - timeout: seconds after which there must be a head, where the transport does not see to that.
+    init(
+        _ request: URLRequest, from cache: any LoadHost, over transport: any Transport, takesPieces: Bool = false,
+        timeout: TimeInterval? = nil, redirect: CacheRedirect? = nil
+    ) {
+        load = DirectLoad(takesPieces: takesPieces, redirect: redirect)
+        self.timeout = timeout
+        // A task has its session's cookies since it was made; here is no task.
+        let hasOwnCookies = !request.httpShouldHandleCookies || request.value(forHTTPHeaderField: "Cookie") != nil
+        let request = hasOwnCookies ? request : transport.prepare(request)
+        driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
+        driver.start()
+    }
+
+    deinit {
+        cancel()
+    }
+
+    private func cancel(_ error: any Error = CancellationError()) {
+        guard load.state.withLock({ $0.end == nil }) else { return }
+        load.fail(error)
+        driver.cancel()
+        // The transfer may go on for others.
+        driver.clientCaughtUp()
+    }
+
+    /// The head, as soon as it is there.
+    func head() async throws -> HTTPURLResponse {
+        let head = try await take(within: timeout) { state -> URLResponse? in
+            if let head = state.head { return head }
+            if let end = state.end { try end.get() }
+            return nil
+        }
+        guard let head = head as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+        return head
+    }
+
+    /// The next piece of the body; nil at its end. For one reader at a time.
+    func next() async throws -> Data? {
+        let (piece, hasCaughtUp) = try await take { state -> (DirectLoad.Piece?, Bool)? in
+            guard let piece = state.pieces.popFirst() else {
+                try state.end?.get()
+                return state.end == nil ? nil : (nil, false)
+            }
+            let limit = LoadDriver.undeliveredLimit
+            let wasBehind = state.unreadBytes > limit
+            state.unreadBytes -= piece.data?.count ?? 0
+            return (piece, wasBehind && state.unreadBytes <= limit)
+        }
+        if hasCaughtUp { driver.clientCaughtUp() }
+        switch piece {
+        case nil: return nil
+        case .data(let data)?: return data
+        case .open(var body)?:
+            guard let data = body.next() else {
+                let error = URLError(.resourceUnavailable)
+                cancel(error)
+                throw error
+            }
+            let rest = body
+            load.state.withLock { state in
+                if case .failure? = state.end { return }
+                if !rest.isEmpty { state.pieces.insert(.open(rest), at: state.pieces.startIndex) }
+            }
+            return data
+        }
+    }
+
+    /// All of it, at the end.
+    func answer() async throws -> CacheAnswer {
+        try await take { state in
+            guard let end = state.end else { return nil }
+            try end.get()
+            guard let head = state.head as? HTTPURLResponse, let summary = state.summary else {
+                throw URLError(.badServerResponse)
+            }
+            // The one piece of a whole body is taken as it is.
+            let pieces = state.pieces.compactMap(\.data)
+            let data = pieces.count == 1 ? pieces[0] : Data(pieces.joined())
+            return CacheAnswer(data: data, response: head, summary: summary)
+        }
+    }
+
+    var report: CacheLoadReport {
+        (load.state.withLock { $0.summary } ?? driver.summarySoFar).loadReport
+    }
+
+    /// - Parameter part: what is wanted, where it is there.
+    private func take<Part: Sendable>(
+        within seconds: TimeInterval? = nil, _ part: @Sendable (inout DirectLoad.State) throws -> Part?
+    ) async throws -> Part {
+        // What memory holds is there by now.
+        if let part = try load.state.withLock(part) { return part }
+        let timeout = seconds.flatMap { seconds in
+            Timeouts.shared.after(seconds) { [weak self] in self?.cancel(URLError(.timedOut)) }
+        }
+        defer { Timeouts.shared.cancel(timeout) }
+        return try await withTaskCancellationHandler {
+            while true {
+                let (part, count) = try load.state.withLock { (try part(&$0), $0.news) }
+                if let part { return part }
+                await load.news(after: count)
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
 }

@@ -71,7 +71,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         startTime = cache.now
         initialURL = request.url
         let settings = LoadMachine.Settings(
-            key: { [cache] in cache.key(for: $0) }, options: { [cache] in cache.cachingOptions(for: $0, response: $1) },
+            key: { [cache, transport] in cache.key(for: $0)?.variant(transport.keyVariant) },
+            options: { [cache] in cache.cachingOptions(for: $0, response: $1) },
             streams: client?.takesPieces == true,
             confirmsStorage: cache.hasAdmission || client?.confirmsStorage == true,
             confirmsRedirects: client?.confirmsRedirects == true,
@@ -300,6 +301,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             return state.fetch
         }
         fetch?.raise(to: priority)
+        // From now on somebody else reads along.
+        fetch?.resume()
     }
 
     /// False where another load fetches the same: this one then follows that one.
@@ -360,7 +363,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         let (request, lastNews) = state.withLock { state in
             (state.following == nil ? nil : state.machine.request, state.lastNews)
         }
-        return request.map { lastNews + transport.timeout(of: $0) }
+        return request.flatMap(transport.timeout(of:)).map { lastNews + $0 }
     }
 
     private func stopFollowing() {
@@ -406,13 +409,15 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     static let undeliveredLimit = 1 << 20
 
     private func holdUpIfBehind() {
-        guard let client, client.undeliveredBytes > Self.undeliveredLimit, let fetch = state.withLock({ $0.fetch })
-        else {
-            return
-        }
+        guard let client, client.undeliveredBytes > Self.undeliveredLimit else { return }
+        let (fetch, leading) = state.withLock { ($0.fetch, $0.leading) }
+        guard let fetch else { return }
+        // One slow reader does not hold up others. The body is kept for them, within what may be stored.
+        func isWaitedFor() -> Bool { leading.map(cache.loads.isWaitedFor) == true }
+        guard !isWaitedFor() else { return }
         fetch.pause()
-        // The client may have caught up in between.
-        if client.undeliveredBytes <= Self.undeliveredLimit { fetch.resume() }
+        // The client may have caught up in between, or another load have come.
+        if client.undeliveredBytes <= Self.undeliveredLimit || isWaitedFor() { fetch.resume() }
     }
 
     /// From a client whose `undeliveredBytes` are within the limit again.
@@ -448,13 +453,29 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     private func summary(duration: TimeInterval, _ error: (any Swift.Error)?) -> LoadSummary? {
         state.withLock { state in
-            guard let report = state.report else { return nil }
-            let load = LoadFacts(
-                url: initialURL, method: state.machine.method, bytes: state.deliveredBytes, duration: duration,
-                startedAt: startTime, requestedAt: state.requestedAt, respondedAt: state.respondedAt, error: error)
-            return LoadSummary(
-                report: report, load: load, layer: report.outcome.index.map { state.variants[$0].layer } ?? .memory,
-                notStored: state.notStored, cacheName: cache.cacheStatusName)
+            state.report.map { summary(of: state, report: $0, duration: duration, error) }
+        }
+    }
+
+    private func summary(
+        of state: State, report: LoadMachine.Report, duration: TimeInterval, _ error: (any Swift.Error)? = nil
+    ) -> LoadSummary {
+        let load = LoadFacts(
+            url: initialURL, method: state.machine.method, bytes: state.deliveredBytes, duration: duration,
+            startedAt: startTime, requestedAt: state.requestedAt, respondedAt: state.respondedAt, error: error)
+        return LoadSummary(
+            report: report, load: load, layer: report.outcome.index.map { state.variants[$0].layer } ?? .memory,
+            notStored: state.notStored, cacheName: cache.cacheStatusName)
+    }
+
+    /// What is known before the end.
+    var summarySoFar: LoadSummary {
+        let duration = now.timeIntervalSince(startTime)
+        return state.withLock { state in
+            var report = state.report ?? LoadMachine.Report(outcome: .miss(.notStored))
+            // Only the end shows whether it will be.
+            if case .store? = report.storage { report.storage = nil }
+            return summary(of: state, report: report, duration: duration)
         }
     }
 

@@ -207,6 +207,14 @@ final class LoadTable: Sendable {
         for seat in seats { seat.read() }
     }
 
+    /// Whether other loads want what a leader gets, and it is kept for them.
+    func isWaitedFor(_ identity: String) -> Bool {
+        state.withLock { state in
+            guard let flight = state.flights[identity] else { return false }
+            return !flight.isClosed && !flight.seats.isEmpty
+        }
+    }
+
     /// Loads that wait for another one.
     var followerCount: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } } }
 

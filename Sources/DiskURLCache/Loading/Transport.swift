@@ -6,16 +6,7 @@ import Foundation
 
 /// The network as a load sees it: a request goes out; a head, the pieces of a body and an end come back.
 ///
-/// `URLSession` is one implementation. Another one needs `send` only:
-///
-///     struct Echo: Transport {
-///         func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
-///             guard token.didStart(FetchControls(cancel: {})) else { return }
-///             receiver.fetchReceived(HTTPURLResponse(…))
-///             receiver.fetchReceived(Data("body".utf8))
-///             receiver.fetchEnded(nil)
-///         }
-///     }
+/// `URLSession` is one implementation (`SessionLink`), an app's ``CacheTransport`` another (`OpenTransport`).
 protocol Transport: Sendable {
     /// Sends a request. The receiver hears, from any thread but one call at a time: one head, then pieces in order, then one
     /// end. Redirects are not followed: each is a head like any other. Once the token is cancelled nothing more need come.
@@ -30,14 +21,19 @@ protocol Transport: Sendable {
     /// A request that follows a redirect, with what the owner adds to each request.
     func prepare(_ request: URLRequest) -> URLRequest
 
-    /// Seconds without any news after which a request fails.
-    func timeout(of request: URLRequest) -> TimeInterval
+    /// Seconds without any news after which a load fails that waits for another load's answer; nil where somebody else sees to
+    /// that.
+    func timeout(of request: URLRequest) -> TimeInterval?
+
+    /// Part of the key of everything loaded: what this transport makes of an answer is not for others.
+    var keyVariant: String? { get }
 }
 
 extension Transport {
     var owner: ObjectIdentifier? { nil }
     func prepare(_ request: URLRequest) -> URLRequest { request }
-    func timeout(of request: URLRequest) -> TimeInterval { request.timeoutInterval }
+    func timeout(of request: URLRequest) -> TimeInterval? { request.timeoutInterval }
+    var keyVariant: String? { nil }
 }
 
 /// What becomes of a request that was sent.

@@ -119,7 +119,7 @@ extension SessionLink: Transport {
     }
 
     /// The request's own where it has one. A request does not tell whether it was given 60 seconds, or nothing.
-    func timeout(of request: URLRequest) -> TimeInterval {
+    func timeout(of request: URLRequest) -> TimeInterval? {
         guard request.timeoutInterval == 60, let session else { return request.timeoutInterval }
         return session.configuration.timeoutIntervalForRequest
     }

@@ -32,7 +32,7 @@ import Testing
             exchange.end()
         }
         for source in [CacheAnswer.Source.network, .stored(.memory)] {
-            let answer = try await DirectLoad.answer(to: Responses.request("/a"), from: cache, over: network)
+            let answer = try await LoadReader(Responses.request("/a"), from: cache, over: network).answer()
             #expect(answer.data == Data("onetwo".utf8) && answer.source == source)
         }
         #expect(network.requests.count == 1)
@@ -44,7 +44,7 @@ import Testing
             exchange.head(isFirst ? 302 : 200, isFirst ? ["Location": "/b"] : ["Cache-Control": "max-age=60"])
             exchange.end()
         }
-        let answer = try await DirectLoad.answer(to: Responses.request("/a"), from: cache(), over: network)
+        let answer = try await LoadReader(Responses.request("/a"), from: cache(), over: network).answer()
         #expect(answer.response.url?.path == "/b")
         #expect(network.requests.map(\.url?.path) == ["/a", "/b"])
     }
@@ -60,16 +60,16 @@ import Testing
             }
             exchange.end()
         }
-        _ = try await DirectLoad.answer(to: Responses.request("/a"), from: cache, over: network)
+        _ = try await LoadReader(Responses.request("/a"), from: cache, over: network).answer()
         clock.advance(by: 100)
-        let answer = try await DirectLoad.answer(to: Responses.request("/a"), from: cache, over: network)
+        let answer = try await LoadReader(Responses.request("/a"), from: cache, over: network).answer()
         #expect(answer.source == .revalidated(.memory) && answer.data == Data("body".utf8))
     }
 
     @Test func aFailureIsThrown() async throws {
         let network = MemoryTransport { _, exchange in exchange.end(URLError(.networkConnectionLost)) }
         let error = await #expect(throws: URLError.self) {
-            try await DirectLoad.answer(to: Responses.request("/a"), from: cache(), over: network)
+            try await LoadReader(Responses.request("/a"), from: cache(), over: network).answer()
         }
         #expect(error?.code == .networkConnectionLost)
     }
@@ -78,7 +78,7 @@ import Testing
         let sent = Gate()
         let network = MemoryTransport { _, _ in sent.wait() }
         let cache = cache()
-        let load = Task { try await DirectLoad.answer(to: Responses.request("/a"), from: cache, over: network) }
+        let load = Task { try await LoadReader(Responses.request("/a"), from: cache, over: network).answer() }
         await sent.arrival()
         load.cancel()
         sent.open()
@@ -148,12 +148,12 @@ import Testing
             exchange.head(304, ["ETag": "\"1\"", "Cache-Control": "max-age=600"])
             exchange.end()
         }
-        _ = try await DirectLoad.answer(to: request, from: cache, over: network)
+        _ = try await LoadReader(request, from: cache, over: network).answer()
         clock.advance(by: 100)
         var revalidating = request
         revalidating.cachePolicy = .reloadRevalidatingCacheData
         let late = Task { [revalidating] in
-            try await DirectLoad.answer(to: revalidating, from: cache, over: network)
+            try await LoadReader(revalidating, from: cache, over: network).answer()
         }
         await gate.arrival()
         clock.advance(by: 1)
@@ -175,7 +175,7 @@ import Testing
             exchange.end()
         }
         let events = cache.events()
-        let late = Task { try await DirectLoad.answer(to: request, from: cache, over: network) }
+        let late = Task { try await LoadReader(request, from: cache, over: network).answer() }
         await gate.arrival()
         make(change)
         gate.open()
@@ -199,9 +199,9 @@ import Testing
                 if !isConfirmed { exchange.piece("refreshed") }
                 exchange.end()
             }
-            _ = try await DirectLoad.answer(to: request, from: cache, over: network)
+            _ = try await LoadReader(request, from: cache, over: network).answer()
             clock.advance(by: 100)
-            #expect(try await DirectLoad.answer(to: request, from: cache, over: network).isStale)
+            #expect(try await LoadReader(request, from: cache, over: network).answer().isStale)
             await gate.arrival()
             clock.advance(by: 1)
             make(change)

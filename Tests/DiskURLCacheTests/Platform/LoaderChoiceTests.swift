@@ -160,7 +160,7 @@ import Testing
             exchange.end()
         }
         for _ in 1...2 {
-            let answer = try await DirectLoad.answer(to: Responses.request("/a"), from: cache, over: network)
+            let answer = try await LoadReader(Responses.request("/a"), from: cache, over: network).answer()
             #expect(answer.data == Data("secret".utf8) && answer.source == .network)
         }
         #expect(network.requests.count == 2)

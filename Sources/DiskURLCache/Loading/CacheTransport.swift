@@ -1,0 +1,158 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// An HTTP client that the cache asks in place of `URLSession`; see ``DiskURLCache/DiskURLCache/load(_:through:variant:redirect:)``.
+///
+/// ```swift
+/// struct Canned: CacheTransport {
+///     func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+///         guard let url = request.url,
+///             let head = HTTPURLResponse(
+///                 url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: ["Cache-Control": "max-age=60"])
+///         else { throw URLError(.badURL) }
+///         receiver.receive(head)
+///         await receiver.receive(Data("Hello".utf8))
+///     }
+/// }
+/// ```
+public protocol CacheTransport: Sendable {
+    /// Sends one request, and passes on what comes back: one head, then the pieces of the body in order. Returning ends the
+    /// answer; throwing fails it.
+    ///
+    /// - Redirects are not followed here: each is a head like any other, and the cache asks for the next URL.
+    /// - The cache added its own conditions (`If-None-Match`, `Range`) to the request. A 304 is a head like any other.
+    /// - The Swift task is cancelled when nobody wants the answer any more.
+    /// - Without a head after `request.timeoutInterval` seconds the task is cancelled, and the request counts as failed.
+    /// - The cache sends several requests at a time, one call for each; a refresh in the background is one too.
+    func send(_ request: URLRequest, to receiver: CacheReceiver) async throws
+}
+
+/// Takes the answer to one request that a ``CacheTransport`` has sent. To be called by one task at a time.
+public final class CacheReceiver: Sendable {
+    private struct State {
+        var hasHead = false
+        var hasEnded = false
+        var isPaused = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// What sends the request, and what waits for the head.
+        var tasks: [Task<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+    private let receiver: any FetchReceiver
+
+    init(_ receiver: any FetchReceiver) {
+        self.receiver = receiver
+    }
+
+    /// Takes the head, once. Interim responses (1xx) may come before it.
+    public func receive(_ response: HTTPURLResponse) {
+        let isWanted = state.withLock { state in
+            guard !state.hasEnded, !state.hasHead else { return false }
+            state.hasHead = response.statusCode >= 200
+            return true
+        }
+        if isWanted { receiver.fetchReceived(response) }
+    }
+
+    /// Takes a piece of the body, of any length. Returns when the next one may come: a slow reader holds the transfer up
+    /// here. Pieces before the head, or after the end, are dropped.
+    public func receive(_ data: Data) async {
+        guard !data.isEmpty, state.withLock({ $0.hasHead && !$0.hasEnded }) else { return }
+        receiver.fetchReceived(data)
+        guard state.withLock({ $0.isPaused }) else { return }
+        await withCheckedContinuation { continuation in
+            let waits = state.withLock { state in
+                if state.isPaused { state.waiting.append(continuation) }
+                return state.isPaused
+            }
+            if !waits { continuation.resume() }
+        }
+    }
+
+    /// - Parameter isTimeout: only counts while there is no head.
+    fileprivate func end(_ error: (any Error)?, isTimeout: Bool = false) {
+        let tasks: [Task<Void, Never>]? = state.withLock { state in
+            guard !state.hasEnded, !(isTimeout && state.hasHead) else { return nil }
+            state.hasEnded = true
+            defer { state.tasks = [] }
+            return state.tasks
+        }
+        guard let tasks else { return }
+        resume()
+        for task in tasks { task.cancel() }
+        receiver.fetchEnded(error)
+    }
+
+    fileprivate func cancel() {
+        let tasks = state.withLock { state in
+            state.hasEnded = true
+            defer { state.tasks = [] }
+            return state.tasks
+        }
+        resume()
+        for task in tasks { task.cancel() }
+    }
+
+    /// A task that is cancelled with the request.
+    fileprivate func run(_ work: @escaping @Sendable (CacheReceiver) async -> Void) {
+        let task = Task { await work(self) }
+        let isLate = state.withLock { state in
+            if !state.hasEnded { state.tasks.append(task) }
+            return state.hasEnded
+        }
+        if isLate { task.cancel() }
+    }
+
+    fileprivate func pause() {
+        state.withLock { $0.isPaused = !$0.hasEnded }
+    }
+
+    fileprivate func resume() {
+        let waiting = state.withLock { state in
+            state.isPaused = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+/// A ``CacheTransport`` as the engine knows transports.
+struct OpenTransport: Transport {
+    let transport: any CacheTransport
+    let keyVariant: String?
+
+    func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+        let exchange = CacheReceiver(receiver)
+        let controls = FetchControls(cancel: exchange.cancel, pause: exchange.pause, resume: exchange.resume)
+        guard token.didStart(controls) else { return }
+        exchange.run { [transport] exchange in
+            do {
+                try await transport.send(request, to: exchange)
+                exchange.end(nil)
+            } catch {
+                exchange.end(error)
+            }
+        }
+        // Nobody else would end a refresh in the background, and until it ends there is no other of the same.
+        exchange.run { exchange in
+            guard (try? await Task.sleep(seconds: request.timeoutInterval)) != nil else { return }
+            exchange.end(URLError(.timedOut), isTimeout: true)
+        }
+    }
+
+    /// Who waits for another load's answer keeps its own time: see `LoadReader`.
+    func timeout(of request: URLRequest) -> TimeInterval? { nil }
+}
+
+extension Task<Never, Never> {
+    /// - Parameter seconds: more than a year, or no number, counts as a year.
+    static func sleep(seconds: TimeInterval) async throws {
+        let year: TimeInterval = 365 * 86_400
+        try await sleep(nanoseconds: UInt64(max(0, seconds < year ? seconds : year) * 1e9))
+    }
+}

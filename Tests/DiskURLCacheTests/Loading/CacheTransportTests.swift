@@ -1,0 +1,351 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Loading through an HTTP client of the app's: the public seam, without sockets.
+@Suite(.timeLimit(.minutes(30))) struct CacheTransportTests {
+    let cache: DiskURLCache
+    let clock = ManualClock()
+    private let scratch: ScratchDirectory
+    private let request = Responses.request("/a")
+
+    init() throws {
+        scratch = try ScratchDirectory("open-transport")
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 64 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
+        configuration.clock = clock.wallClock
+        cache = DiskURLCache(configuration: configuration)
+    }
+
+    private var impatient: URLRequest {
+        var request = request
+        request.timeoutInterval = 0.05
+        return request
+    }
+
+    private func isStored(_ request: URLRequest? = nil) -> Bool {
+        cache.cachedResponse(for: request ?? self.request) != nil
+    }
+
+    // MARK: An answer
+
+    @Test func whatATransportBringsIsStoredForAllWaysToLoad() async throws {
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            await exchange.piece("one")
+            await exchange.piece("")
+            await exchange.piece("two")
+        }
+        let first = try await cache.load(request, through: transport)
+        #expect(first.report.outcome == .miss(.notStored))
+        #expect(try await first.pieces() == ["one", "two"])
+        #expect(first.report.isStored == true && first.report.bytes == 6)
+        let second = try await cache.load(request, through: transport)
+        #expect(try await second.pieces() == ["onetwo"])
+        #expect(second.report.outcome == .hit(.memory) && second.report.age == 0)
+        #expect(try await cache.data(for: request).data == Data("onetwo".utf8))
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func theHeadIsThereBeforeTheBody() async throws {
+        let goesOn = Flag()
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(103)
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            await goesOn.isSet()
+            await exchange.piece("late")
+        }
+        let stream = try await cache.load(request, through: transport)
+        #expect(stream.response.statusCode == 200 && stream.report.isStored == nil && stream.report.bytes == 0)
+        goesOn.set()
+        #expect(try await stream.pieces() == ["late"])
+        #expect(stream.report.isStored == true)
+    }
+
+    @Test func theHeadIsTheTransportsOwnObject() async throws {
+        let transport = ClosureTransport { _, exchange in exchange.head(200, ["Cache-Control": "no-store"]) }
+        let stream = try await cache.load(request, through: transport)
+        #expect(stream.response === transport.heads.first)
+        #expect(try await stream.pieces() == [])
+        #expect(stream.report.notStoredReason == .http(.responseNoStore))
+    }
+
+    @Test func whatIsStaleIsConfirmedAndRefreshed() async throws {
+        let transport = ClosureTransport { request, exchange in
+            let isKnown = request.value(forHTTPHeaderField: "If-None-Match") == "\"1\""
+            exchange.head(
+                isKnown ? 304 : 200,
+                ["ETag": "\"1\"", "Cache-Control": "max-age=60, stale-while-revalidate=100"])
+            if !isKnown { await exchange.piece("body") }
+        }
+        func load() async throws -> CacheLoadReport.Outcome {
+            let stream = try await cache.load(request, through: transport)
+            #expect(try await stream.pieces() == ["body"])
+            return stream.report.outcome
+        }
+        #expect(try await load() == .miss(.notStored))
+        clock.advance(by: 1_000)
+        #expect(try await load() == .revalidated(.memory))
+        clock.advance(by: 100)
+        #expect(try await load() == .staleHit(.memory, .staleWhileRevalidate))
+        while cache.loads.isRefreshing { await Task.yield() }
+        #expect(try await load() == .hit(.memory))
+        #expect(transport.requests.count == 3)
+    }
+
+    // MARK: What goes wrong
+
+    @Test func aFailureIsThrownAndAStoredAnswerStandsInForIt() async throws {
+        let isDown = Flag()
+        let transport = ClosureTransport { _, exchange in
+            guard !isDown.value else { throw URLError(.networkConnectionLost) }
+            exchange.head(200, ["Cache-Control": "max-age=60, stale-if-error=600"])
+            await exchange.piece("body")
+        }
+        _ = try await cache.load(request, through: transport).pieces()
+        isDown.set()
+        clock.advance(by: 100)
+        let stream = try await cache.load(request, through: transport)
+        #expect(try await stream.pieces() == ["body"] && stream.report.outcome == .staleHit(.memory, .staleIfError))
+        let error = await #expect(throws: URLError.self) {
+            try await cache.load(Responses.request("/other"), through: transport)
+        }
+        #expect(error?.code == .networkConnectionLost)
+    }
+
+    @Test func aBodyThatFailsIsThrownAfterWhatCameAndIsNotStored() async throws {
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            await exchange.piece("part")
+            throw URLError(.cannotParseResponse)
+        }
+        let stream = try await cache.load(request, through: transport)
+        var pieces: [String] = []
+        let error = await #expect(throws: URLError.self) {
+            for try await piece in stream { pieces.append(String(decoding: piece, as: UTF8.self)) }
+        }
+        #expect(error?.code == .cannotParseResponse && pieces == ["part"] && !isStored())
+        #expect(stream.report.outcome == .failed(.network))
+        #expect((stream.report.error as? URLError)?.code == .cannotParseResponse)
+    }
+
+    @Test func anEndWithoutAHeadIsAnError() async throws {
+        let transport = ClosureTransport { _, exchange in await exchange.piece("no head") }
+        let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
+        #expect(error?.code == .badServerResponse)
+    }
+
+    @Test func whatComesTwiceOrLateIsDropped() async throws {
+        let kept = Mutex<CacheReceiver?>(nil)
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            exchange.head(404)
+            await exchange.piece("body")
+            kept.withLock { $0 = exchange.receiver }
+        }
+        let stream = try await cache.load(request, through: transport)
+        #expect(try await stream.pieces() == ["body"] && stream.response.statusCode == 200)
+        await kept.withLock { $0 }?.receive(Data("late".utf8))
+        #expect(cache.cachedResponse(for: request)?.data == Data("body".utf8))
+    }
+
+    @Test func withoutAHeadInTimeTheLoadFails() async throws {
+        let transport = ClosureTransport { _, exchange in await exchange.untilCancelled() }
+        let request = impatient
+        let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
+        #expect(error?.code == .timedOut)
+        while transport.cancelled == 0 { await Task.yield() }
+    }
+
+    @Test func aRefreshWithoutAHeadEnds() async throws {
+        let isDown = Flag()
+        let transport = ClosureTransport { _, exchange in
+            if isDown.value { return await exchange.untilCancelled() }
+            exchange.head(200, ["Cache-Control": "max-age=60, stale-while-revalidate=600"])
+        }
+        let request = impatient
+        _ = try await cache.load(request, through: transport).pieces()
+        isDown.set()
+        clock.advance(by: 100)
+        let stream = try await cache.load(request, through: transport)
+        #expect(stream.report.outcome == .staleHit(.memory, .staleWhileRevalidate))
+        while cache.loads.isRefreshing { await Task.yield() }
+        #expect(transport.cancelled == 1)
+    }
+
+    // MARK: Readers
+
+    @Test func aReaderThatGoesCancelsTheRequest() async throws {
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            await exchange.untilCancelled()
+        }
+        var stream: CacheStream? = try await cache.load(request, through: transport)
+        #expect(stream?.response.statusCode == 200 && transport.cancelled == 0)
+        stream = nil
+        while transport.cancelled == 0 { await Task.yield() }
+        #expect(!isStored())
+    }
+
+    @Test(arguments: [true, false]) func cancellingTheTaskCancelsTheRequest(hasHead: Bool) async throws {
+        let transport = ClosureTransport { _, exchange in
+            if hasHead { exchange.head(200, ["Cache-Control": "max-age=60"]) }
+            await exchange.untilCancelled()
+        }
+        let load = Task { [request, cache] in try await cache.load(request, through: transport).pieces() }
+        while transport.requests.isEmpty { await Task.yield() }
+        load.cancel()
+        await #expect(throws: CancellationError.self) { try await load.value }
+        while transport.cancelled == 0 { await Task.yield() }
+    }
+
+    /// 100 MB flow through, and at no time is more than the limit under way.
+    @Test func aSlowReaderHoldsTheTransferUp() async throws {
+        let piece = Data(count: 256 << 10)
+        let sent = Mutex(0)
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "no-store"])
+            for _ in 0..<400 {
+                sent.withLock { $0 += piece.count }
+                await exchange.receiver.receive(piece)
+            }
+        }
+        let stream = try await cache.load(request, through: transport)
+        var (read, mostAhead) = (0, 0)
+        for try await piece in stream {
+            read += piece.count
+            for _ in 0..<10 { await Task.yield() }
+            mostAhead = max(mostAhead, sent.withLock { $0 } - read)
+        }
+        #expect(read == 400 * piece.count)
+        #expect(mostAhead <= LoadDriver.undeliveredLimit + 2 * piece.count)
+    }
+
+    @Test func aReaderThatIsHeldUpCanGo() async throws {
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "no-store"])
+            while !Task.isCancelled { await exchange.receiver.receive(Data(count: 1 << 20)) }
+            exchange.noteCancellation()
+        }
+        var stream: CacheStream? = try await cache.load(request, through: transport)
+        #expect(stream != nil)
+        stream = nil
+        while transport.cancelled == 0 { await Task.yield() }
+    }
+
+    /// The first reader reads nothing; the second one gets the whole body.
+    @Test func aSlowReaderDoesNotHoldUpOthers() async throws {
+        let isPaused = Flag()
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            await exchange.receiver.receive(Data(count: 1 << 20))
+            isPaused.set()
+            for _ in 0..<7 { await exchange.receiver.receive(Data(count: 1 << 20)) }
+        }
+        let slow = try await cache.load(request, through: transport)
+        await isPaused.isSet()
+        let other = try await cache.load(request, through: transport)
+        var count = 0
+        for try await piece in other { count += piece.count }
+        #expect(count == 8 << 20 && other.report.isCollapsed && transport.requests.count == 1)
+        #expect(slow.response.statusCode == 200)
+    }
+
+    // MARK: Requests
+
+    @Test func variantsShareNothingButTheirInvalidation() async throws {
+        let transport = ClosureTransport { request, exchange in
+            exchange.head(200, request.httpMethod == "GET" ? ["Cache-Control": "max-age=60"] : [:])
+            await exchange.piece("\(request.httpMethod ?? "")")
+        }
+        for (variant, isHit) in [(nil, false), ("coded", false), (nil, true), ("coded", true)] {
+            let stream = try await cache.load(request, through: transport, variant: variant)
+            _ = try await stream.pieces()
+            #expect((stream.report.outcome == .hit(.memory)) == isHit)
+        }
+        var post = request
+        post.httpMethod = "POST"
+        _ = try await cache.load(post, through: transport).pieces()
+        for variant in [nil, "coded"] {
+            let stream = try await cache.load(request, through: transport, variant: variant)
+            #expect(stream.report.outcome == .miss(.notStored))
+        }
+    }
+
+    @Test func redirectsAreFollowedUnlessTheCallerDecides() async throws {
+        let transport = ClosureTransport { request, exchange in
+            switch request.url?.path {
+            case "/a": exchange.head(302, ["Location": "/b"])
+            default: exchange.head(200)
+            }
+            await exchange.piece(request.url?.path ?? "")
+        }
+        #expect(try await cache.load(request, through: transport).pieces() == ["/b"])
+        let refused = try await cache.load(request, through: transport) { _, _ in nil }
+        #expect(try await refused.pieces() == ["/a"] && refused.response.statusCode == 302)
+        let changed = try await cache.load(request, through: transport) { response, next in
+            #expect(response.statusCode == 302 && next.url?.path == "/b")
+            return Responses.request("/c")
+        }
+        #expect(try await changed.pieces() == ["/c"])
+    }
+}
+
+extension CacheStream {
+    fileprivate func pieces() async throws -> [String] {
+        var pieces: [String] = []
+        for try await piece in self { pieces.append(String(decoding: piece, as: UTF8.self)) }
+        return pieces
+    }
+}
+
+/// Something that happens once.
+private final class Flag: Sendable {
+    private let state = Mutex(false)
+    var value: Bool { state.withLock { $0 } }
+    func set() { state.withLock { $0 = true } }
+    func isSet() async { while !value { await Task.yield() } }
+}
+
+/// A transport that is a closure.
+private final class ClosureTransport: CacheTransport {
+    struct Exchange: Sendable {
+        let url: URL
+        let receiver: CacheReceiver
+        let transport: ClosureTransport
+
+        func head(_ status: Int, _ fields: [String: String] = [:]) {
+            let head = Responses.http(url, status: status, fields: fields)
+            transport.state.withLock { $0.heads.append(head) }
+            receiver.receive(head)
+        }
+        func piece(_ text: String) async { await receiver.receive(Data(text.utf8)) }
+        func noteCancellation() { transport.state.withLock { $0.cancelled += 1 } }
+        func untilCancelled() async {
+            while !Task.isCancelled { await Task.yield() }
+            noteCancellation()
+        }
+    }
+
+    private let state = Mutex((requests: [URLRequest](), heads: [HTTPURLResponse](), cancelled: 0))
+    private let answer: @Sendable (URLRequest, Exchange) async throws -> Void
+
+    init(_ answer: @escaping @Sendable (URLRequest, Exchange) async throws -> Void) {
+        self.answer = answer
+    }
+
+    var requests: [URLRequest] { state.withLock { $0.requests } }
+    var heads: [HTTPURLResponse] { state.withLock { $0.heads } }
+    var cancelled: Int { state.withLock { $0.cancelled } }
+
+    func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+        guard let url = request.url else { throw URLError(.badURL) }
+        state.withLock { $0.requests.append(request) }
+        try await answer(request, Exchange(url: url, receiver: receiver, transport: self))
+    }
+}
