@@ -37,8 +37,10 @@ public final class CacheReceiver: Sendable {
         var hasEnded = false
         var isPaused = false
         var waiting: [CheckedContinuation<Void, Never>] = []
-        /// What sends the request, and what waits for the head.
-        var tasks: [Task<Void, Never>] = []
+        /// What sends the request.
+        var task: Task<Void, Never>?
+        /// Ends it without a head.
+        var timeout: Timeouts.ID?
     }
 
     private let state = Mutex(State())
@@ -55,6 +57,7 @@ public final class CacheReceiver: Sendable {
             state.hasHead = response.statusCode >= 200
             return true
         }
+        if response.statusCode >= 200 { Timeouts.shared.cancel(state.withLock { $0.timeout }) }
         if isWanted { receiver.fetchReceived(response) }
     }
 
@@ -75,36 +78,49 @@ public final class CacheReceiver: Sendable {
 
     /// - Parameter isTimeout: only counts while there is no head.
     fileprivate func end(_ error: (any Error)?, isTimeout: Bool = false) {
-        let tasks: [Task<Void, Never>]? = state.withLock { state in
-            guard !state.hasEnded, !(isTimeout && state.hasHead) else { return nil }
+        let isEnd = state.withLock { state in
+            guard !state.hasEnded, !(isTimeout && state.hasHead) else { return false }
             state.hasEnded = true
-            defer { state.tasks = [] }
-            return state.tasks
+            return true
         }
-        guard let tasks else { return }
-        resume()
-        for task in tasks { task.cancel() }
+        guard isEnd else { return }
+        stop()
         receiver.fetchEnded(error)
     }
 
     fileprivate func cancel() {
-        let tasks = state.withLock { state in
-            state.hasEnded = true
-            defer { state.tasks = [] }
-            return state.tasks
-        }
-        resume()
-        for task in tasks { task.cancel() }
+        state.withLock { $0.hasEnded = true }
+        stop()
     }
 
-    /// A task that is cancelled with the request.
-    fileprivate func run(_ work: @escaping @Sendable (CacheReceiver) async -> Void) {
-        let task = Task { await work(self) }
+    private func stop() {
+        let (task, timeout) = state.withLock { state in
+            defer { (state.task, state.timeout) = (nil, nil) }
+            return (state.task, state.timeout)
+        }
+        Timeouts.shared.cancel(timeout)
+        resume()
+        task?.cancel()
+    }
+
+    fileprivate func start(
+        within seconds: TimeInterval, _ send: @escaping @Sendable (CacheReceiver) async throws -> Void
+    ) {
+        // Nobody else would end a refresh in the background, and until it ends there is no other of the same.
+        let timeout = Timeouts.shared.after(seconds) { self.end(URLError(.timedOut), isTimeout: true) }
+        let task = Task {
+            do {
+                try await send(self)
+                end(nil)
+            } catch {
+                end(error)
+            }
+        }
         let isLate = state.withLock { state in
-            if !state.hasEnded { state.tasks.append(task) }
+            (state.task, state.timeout) = (task, timeout)
             return state.hasEnded
         }
-        if isLate { task.cancel() }
+        if isLate { stop() }
     }
 
     fileprivate func pause() {
@@ -130,29 +146,9 @@ struct OpenTransport: Transport {
         let exchange = CacheReceiver(receiver)
         let controls = FetchControls(cancel: exchange.cancel, pause: exchange.pause, resume: exchange.resume)
         guard token.didStart(controls) else { return }
-        exchange.run { [transport] exchange in
-            do {
-                try await transport.send(request, to: exchange)
-                exchange.end(nil)
-            } catch {
-                exchange.end(error)
-            }
-        }
-        // Nobody else would end a refresh in the background, and until it ends there is no other of the same.
-        exchange.run { exchange in
-            guard (try? await Task.sleep(seconds: request.timeoutInterval)) != nil else { return }
-            exchange.end(URLError(.timedOut), isTimeout: true)
-        }
+        exchange.start(within: request.timeoutInterval) { [transport] in try await transport.send(request, to: $0) }
     }
 
     /// Who waits for another load's answer keeps its own time: see `LoadReader`.
     func timeout(of request: URLRequest) -> TimeInterval? { nil }
-}
-
-extension Task<Never, Never> {
-    /// - Parameter seconds: more than a year, or no number, counts as a year.
-    static func sleep(seconds: TimeInterval) async throws {
-        let year: TimeInterval = 365 * 86_400
-        try await sleep(nanoseconds: UInt64(max(0, seconds < year ? seconds : year) * 1e9))
-    }
 }

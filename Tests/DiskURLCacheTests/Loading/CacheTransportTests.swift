@@ -162,6 +162,38 @@ import Testing
         while transport.cancelled == 0 { await Task.yield() }
     }
 
+    /// It waits for what another load fetches, which has more time.
+    @Test func aFollowerKeepsItsOwnTime() async throws {
+        let goesOn = Flag()
+        let transport = ClosureTransport { _, exchange in
+            await goesOn.isSet()
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            await exchange.piece("body")
+        }
+        let leader = Task { [cache, request] in try await cache.load(request, through: transport).pieces() }
+        while transport.requests.isEmpty { await Task.yield() }
+        let request = impatient
+        let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
+        #expect(error?.code == .timedOut && cache.loads.followerCount == 0)
+        goesOn.set()
+        #expect(try await leader.value == ["body"])
+        #expect(transport.requests.count == 1)
+    }
+
+    /// Each is called at its time, whatever the order in which they were set, and none that was cancelled.
+    @Test func timeoutsAreCalledInTheirOrder() async throws {
+        let timeouts = Timeouts()
+        let called = Mutex<[Int]>([])
+        var ids: [Timeouts.ID?] = []
+        for (number, seconds) in [(1, 0.1), (2, 0.01), (3, 0.05), (4, 0.02)] {
+            ids.append(timeouts.after(seconds) { called.withLock { $0.append(number) } })
+        }
+        timeouts.cancel(ids[2])
+        #expect(timeouts.after(.infinity) {} == nil)
+        while called.withLock({ $0.count }) < 3 { await Task.yield() }
+        #expect(called.withLock { Set($0) } == [1, 2, 4])
+    }
+
     @Test func aRefreshWithoutAHeadEnds() async throws {
         let isDown = Flag()
         let transport = ClosureTransport { _, exchange in
