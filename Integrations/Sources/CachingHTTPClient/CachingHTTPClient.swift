@@ -1,0 +1,152 @@
+import AsyncHTTPClient
+import DiskURLCache
+import Foundation
+import Logging
+import NIOCore
+import NIOFoundationCompat
+import NIOHTTP1
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// An `HTTPClient` with an HTTP cache in front of it: `execute` as before, and what the origin allows to reuse is answered from
+/// memory or disk.
+///
+/// ```swift
+/// let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 64 << 20, diskCapacity: 1 << 30))
+/// let response = try await client.execute(HTTPClientRequest(url: "https://example.com/feed"), timeout: .seconds(10))
+/// ```
+///
+/// The engine is that of `DiskURLCache`: its keys, rules, freshness, validation, `stale-while-revalidate`, `stale-if-error`, shared
+/// requests, and events. Bodies stream both ways at the reader's pace. What cannot be stored flows through with the fields that the
+/// origin sent, each `Set-Cookie` by itself.
+public final class CachingHTTPClient: Sendable {
+    /// Where answers are stored, and what tells of them: `cache.events()`, `cache.statistics`, and all removals.
+    public let cache: DiskURLCache
+
+    private let client: HTTPClient
+    private let decodes: Bool
+    private let followsRedirects: Bool
+    private let methodsKeyedByBody: Set<String>
+
+    /// A client in front of which is a cache that exists.
+    ///
+    /// The `HTTPClient` is made here, since its own redirects have to be off: each hop is looked up and stored under its own URL.
+    /// - Parameters:
+    ///   - cache: also for other clients, and for `URLSession`.
+    ///   - eventLoopGroup: as in `HTTPClient`.
+    ///   - configuration: as in `HTTPClient`. Its `redirectConfiguration` is not used.
+    ///   - followsRedirects: follow up to 20 redirects. Else a redirect is an answer.
+    ///   - methodsKeyedByBody: methods whose bodies the cache's key policy has to see, such as `POST` for GraphQL
+    ///     (`KeyPolicy.includingBody(ofMethods:)`). Their bodies are gathered before they are sent. All other bodies stream, and a
+    ///     request with one is never answered from the cache.
+    public init(
+        cache: DiskURLCache, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
+        configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
+        methodsKeyedByBody: [HTTPMethod] = []
+    ) {
+        var configuration = configuration
+        configuration.redirectConfiguration = .disallow
+        self.cache = cache
+        self.followsRedirects = followsRedirects
+        self.methodsKeyedByBody = Set(methodsKeyedByBody.map(\.rawValue))
+        if case .enabled = configuration.decompression { decodes = true } else { decodes = false }
+        client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
+    }
+
+    /// A client with a cache of its own.
+    /// - Parameter storage: how the cache is set up.
+    public convenience init(
+        storage: DiskURLCache.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
+        configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
+        methodsKeyedByBody: [HTTPMethod] = []
+    ) {
+        // The place to choose a mode for shared caches, once the cache has one: this client mostly runs in servers.
+        let cache = DiskURLCache(configuration: storage)
+        self.init(
+            cache: cache, eventLoopGroup: eventLoopGroup, configuration: configuration,
+            followsRedirects: followsRedirects, methodsKeyedByBody: methodsKeyedByBody)
+    }
+
+    /// Ends the client, and writes to disk what is stored. To be called once, at the end, as with `HTTPClient`.
+    public func shutdown() async throws {
+        defer { cache.flush() }
+        try await client.shutdown()
+    }
+
+    /// Answers a request from memory, disk, or the origin.
+    /// - Parameters:
+    ///   - request: as for `HTTPClient`.
+    ///   - timeout: within which there must be a head, redirects included.
+    ///   - treatment: how the answer is kept, where that differs from the cache's configuration.
+    ///   - logger: as for `HTTPClient`. Where an answer came from is logged on level `debug`.
+    public func execute(
+        _ request: HTTPClientRequest, timeout: TimeAmount, treatment: CacheTreatment? = nil, logger: Logger? = nil
+    ) async throws -> HTTPClientResponse {
+        try await execute(request, deadline: .now() + timeout, treatment: treatment, logger: logger)
+    }
+
+    /// Answers a request from memory, disk, or the origin.
+    /// - Parameters:
+    ///   - request: as for `HTTPClient`.
+    ///   - deadline: by which there must be a head, redirects included.
+    ///   - treatment: how the answer is kept, where that differs from the cache's configuration.
+    ///   - logger: as for `HTTPClient`. Where an answer came from is logged on level `debug`.
+    /// - Throws: what `HTTPClient` throws, or `URLError` where the cache forbids the network (`cache.isOffline`).
+    public func execute(
+        _ request: HTTPClientRequest, deadline: NIODeadline, treatment: CacheTreatment? = nil, logger: Logger? = nil
+    ) async throws -> HTTPClientResponse {
+        // Unix sockets, and what is no URL: the client's own affair.
+        guard let url = URL(string: request.url), url.scheme == "http" || url.scheme == "https" else {
+            return try await client.execute(request, deadline: deadline, logger: logger)
+        }
+        var request = request
+        var asked = URLRequest(url: url)
+        asked.httpMethod = request.method.rawValue
+        asked.httpShouldHandleCookies = false
+        for (name, value) in request.headers.combined { asked.setValue(value, forHTTPHeaderField: name) }
+        // The client's own deadline comes first: then a stored answer can stand in for the failure.
+        let remaining = Double((deadline - .now()).nanoseconds) / 1e9
+        asked.timeoutInterval = max(0, remaining) + 0.05
+        // A client certificate is no part of the key.
+        asked.cacheTreatment = request.tlsConfiguration == nil ? treatment : CacheTreatment(storage: .never)
+        if let body = request.body {
+            if methodsKeyedByBody.contains(request.method.rawValue) {
+                let bytes = try await body.collect(upTo: .max)
+                asked.httpBody = Data(buffer: bytes)
+                request.body = .bytes(bytes)
+            } else {
+                // Only says that there is one which the key does not know. What is sent is the request's own.
+                asked.httpBodyStream = InputStream(data: Data())
+            }
+        }
+        let upstream = Upstream(client, request, asked: asked, deadline: deadline, logger: logger)
+        let stream: CacheStream
+        do {
+            stream = try await cache.load(asked, through: upstream, variant: variant(of: request)) {
+                [followsRedirects] in followsRedirects ? upstream.redirected($0, to: $1) : nil
+            }
+        } catch let error as URLError where error.code == .timedOut {
+            throw HTTPClientError.deadlineExceeded
+        }
+        if let logger, logger.logLevel <= .debug {
+            let report = stream.report
+            logger.debug("\(report.outcome)", metadata: ["cache-status": "\(report.cacheStatus)"])
+        }
+        return upstream.response(stream)
+    }
+
+    /// Which entries a request shares. What is stored is what the client delivers, and that depends on its decompression:
+    ///
+    /// - A client that decodes shares entries with `URLSession`, which decodes too. It asks for `gzip` and `deflate`, unless the
+    ///   request names codings itself. Then others may come, which stay as they are: such answers are kept apart.
+    /// - A client that does not decode stores bodies as they came.
+    ///
+    /// `Vary: Accept-Encoding` does not see to that. The field is added below the cache, and an origin may send a coded body without
+    /// `Vary`.
+    private func variant(of request: HTTPClientRequest) -> String? {
+        guard decodes else { return "coded" }
+        return request.headers.contains(name: "Accept-Encoding") ? "own-coding" : nil
+    }
+}

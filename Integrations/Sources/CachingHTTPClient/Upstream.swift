@@ -1,0 +1,150 @@
+import AsyncHTTPClient
+import DiskURLCache
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOFoundationCompat
+import NIOHTTP1
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The network of one request: the `HTTPClient`, and what `URLRequest` and `HTTPURLResponse` cannot hold.
+final class Upstream: CacheTransport {
+    private struct State {
+        /// The last one that came from the network.
+        var head: HTTPResponseHead?
+        /// The hops before the last.
+        var history: [HTTPClientRequestResponse] = []
+    }
+
+    private let client: HTTPClient
+    private let original: HTTPClientRequest
+    /// The request as the cache was given it.
+    private let asked: (url: URL?, fields: [String: String])
+    private let deadline: NIODeadline
+    private let logger: Logger?
+    private let state = NIOLockedValueBox(State())
+
+    init(
+        _ client: HTTPClient, _ original: HTTPClientRequest, asked: URLRequest, deadline: NIODeadline, logger: Logger?
+    ) {
+        self.client = client
+        self.original = original
+        self.asked = (asked.url, asked.allHTTPHeaderFields ?? [:])
+        self.deadline = deadline
+        self.logger = logger
+    }
+
+    func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+        guard let url = request.url else { throw HTTPClientError.invalidURL }
+        let response = try await client.execute(outgoing(request), deadline: deadline, logger: logger)
+        let head = HTTPResponseHead(version: response.version, status: response.status, headers: response.headers)
+        guard
+            let received = HTTPURLResponse(
+                url: url, statusCode: Int(head.status.code), httpVersion: "HTTP/1.1",
+                headerFields: [String: String](head.headers.combined, uniquingKeysWith: { $1 }))
+        else { throw HTTPClientError.invalidURL }
+        state.withLockedValue { $0.head = head }
+        receiver.receive(received)
+        for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
+    }
+
+    /// The caller's own request, with what the cache changed: conditions that it added, credentials that a redirect took away.
+    private func outgoing(_ request: URLRequest) -> HTTPClientRequest {
+        var outgoing = original
+        if let url = request.url, url != asked.url { outgoing.url = url.absoluteString }
+        if let method = request.httpMethod, method != original.method.rawValue {
+            outgoing.method = HTTPMethod(rawValue: method)
+            outgoing.body = nil
+        }
+        let fields = request.allHTTPHeaderFields ?? [:]
+        for (name, value) in fields where asked.fields[name] != value {
+            outgoing.headers.replaceOrAdd(name: name, value: value)
+        }
+        for name in asked.fields.keys where fields[name] == nil { outgoing.headers.remove(name: name) }
+        return outgoing
+    }
+
+    /// The request that follows a redirect, nil for one that is not followed.
+    func redirected(_ response: HTTPURLResponse, to next: URLRequest) -> URLRequest? {
+        // A body that streams can be sent once, and nobody can tell which do.
+        guard original.body == nil || next.httpMethod != original.method.rawValue else { return nil }
+        var next = next
+        if response.url?.host != next.url?.host || response.url?.port != next.url?.port {
+            for name in ["Host", "Origin", "Proxy-Authorization"] { next.setValue(nil, forHTTPHeaderField: name) }
+        }
+        let hop = HTTPClientRequestResponse(
+            request: request(for: response.url), responseHead: HTTPResponseHead(response))
+        state.withLockedValue { $0.history.append(hop) }
+        return next
+    }
+
+    private func request(for url: URL?) -> HTTPClientRequest {
+        var request = original
+        if let url, url != asked.url { request.url = url.absoluteString }
+        return request
+    }
+
+    /// The answer in the client's own types.
+    func response(_ stream: CacheStream) -> HTTPClientResponse {
+        let (received, history) = state.withLockedValue { ($0.head, $0.history) }
+        let head: HTTPResponseHead
+        // What came from the network for this caller alone has its fields as they came: `HTTPURLResponse` joins those of one name.
+        if var received, case let report = stream.report, case .miss = report.outcome, !report.isCollapsed {
+            if let field = stream.response.value(forHTTPHeaderField: "Cache-Status") {
+                received.headers.replaceOrAdd(name: "Cache-Status", value: field)
+            }
+            head = received
+        } else {
+            head = HTTPResponseHead(stream.response)
+        }
+        let last = HTTPClientRequestResponse(request: request(for: stream.response.url), responseHead: head)
+        return HTTPClientResponse(
+            version: head.version, status: head.status, headers: head.headers, body: .stream(Buffers(stream: stream)),
+            history: history + [last])
+    }
+}
+
+/// A body in the client's own type.
+private struct Buffers: AsyncSequence, AsyncIteratorProtocol, Sendable {
+    let stream: CacheStream
+
+    func next() async throws -> ByteBuffer? {
+        try await stream.next().map { ByteBuffer(data: $0) }
+    }
+
+    func makeAsyncIterator() -> Buffers { self }
+}
+
+extension HTTPHeaders {
+    /// Each name once, values of one name joined (RFC 9110 §5.3).
+    var combined: [(String, String)] {
+        var combined: [(name: String, value: String)] = []
+        combined.reserveCapacity(count)
+        var places: [String: Int] = [:]
+        for (name, value) in self {
+            if let place = places[name.lowercased()] {
+                // RFC 9110 §5.3, RFC 9113 §8.2.3: a cookie's parts are joined in a way of their own.
+                combined[place].value += (name.lowercased() == "cookie" ? "; " : ", ") + value
+            } else {
+                places[name.lowercased()] = combined.count
+                combined.append((name, value))
+            }
+        }
+        return combined
+    }
+}
+
+extension HTTPResponseHead {
+    fileprivate init(_ response: HTTPURLResponse) {
+        var headers = HTTPHeaders()
+        headers.reserveCapacity(response.allHeaderFields.count)
+        for (name, value) in response.allHeaderFields {
+            if let name = name as? String, let value = value as? String { headers.add(name: name, value: value) }
+        }
+        self.init(version: .http1_1, status: HTTPResponseStatus(statusCode: response.statusCode), headers: headers)
+    }
+}

@@ -1,0 +1,543 @@
+import AsyncHTTPClient
+import CachingHTTPClient
+import DiskURLCache
+import Foundation
+import Logging
+import LoopbackOrigin
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import Testing
+
+/// Over real sockets: an origin of SwiftNIO, the client of AsyncHTTPClient, and the cache between them.
+@Suite(.timeLimit(.minutes(5))) struct CachingHTTPClientTests {
+    // MARK: What is stored
+
+    @Test func aSecondRequestIsAnsweredFromMemory() async throws {
+        let origin = try await Origin { _, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60", "X-Field": "a"], "body")
+        }
+        try await withClient { client in
+            for expected in ["fwd=uri-miss", "hit"] {
+                let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+                #expect(response.status == .ok && response.version == .http1_1)
+                #expect(response.headers["X-Field"] == ["a"] && response.headers["Content-Length"] == ["4"])
+                #expect(response.url?.absoluteString == origin.url("/a"))
+                #expect(
+                    response.headers["Cache-Status"].first?.contains(expected == "hit" ? "hit" : "fwd=uri-miss") == true
+                )
+                #expect(try await response.text() == "body")
+            }
+            #expect(client.cache.statistics.memoryHits == 1)
+        }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func whatIsOnDiskIsServedByTheNextClient() async throws {
+        let origin = try await Origin { _, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
+        }
+        let directory = scratch()
+        defer { try? FileManager.default.removeItem(at: directory) }
+        for _ in 0..<2 {
+            var storage = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 1 << 20)
+            storage.directory = directory
+            let client = CachingHTTPClient(storage: storage)
+            let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+            #expect(try await response.text() == "body")
+            try await client.shutdown()
+        }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func whatIsStaleIsConfirmed() async throws {
+        let origin = try await Origin { request, answer in
+            if request.head.headers["If-None-Match"] == ["\"1\""] {
+                try await answer.whole(.notModified, ["ETag": "\"1\"", "X-Count": "2"])
+            } else {
+                try await answer.whole(.ok, ["ETag": "\"1\"", "Cache-Control": "no-cache", "X-Count": "1"], "body")
+            }
+        }
+        try await withClient { client in
+            for count in ["1", "2"] {
+                let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+                #expect(response.status == .ok && response.headers["X-Count"] == [count])
+                #expect(try await response.text() == "body")
+            }
+            #expect(client.cache.statistics.revalidations == 1)
+        }
+    }
+
+    @Test func aStaleAnswerIsServedWhileItIsRefreshed() async throws {
+        let version = NIOLockedValueBox(0)
+        let origin = try await Origin { _, answer in
+            let number = version.withLockedValue { version in
+                version += 1
+                return version
+            }
+            try await answer.whole(
+                .ok, ["Cache-Control": number == 1 ? "max-age=0, stale-while-revalidate=600" : "max-age=60"],
+                "\(number)")
+        }
+        try await withClient { client in
+            func load() async throws -> String {
+                try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
+            }
+            #expect(try await load() == "1")
+            #expect(try await load() == "1")
+            while try await load() != "2" { await Task.yield() }
+        }
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test(arguments: [false, true]) func aStaleAnswerStandsInForAFailure(hangs: Bool) async throws {
+        let isDown = NIOLockedValueBox(false)
+        let origin = try await Origin { _, answer in
+            guard !isDown.withLockedValue({ $0 }) else {
+                if hangs { return try await Task.sleep(nanoseconds: 600_000_000_000) }
+                return try await answer.whole(.internalServerError)
+            }
+            try await answer.whole(.ok, ["Cache-Control": "max-age=0, stale-if-error=600"], "body")
+        }
+        try await withClient { client in
+            for timeout in [patience, hangs ? .milliseconds(50) : patience] {
+                let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: timeout)
+                #expect(try await response.text() == "body")
+                isDown.withLockedValue { $0 = true }
+            }
+        }
+    }
+
+    @Test func eightCallersAreOneRequest() async throws {
+        let goesOn = Flag()
+        let origin = try await Origin { _, answer in
+            try await goesOn.isSet()
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
+        }
+        try await withClient { client in
+            try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
+                    }
+                }
+                while origin.requests.isEmpty { await Task.yield() }
+                goesOn.set()
+                for try await text in group { #expect(text == "body") }
+            }
+        }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func aKeyPolicySeesTheBodiesOfItsMethods() async throws {
+        let origin = try await Origin { request, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], String(buffer: request.body))
+        }
+        var storage = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
+        storage.keyPolicy = .standard.includingBody(ofMethods: "POST")
+        try await withClient(storage, methodsKeyedByBody: [.POST]) { client in
+            for query in ["a", "b", "a", "b"] {
+                var request = HTTPClientRequest(url: origin.url("/graphql"))
+                request.method = .POST
+                request.body = .bytes(ByteBuffer(string: query))
+                let text = try await client.execute(request, timeout: patience).text()
+                #expect(text == query)
+            }
+        }
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func aTreatmentOfTheRequestCounts() async throws {
+        let origin = try await Origin { _, answer in try await answer.whole(.ok, [:], "body") }
+        try await withClient { client in
+            let treatment = CacheTreatment(lifetime: .always(60), tags: ["group"])
+            for _ in 0..<2 {
+                _ = try await client.execute(
+                    HTTPClientRequest(url: origin.url("/a")), timeout: patience, treatment: treatment
+                ).text()
+            }
+            #expect(origin.requests.count == 1)
+            client.cache.removeCachedResponses(tag: "group")
+            _ = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
+        }
+        #expect(origin.requests.count == 2)
+    }
+
+    /// The certificate of a client is in no key.
+    @Test func aRequestWithItsOwnTLSIsNotCached() async throws {
+        let origin = try await Origin { _, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
+        }
+        try await withClient { client in
+            var request = HTTPClientRequest(url: origin.url("/a"))
+            request.tlsConfiguration = .makeClientConfiguration()
+            for _ in 0..<2 { _ = try await client.execute(request, timeout: patience).text() }
+        }
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func theLoggerHearsWhereAnAnswerCameFrom() async throws {
+        let origin = try await Origin { _, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
+        }
+        let lines = NIOLockedValueBox<[String]>([])
+        var logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
+        logger.logLevel = .debug
+        try await withClient { client in
+            for _ in 0..<2 {
+                _ = try await client.execute(
+                    HTTPClientRequest(url: origin.url("/a")), timeout: patience, logger: logger
+                ).text()
+            }
+        }
+        let own = lines.withLockedValue { $0.filter { $0.hasPrefix("miss") || $0.hasPrefix("hit") } }
+        #expect(own == ["miss: nothing that fits is stored", "hit (memory)"])
+    }
+
+    // MARK: What flows through
+
+    @Test func noStoreFlowsThroughAndEachSetCookieIsThere() async throws {
+        let origin = try await Origin { request, answer in
+            try await answer.whole(
+                .ok,
+                [
+                    "Set-Cookie": "a=1; Expires=Wed, 09 Jun 2100 10:18:14 GMT", "Set-Cookie": "b=2",
+                    "Cache-Control": request.path == "/stored" ? "max-age=60" : "no-store",
+                ], "body")
+        }
+        try await withClient { client in
+            for path in ["/a", "/a", "/stored"] {
+                let response = try await client.execute(HTTPClientRequest(url: origin.url(path)), timeout: patience)
+                #expect(
+                    response.headers["Set-Cookie"] == ["a=1; Expires=Wed, 09 Jun 2100 10:18:14 GMT", "b=2"])
+                #expect(try await response.text() == "body")
+            }
+            #expect(origin.requests.count == 3)
+            // A session that was set once is not set again by each hit.
+            let hit = try await client.execute(HTTPClientRequest(url: origin.url("/stored")), timeout: patience)
+            #expect(hit.headers["Set-Cookie"] == [])
+        }
+        #expect(origin.requests.count == 3)
+    }
+
+    @Test func requestsArriveAsTheyWereMade() async throws {
+        let origin = try await Origin { _, answer in try await answer.whole(.ok) }
+        try await withClient { client in
+            var request = HTTPClientRequest(url: origin.url("/a?b=%20c#fragment"))
+            request.headers = ["X-Twice": "1", "Cookie": "a=1", "X-Twice": "2", "Cookie": "b=2"]
+            _ = try await client.execute(request, timeout: patience).text()
+        }
+        let head = try #require(origin.requests.first?.head)
+        #expect(head.uri == "/a?b=%20c")
+        #expect(head.headers["X-Twice"] == ["1", "2"] && head.headers["Cookie"] == ["a=1", "b=2"])
+    }
+
+    @Test func anUnsafeMethodStreamsItsBodyAndInvalidates() async throws {
+        let origin = try await Origin { request, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], String(buffer: request.body))
+        }
+        try await withClient { client in
+            func get() async throws {
+                _ = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
+            }
+            try await get()
+            try await get()
+            #expect(origin.requests.count == 1)
+            for length in [HTTPClientRequest.Body.Length.unknown, .known(Int64(6))] {
+                var post = HTTPClientRequest(url: origin.url("/a"))
+                post.method = .POST
+                let pieces = AsyncStream<ByteBuffer> { continuation in
+                    for text in ["one", "two"] { continuation.yield(ByteBuffer(string: text)) }
+                    continuation.finish()
+                }
+                post.body = .stream(pieces, length: length)
+                #expect(try await client.execute(post, timeout: patience).text() == "onetwo")
+            }
+            try await get()
+        }
+        #expect(origin.requests.map(\.head.method) == [.GET, .POST, .POST, .GET])
+        #expect(origin.requests[2].head.headers["Content-Length"] == ["6"])
+    }
+
+    // MARK: Redirects
+
+    @Test func eachHopIsStoredUnderItsOwnURL() async throws {
+        let origin = try await Origin { request, answer in
+            switch request.path {
+            case "/a": try await answer.whole(.found, ["Location": "/b", "Cache-Control": "max-age=60"])
+            default: try await answer.whole(.ok, ["Cache-Control": "max-age=60"], request.path)
+            }
+        }
+        try await withClient { client in
+            for path in ["/a", "/b", "/a"] {
+                let response = try await client.execute(HTTPClientRequest(url: origin.url(path)), timeout: patience)
+                #expect(try await response.text() == "/b")
+                #expect(response.url?.absoluteString == origin.url("/b"))
+                #expect(response.history.count == (path == "/a" ? 2 : 1))
+                #expect(response.history.first?.responseHead.status == (path == "/a" ? .found : .ok))
+            }
+        }
+        #expect(origin.requests.map(\.path) == ["/a", "/b"])
+    }
+
+    @Test func aRedirectIsAnAnswerWhereNoneAreFollowed() async throws {
+        let origin = try await Origin { _, answer in
+            try await answer.whole(.found, ["Location": "/b", "Set-Cookie": "a=1", "Set-Cookie": "b=2"])
+        }
+        try await withClient(followsRedirects: false) { client in
+            let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+            #expect(response.status == .found && response.headers["Set-Cookie"] == ["a=1", "b=2"])
+        }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func aRedirectElsewhereTakesNoCredentials() async throws {
+        let other = try await Origin { _, answer in try await answer.whole(.ok) }
+        let target = other.url("/b")
+        let origin = try await Origin { _, answer in try await answer.whole(.temporaryRedirect, ["Location": target]) }
+        try await withClient { client in
+            var request = HTTPClientRequest(url: origin.url("/a"))
+            request.headers = ["Authorization": "secret", "Cookie": "a=1", "Host": "named.example", "X-Field": "1"]
+            _ = try await client.execute(request, timeout: patience).text()
+        }
+        #expect(origin.requests.first?.head.headers["Host"] == ["named.example"])
+        let headers = try #require(other.requests.first?.head.headers)
+        #expect(headers["Authorization"] == [] && headers["Cookie"] == [] && headers["X-Field"] == ["1"])
+        #expect(headers["Host"] == ["127.0.0.1:\(other.port)"])
+    }
+
+    @Test func aPostIsNotSentAgainElsewhere() async throws {
+        let origin = try await Origin { request, answer in
+            switch request.path {
+            case "/303": try await answer.whole(.seeOther, ["Location": "/b"])
+            case "/307": try await answer.whole(.temporaryRedirect, ["Location": "/b"])
+            default: try await answer.whole(.ok, [:], request.head.method.rawValue)
+            }
+        }
+        try await withClient { client in
+            for (path, status, text) in [("/303", HTTPResponseStatus.ok, "GET"), ("/307", .temporaryRedirect, "")] {
+                var post = HTTPClientRequest(url: origin.url(path))
+                post.method = .POST
+                post.body = .bytes(ByteBuffer(string: "body"))
+                let response = try await client.execute(post, timeout: patience)
+                #expect(response.status == status)
+                #expect(try await response.text() == text)
+            }
+        }
+    }
+
+    // MARK: Codings
+
+    private static let gzipped = "H4sIAAAAAAACA8tIzcnJ11FISU3OT0lNUSjPL8pJAQBD0NnIFAAAAA=="
+
+    /// Two clients on one cache, one of which decodes. The origin sends no `Vary`.
+    @Test(arguments: [true, false]) func decodedAndCodedBodiesNeverMix(decodesFirst: Bool) async throws {
+        let coded = try #require(Data(base64Encoded: Self.gzipped))
+        let origin = try await Origin { _, answer in
+            try await answer.head(
+                .ok, ["Content-Encoding": "gzip", "Content-Length": "\(coded.count)", "Cache-Control": "max-age=60"])
+            try await answer.piece(ByteBuffer(bytes: coded))
+        }
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        var decoding = HTTPClient.Configuration()
+        decoding.decompression = .enabled(limit: .ratio(25))
+        let clients = [
+            (CachingHTTPClient(cache: cache, configuration: decoding), Data("hello, decoded world".utf8)),
+            (CachingHTTPClient(cache: cache), coded),
+        ]
+        for _ in 0..<2 {
+            for (client, expected) in decodesFirst ? clients : clients.reversed() {
+                let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+                #expect(try await Data(buffer: response.body.collect(upTo: 1 << 20)) == expected)
+            }
+        }
+        #expect(origin.requests.count == 2)
+        // Codings that a request names itself may be others than the client decodes.
+        var own = HTTPClientRequest(url: origin.url("/a"))
+        own.headers = ["Accept-Encoding": "br"]
+        _ = try await clients[0].0.execute(own, timeout: patience).text()
+        #expect(origin.requests.count == 3)
+        for (client, _) in clients { try await client.shutdown() }
+    }
+
+    // MARK: What goes wrong
+
+    @Test func cancellingTheTaskCancelsTheRequest() async throws {
+        let origin = try await Origin { _, _ in try await Task.sleep(nanoseconds: 600_000_000_000) }
+        try await withClient { client in
+            let load = Task { try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience) }
+            while origin.requests.isEmpty { await Task.yield() }
+            load.cancel()
+            await #expect(throws: CancellationError.self) { try await load.value }
+        }
+    }
+
+    @Test func theDeadlineHoldsForEachCaller() async throws {
+        let goesOn = Flag()
+        let origin = try await Origin { _, answer in
+            try await goesOn.isSet()
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
+        }
+        try await withClient { client in
+            let patient = Task {
+                try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
+            }
+            while origin.requests.isEmpty { await Task.yield() }
+            // One that waits for the other's answer, and one that asks for itself.
+            for path in ["/a", "/b"] {
+                let error = await #expect(throws: HTTPClientError.self) {
+                    try await client.execute(HTTPClientRequest(url: origin.url(path)), timeout: .milliseconds(50))
+                }
+                #expect(error == .deadlineExceeded)
+            }
+            goesOn.set()
+            let text = try await patient.value
+            #expect(text == "body")
+        }
+    }
+
+    @Test func garbageIsAnErrorOfTheClient() async throws {
+        let origin = try await RawOrigin("this is no HTTP\r\n\r\n")
+        try await withClient { client in
+            await #expect(throws: HTTPParserError.self) {
+                try await client.execute(HTTPClientRequest(url: origin.url), timeout: patience)
+            }
+        }
+    }
+
+    @Test func aBodyCutShortIsAnErrorAndIsNotStored() async throws {
+        let origin = try await RawOrigin(
+            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nCache-Control: max-age=60\r\n\r\nhalf")
+        try await withClient { client in
+            for _ in 0..<2 {
+                await #expect(throws: (any Error).self) {
+                    try await client.execute(HTTPClientRequest(url: origin.url), timeout: patience).text()
+                }
+            }
+            #expect(client.cache.statistics.stores == 0 && client.cache.statistics.memoryHits == 0)
+        }
+    }
+
+    @Test func whatIsNoWebAddressIsTheClientsAffair() async throws {
+        try await withClient { client in
+            await #expect(throws: HTTPClientError.self) {
+                try await client.execute(HTTPClientRequest(url: "ftp://127.0.0.1/a"), timeout: patience)
+            }
+        }
+    }
+
+    // MARK: Pace and memory
+
+    /// Nothing is read after the head: the origin is held up by full sockets, far from the end.
+    @Test func aSlowReaderHoldsTheOriginUp() async throws {
+        let total = 512 << 20
+        let sent = NIOLockedValueBox(0)
+        let origin = try await Origin { _, answer in
+            try await answer.head(.ok, ["Cache-Control": "no-store", "Content-Length": "\(total)"])
+            let piece = ByteBuffer(repeating: 1, count: 1 << 20)
+            while sent.withLockedValue({ $0 }) < total {
+                try await answer.piece(piece)
+                sent.withLockedValue { $0 += piece.readableBytes }
+            }
+        }
+        try await withClient { client in
+            let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+            var iterator = response.body.makeAsyncIterator()
+            var read = 0
+            var mostAhead = 0
+            while read < 256 << 20, let piece = try await iterator.next() {
+                read += piece.readableBytes
+                mostAhead = max(mostAhead, sent.withLockedValue { $0 } - read)
+            }
+            // 1 MB in the cache, the rest in the client and the sockets of both sides.
+            #expect(mostAhead < 24 << 20, "\(mostAhead >> 20) MB")
+            #expect(sent.withLockedValue { $0 } < total)
+        }
+    }
+
+    @Test func aLargeBodyTakesLittleMemory() async throws {
+        let total = 256 << 20
+        let origin = try await Origin { _, answer in
+            try await answer.head(.ok, ["Cache-Control": "no-store", "Content-Length": "\(total)"])
+            let piece = ByteBuffer(repeating: 1, count: 256 << 10)
+            for _ in 0..<(total / piece.readableBytes) { try await answer.piece(piece) }
+        }
+        try await withClient { client in
+            let before = residentBytes()
+            let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+            var (read, peak) = (0, before)
+            for try await piece in response.body {
+                read += piece.readableBytes
+                peak = max(peak, residentBytes())
+            }
+            #expect(read == total)
+            #expect(peak - before < 32 << 20, "\((peak - before) >> 20) MB")
+        }
+    }
+}
+
+private let patience = TimeAmount.seconds(120)
+
+/// A client on a scratch directory, shut down at the end.
+private func withClient(
+    _ storage: DiskURLCache.Configuration? = nil, followsRedirects: Bool = true,
+    methodsKeyedByBody: [HTTPMethod] = [], _ body: (CachingHTTPClient) async throws -> Void
+) async throws {
+    let directory = scratch()
+    defer { try? FileManager.default.removeItem(at: directory) }
+    var storage = storage ?? DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 10 << 20)
+    storage.directory = directory
+    storage.cacheStatusName = "test"
+    let client = CachingHTTPClient(
+        storage: storage, followsRedirects: followsRedirects, methodsKeyedByBody: methodsKeyedByBody)
+    do {
+        try await body(client)
+    } catch {
+        try? await client.shutdown()
+        throw error
+    }
+    try await client.shutdown()
+}
+
+private func scratch() -> URL {
+    FileManager.default.temporaryDirectory.appendingPathComponent("caching-client-\(UUID().uuidString)")
+}
+
+private func residentBytes() -> Int {
+    let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+    let fields = text.split(separator: " ")
+    return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4096
+}
+
+extension HTTPClientResponse {
+    fileprivate func text() async throws -> String {
+        try await String(buffer: body.collect(upTo: 1 << 20))
+    }
+}
+
+private struct LineHandler: LogHandler {
+    let lines: NIOLockedValueBox<[String]>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.debug
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        lines.withLockedValue { $0.append("\(event.message)") }
+    }
+}
+
+/// Something that happens once.
+private final class Flag: Sendable {
+    private let state = NIOLockedValueBox(false)
+    func set() { state.withLockedValue { $0 = true } }
+    func isSet() async throws {
+        while !state.withLockedValue({ $0 }) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+}
