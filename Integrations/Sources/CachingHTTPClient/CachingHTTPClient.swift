@@ -14,7 +14,7 @@ import NIOHTTP1
 /// memory or disk.
 ///
 /// ```swift
-/// let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 64 << 20, diskCapacity: 1 << 30))
+/// let client = CachingHTTPClient(storage: .init(memoryCapacity: 64 << 20, diskCapacity: 1 << 30))
 /// let response = try await client.execute(HTTPClientRequest(url: "https://example.com/feed"), timeout: .seconds(10))
 /// ```
 ///
@@ -30,7 +30,8 @@ public final class CachingHTTPClient: Sendable {
     private let followsRedirects: Bool
     private let methodsKeyedByBody: Set<String>
 
-    /// A client in front of which is a cache that exists.
+    /// A client with a cache that exists: a private one, unless its configuration says otherwise. In a server that asks for many users a
+    /// private cache gives one user's answer to another.
     ///
     /// The `HTTPClient` is made here, since its own redirects have to be off: each hop is looked up and stored under its own URL.
     /// - Parameters:
@@ -55,14 +56,16 @@ public final class CachingHTTPClient: Sendable {
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
 
-    /// A client with a cache of its own.
-    /// - Parameter storage: how the cache is set up.
+    /// A client with a shared cache of its own (RFC 9111): what is for one user only is not stored.
+    /// - Parameter storage: how the cache is set up. It becomes a shared one, whatever `sharing` says.
     public convenience init(
         storage: DiskURLCache.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
         methodsKeyedByBody: [HTTPMethod] = []
     ) {
-        // The place to choose a mode for shared caches, once the cache has one: this client mostly runs in servers.
+        // This client mostly runs in servers, which ask for many users.
+        var storage = storage
+        storage.sharing = .shared
         let cache = DiskURLCache(configuration: storage)
         self.init(
             cache: cache, eventLoopGroup: eventLoopGroup, configuration: configuration,

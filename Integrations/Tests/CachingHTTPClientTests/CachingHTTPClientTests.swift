@@ -194,6 +194,24 @@ import Testing
         #expect(own == ["miss: nothing that fits is stored", "hit (memory)"])
     }
 
+    /// A private answer to one user is none for another.
+    @Test func aCacheOfItsOwnIsShared() async throws {
+        let origin = try await Origin { request, answer in
+            let directives = request.path == "/private" ? "private, max-age=60" : "max-age=60"
+            try await answer.whole(.ok, ["Cache-Control": directives], "body")
+        }
+        let directory = scratch()
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let client = CachingHTTPClient(
+            storage: .init(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: directory))
+        for path in ["/private", "/private", "/public", "/public"] {
+            let response = try await client.execute(HTTPClientRequest(url: origin.url(path)), timeout: patience)
+            #expect(try await response.text() == "body")
+        }
+        #expect(origin.requests.map(\.path) == ["/private", "/private", "/public"])
+        try await client.shutdown()
+    }
+
     // MARK: What flows through
 
     @Test func noStoreFlowsThroughAndEachSetCookieIsThere() async throws {
@@ -489,7 +507,8 @@ private func withClient(
     storage.directory = directory
     storage.cacheStatusName = "test"
     let client = CachingHTTPClient(
-        storage: storage, followsRedirects: followsRedirects, methodsKeyedByBody: methodsKeyedByBody)
+        cache: DiskURLCache(configuration: storage), followsRedirects: followsRedirects,
+        methodsKeyedByBody: methodsKeyedByBody)
     do {
         try await body(client)
     } catch {
