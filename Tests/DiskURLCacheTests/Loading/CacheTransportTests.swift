@@ -200,11 +200,10 @@ import Testing
             if isDown.value { return await exchange.untilCancelled() }
             exchange.head(200, ["Cache-Control": "max-age=60, stale-while-revalidate=600"])
         }
-        let request = impatient
         _ = try await cache.load(request, through: transport).pieces()
         isDown.set()
         clock.advance(by: 100)
-        let stream = try await cache.load(request, through: transport)
+        let stream = try await cache.load(impatient, through: transport)
         #expect(stream.report.outcome == .staleHit(.memory, .staleWhileRevalidate))
         while cache.loads.isRefreshing || transport.cancelled == 0 { await Task.yield() }
     }
