@@ -20,6 +20,8 @@ extension DiskStore {
 
     /// Tells the other caches before and after: what they read or write meanwhile is removed there, too.
     private func telling(_ removal: SharedRemoval, _ remove: () -> Void) {
+        // Before anybody has written there may be no folder to tell it in, while another process has entries for it in memory.
+        withIO { _ = isUsable(&$0) }
         removals.tell(removal, capacity: catalog.capacity)
         remove()
         removals.tell(removal, capacity: catalog.capacity)

@@ -9,9 +9,10 @@
     @Suite struct SharedRemovalTests {
         /// A store on a directory, as one process has it.
         private static func open(
-            _ directory: String, sharesMemory: Bool = true, files: any FileSystem = SystemFiles()
+            _ directory: String, sharesMemory: Bool = true, files: any FileSystem = SystemFiles(), isResting: Bool = false
         ) -> TieredStore {
             let maintenance = MaintenanceQueue()
+            if isResting { maintenance.pause() }
             var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
             configuration.sharesMemory = sharesMemory
             let disk = DiskStore(configuration: configuration, fileSystem: files, maintenance: maintenance)
@@ -20,7 +21,7 @@
                     memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
                     writeBufferLimit: 8 << 20),
                 memoryStorage: nil, disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
-            store.flush()
+            if !isResting { store.flush() }
             return store
         }
 
@@ -198,6 +199,26 @@
             try Self.remove(what, directory)
             child.release()
             #expect(child.remainingLines() == ["nothing"])
+        }
+
+        /// In the first moments of a directory, when nobody has made it yet (found by the model).
+        @Test(arguments: ["key", "tag", "host", "all"], [true, false])
+        func beforeThereIsAFolder(what: String, sharesMemory: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.appending("c").path
+            let first = Self.open(directory, sharesMemory: sharesMemory, isResting: true)
+            let second = Self.open(directory, sharesMemory: sharesMemory, isResting: true)
+            Self.store("1", in: first)
+            #expect(!FileManager.default.fileExists(atPath: directory))
+            switch what {
+            case "key": second.remove(Self.key)
+            case "tag": second.remove(matching: DiskCriteria(tag: "account"))
+            case "host": second.remove(matching: DiskCriteria(hostHash: RequestKey.hostHash("example.com")))
+            default: second.removeAll()
+            }
+            #expect(Self.body(in: first) == nil)
+            Self.store("2", in: first)
+            #expect(Self.body(in: first) == "2")
         }
 
         @Test func noMemoryIsLeftOver() throws {
