@@ -582,11 +582,12 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         let (request, incoming) = state.withLock { ($0.machine.request, $0.incoming) }
         var data = data
         if let incoming {
-            guard let mapped = incoming.mapped else {
+            // In memory for as long as they look at it: a mapped file that is cut or cannot be read ends the process.
+            guard let contents = incoming.opening.contents else {
                 setNotStored(.diskFailed(errno: EIO))
                 return handle(.storageConfirmed(nil, now: now))
             }
-            data = mapped
+            data = contents
         }
         guard let url = request.url,
             let proposed = URLResponse.http(url: url, status: response.status, fields: response.fields)
@@ -669,8 +670,8 @@ extension StoredVariant {
 }
 
 extension LoadMachine.EditedResponse {
-    /// Finds out whether the body is the one that was shown, by its place in memory: looking at its bytes would read the whole file.
-    /// What is to stay in memory is copied out of the file, a part of what was shown too.
+    /// Finds out whether the body is the one that was shown, by its place in memory: then the file is it already. A part of it
+    /// that is to stay in memory is copied, so that the rest need not stay with it.
     mutating func takeBody(from shown: Data, memoryLimit: Int) {
         let (isSame, isPart) = data.withUnsafeBytes { new in
             shown.withUnsafeBytes { old in

@@ -167,6 +167,9 @@ import Testing
         cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
         cache.flush()
         #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
+        // Idle: no later pass begins, and one that has begun is over.
+        cache.store.maintenance.pause()
+        cache.store.maintenance.perform {}
         let other = fixture.open()
         other.flush()
         #expect(other.isMaintainer != isHeld)

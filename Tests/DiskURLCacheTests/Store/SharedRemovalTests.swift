@@ -9,7 +9,8 @@
     @Suite struct SharedRemovalTests {
         /// A store on a directory, as one process has it.
         private static func open(
-            _ directory: String, sharesMemory: Bool = true, files: any FileSystem = SystemFiles(), isResting: Bool = false
+            _ directory: String, sharesMemory: Bool = true, files: any FileSystem = SystemFiles(),
+            isResting: Bool = false
         ) -> TieredStore {
             let maintenance = MaintenanceQueue()
             if isResting { maintenance.pause() }

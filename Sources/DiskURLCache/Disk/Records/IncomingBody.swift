@@ -144,29 +144,6 @@ final class IncomingBody: Sendable {
         let opened = opened
         return OpenBody(count: count, of: opened) { opened.bytes($0, from: Self.start) }
     }
-
-    /// All of it without reading it: pages of the file, which come when they are looked at. Nobody cuts this file: no record is
-    /// made to be mapped, since those may be emptied.
-    var mapped: Data? {
-        let count = count
-        guard count > 0 else { return Data() }
-        let length = Self.start + count
-        let address = mmap(nil, length, PROT_READ, MAP_PRIVATE, opened.file, 0)
-        guard let address, address != UnsafeMutableRawPointer(bitPattern: -1) else { return nil }
-        let opened = MappedFile(address: address, length: length)
-        return Data(
-            bytesNoCopy: address + Self.start, count: count, deallocator: .custom { _, _ in opened.unmap() })
-    }
-}
-
-/// `@unchecked Sendable`: one owner, the `Data`, which unmaps it once.
-private struct MappedFile: @unchecked Sendable {
-    let address: UnsafeMutableRawPointer
-    let length: Int
-
-    func unmap() {
-        munmap(address, length)
-    }
 }
 
 /// What bodies that are arriving take of the capacity, and their files.
