@@ -72,6 +72,7 @@ open class FileHandle: NSObject, @unchecked Sendable {
     open class var nullDevice: FileHandle { fatalError() }
     public convenience init(forWritingTo url: URL) throws { fatalError() }
     public convenience init(forReadingFrom url: URL) throws { fatalError() }
+    public convenience init(forUpdating url: URL) throws { fatalError() }
     open var availableData: Data { Data() }
     public func write<T: DataProtocol>(contentsOf data: T) throws {}
     @discardableResult public func seekToEnd() throws -> UInt64 { 0 }
@@ -79,6 +80,7 @@ open class FileHandle: NSObject, @unchecked Sendable {
     open func truncate(atOffset offset: UInt64) throws {}
     open func close() throws {}
     public func readToEnd() throws -> Data? { nil }
+    public func read(upToCount count: Int) throws -> Data? { nil }
 }
 open class Pipe: NSObject, @unchecked Sendable {
     open var fileHandleForReading: FileHandle { fatalError() }
