@@ -39,17 +39,21 @@ extension TieredStore {
             }
             return place(entry, for: key)
         }
+        tellStored(metadata, bytes: body.count, unless: reason)
+        updateReserved()
+        return reason
+    }
+
+    /// - Parameter reason: why it was not stored.
+    func tellStored(_ metadata: EntryMetadata, bytes: Int, unless reason: CacheNotStoredReason?) {
         // An event is made where somebody listens only, and so is its URL.
         if let reason {
             hub.emit(.notStored(url: metadata.foundationURL, reason: reason))
         } else {
             hub.count { $0.stores += 1 }
             hub.emit(
-                .stored(
-                    url: metadata.foundationURL, bytes: body.count, inMemoryOnly: metadata.placement != .memoryAndDisk))
+                .stored(url: metadata.foundationURL, bytes: bytes, inMemoryOnly: metadata.placement != .memoryAndDisk))
         }
-        updateReserved()
-        return reason
     }
 
     /// To be taken when the network is asked.

@@ -53,14 +53,9 @@ extension TieredStore {
             if let ticket, let reason = outdated(metadata, for: key, ticket) { return reason }
             return adopt(body, metadata, for: key, ticket)
         }
-        if let reason {
-            hub.emit(.notStored(url: metadata.foundationURL, reason: reason))
-        } else {
-            hub.count { $0.stores += 1 }
-            hub.emit(.stored(url: metadata.foundationURL, bytes: length, inMemoryOnly: false))
-            // Who removes from now on finds it; and what was removed by another process a moment ago goes.
-            takeRemovalsNow(isCertain: true)
-        }
+        tellStored(metadata, bytes: length, unless: reason)
+        // Who removes from now on finds it; and what was removed by another process a moment ago goes.
+        if reason == nil { takeRemovalsNow(isCertain: true) }
         body.discard()
         updateReserved()
         return reason

@@ -39,7 +39,7 @@ extension TieredStore {
                     if let folder, folder != stored { return }
                 }
                 disk.write(write.entry, for: write.key, usedAt: write.usedAt)
-                if disk.isShared { noteUnconfirmed(write) }
+                if disk.isShared { noteUnconfirmed(write.key, write.entry.metadata) }
             }
             // What another process removed while it was written is still in the buffer, and goes with the file.
             takeRemovals(at: MonotonicTime.nanoseconds)

@@ -53,11 +53,6 @@ struct UnconfirmedWrite: Sendable {
 }
 
 extension TieredStore {
-    /// With `writing` held, by the maintenance queue.
-    func noteUnconfirmed(_ write: WriteBuffer.Write) {
-        noteUnconfirmed(write.key, write.entry.metadata)
-    }
-
     /// With `writing` held.
     func noteUnconfirmed(_ key: RequestKey, _ metadata: EntryMetadata) {
         let unconfirmed = UnconfirmedWrite(key: key, metadata: metadata, time: MonotonicTime.nanoseconds)

@@ -109,15 +109,17 @@ final class DiskFixture: Sendable {
         recordNames().reduce(0) { $0 + ((try? SystemFiles().status(at: records + "/" + $1))?.allocated ?? 0) }
     }
 
-    /// Bytes that the whole directory takes, as `du -s` counts.
-    func allocated() -> Int {
-        func sum(_ path: String) -> Int {
-            guard let status = try? SystemFiles().status(at: path) else { return 0 }
-            guard status.kind == .directory else { return status.allocated }
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-            return names.reduce(status.allocated) { $0 + sum(path + "/" + $1) }
-        }
-        return sum(directory)
+    /// Bytes that the whole directory takes.
+    func allocated() -> Int { SystemFiles().allocated(at: directory) }
+}
+
+extension SystemFiles {
+    /// Bytes that a file or a folder takes with all that is in it, as `du -s` counts.
+    func allocated(at path: String) -> Int {
+        guard let status = try? status(at: path) else { return 0 }
+        guard status.kind == .directory else { return status.allocated }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        return names.reduce(status.allocated) { $0 + allocated(at: path + "/" + $1) }
     }
 }
 

@@ -521,16 +521,7 @@ import Testing
         withExtendedLifetime(driver) {}
     }
 
-    /// As `du` counts.
-    private var allocated: Int {
-        func sum(_ path: String) -> Int {
-            guard let status = try? SystemFiles().status(at: path) else { return 0 }
-            guard status.kind == .directory else { return status.allocated }
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-            return names.reduce(status.allocated) { $0 + sum(path + "/" + $1) }
-        }
-        return sum(directory)
-    }
+    private var allocated: Int { SystemFiles().allocated(at: directory) }
 
     @Test func leftoversGoAndWhatIsBeingWrittenStays() throws {
         let first = DiskStore(configuration: .init(directory: directory, capacity: 64 << 20))
