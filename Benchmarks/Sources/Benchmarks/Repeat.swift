@@ -71,6 +71,12 @@ enum Repeat {
             let requests = (0..<entries).map(Content.request)
             for number in 0..<count { try client.load([requests[number % entries]], expecting: 16 << 10) }
         },
+        "direct-memory-hit": { count, scratch in
+            let (cache, requests) = filled(scratch, memory: 64 << 20)
+            try blocking {
+                for number in 0..<count { consume(try await cache.data(for: requests[number % entries]).response) }
+            }
+        },
         "first-loads-at-once": { count, scratch in try firstLoads(count, Client.cached(scratch.folder("cache"))) },
         "first-loads-at-once-stock": { count, _ in try firstLoads(count, Client.stock()) },
     ]

@@ -144,7 +144,7 @@ extension DiskURLCache: LoadHost {
 
     func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
 
-    func beginFetch(of key: RequestKey) -> StoreTicket { store.ticket() }
+    func beginFetch(of key: RequestKey) -> StoreTicket { store.ticket(at: now) }
 
     func freshen(
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, ticket: StoreTicket?
@@ -159,8 +159,8 @@ extension DiskURLCache: LoadHost {
 
     func remove(_ key: RequestKey) { store.remove(key) }
 
-    func remove(_ sequence: UInt64, of key: RequestKey, by ticket: StoreTicket?) {
-        store.remove(key, sequence: sequence, by: ticket)
+    func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?) {
+        store.remove(key, metadata, by: ticket)
     }
 }
 

@@ -33,6 +33,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         /// Identity under which this load follows another.
         var following: String?
         var lastNews = DispatchTime.now()
+        var comesAtEnd = false
         /// Whoever asked has heard of the end.
         var isTold = false
         var report: LoadMachine.Report?
@@ -128,6 +129,13 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     func fetchUsedCredentials() {
         state.withLock { $0.usedCredentials = true }
+    }
+
+    func fetchMoved(to request: URLRequest) {
+        // Those that wait asked for the URL that redirects.
+        finishLeading(.failed(CancellationError()))
+        state.withLock { $0.variants = [] }
+        handle(.moved(request))
     }
 
     func fetchReceived(_ response: URLResponse) {
@@ -269,6 +277,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         if collapsible {
             let (identity, leading) = state.withLock { ($0.machine.identity(owner: transport.owner), $0.leading) }
             // A load that asks again, after a 304 about nothing stored say, leads already: it must not wait for itself.
+            let comesAtEnd = transport.answersAtEnd(request)
+            state.withLock { $0.comesAtEnd = comesAtEnd }
             guard leading == identity || mayFetch(identity) else { return }
         }
         takeIncoming()?.discard()
@@ -291,6 +301,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     // MARK: With other loads
 
     var takesPieces: Bool { client?.takesPieces == true }
+    var comesAtEnd: Bool { state.withLock { $0.comesAtEnd } }
 
     /// That of a refresh is low: nobody waits for it.
     var priority: Float { client?.priority ?? URLSessionTask.lowPriority }
@@ -552,7 +563,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             state.isStored = reason == nil
         }
         for index in replaced where variants[index].metadata.varyKey != response.vary {
-            cache.remove(variants[index].metadata.sequence, of: target.key, by: ticket)
+            cache.remove(variants[index].metadata, of: target.key, by: ticket)
         }
     }
 
@@ -573,7 +584,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             _ = cache.insert(
                 response, body: entry.body, edited: nil, for: target.request, key: target.key, ticket: ticket)
         case .remove(let index):
-            cache.remove(variants[index].metadata.sequence, of: target.key, by: ticket)
+            cache.remove(variants[index].metadata, of: target.key, by: ticket)
         }
     }
 
@@ -620,7 +631,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         for name in RequestFacts.partialFieldNames { request.setValue(nil, forHTTPHeaderField: name) }
         let variants = state.withLock { $0.variants }
         let driver = LoadDriver(
-            cache: cache, request: request, transport: transport, client: nil, refreshKey: target.key.text)
+            cache: cache, request: request, transport: transport.inBackground, client: nil,
+            refreshKey: target.key.text)
         driver.refresh(variants, revalidation)
     }
 

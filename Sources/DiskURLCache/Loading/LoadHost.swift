@@ -48,9 +48,9 @@ protocol LoadHost: AnyObject, Sendable {
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, ticket: StoreTicket?
     ) -> Bool
     func remove(_ key: RequestKey)
-    /// Removes the stored response with this number.
+    /// Removes a stored response, and what an older answer made of it since it was found.
     /// - Parameter ticket: of the load whose answer removes it.
-    func remove(_ sequence: UInt64, of key: RequestKey, by ticket: StoreTicket?)
+    func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?)
     /// The largest body that may be stored, in bytes.
     var largestStorableBody: Int { get }
     /// The largest entry that memory keeps, in bytes.

@@ -6,13 +6,16 @@ protocol LoadFollower: AnyObject, Sendable {
     var takesPieces: Bool { get }
     /// From 0 to 1, as `URLSessionTask.priority`.
     var priority: Float { get }
+    /// Of a leader: what it fetches comes at the end, head and all.
+    var comesAtEnd: Bool { get }
     /// To a leader: a load of this priority waits for it.
     func raise(to priority: Float)
     /// One call at a time, in order.
     func follow(_ news: LoadTable.News)
 }
 
-/// Which loads are under way: identical requests share one fetch, and nothing is refreshed twice at once.
+/// Which loads are under way: identical requests share one fetch, and nothing is refreshed twice at once. And what loads learnt of
+/// URLs.
 final class LoadTable: Sendable {
     /// What a load hears of the one that it follows.
     enum News: Sendable {
@@ -97,6 +100,7 @@ final class LoadTable: Sendable {
     }
 
     private let state = Mutex(State())
+    let redirects = KnownRedirects()
 
     func join(_ identity: String, _ follower: any LoadFollower) -> Place {
         let seat = Seat(follower)
@@ -106,7 +110,8 @@ final class LoadTable: Sendable {
                 state.flights[identity] = Flight(leader: follower)
                 return .leads
             }
-            if flight.isClosed { return .alone }
+            // Nor does one that wants pieces wait for all of them.
+            if flight.isClosed || follower.takesPieces && flight.leader?.comesAtEnd == true { return .alone }
             if follower.takesPieces, let head = flight.head {
                 guard let body = flight.bodySoFar?() else { return .alone }
                 seat.hasHead = true

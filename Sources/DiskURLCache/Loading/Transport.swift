@@ -27,6 +27,12 @@ protocol Transport: Sendable {
 
     /// Part of the key of everything loaded: what this transport makes of an answer is not for others.
     var keyVariant: String? { get }
+
+    /// Whether the answer to this request comes at its end, head and all: then it is of no use to loads that want pieces.
+    func answersAtEnd(_ request: URLRequest) -> Bool
+
+    /// What sends the requests that nobody waits for.
+    var inBackground: any Transport { get }
 }
 
 extension Transport {
@@ -34,6 +40,8 @@ extension Transport {
     func prepare(_ request: URLRequest) -> URLRequest { request }
     func timeout(of request: URLRequest) -> TimeInterval? { request.timeoutInterval }
     var keyVariant: String? { nil }
+    func answersAtEnd(_ request: URLRequest) -> Bool { false }
+    var inBackground: any Transport { self }
 }
 
 /// What becomes of a request that was sent.
@@ -41,6 +49,8 @@ protocol FetchReceiver: AnyObject, Sendable {
     /// Before the head: the answer is given to credentials that are no part of the request. It must not be stored, since its
     /// key does not tell whose it is.
     func fetchUsedCredentials()
+    /// Before the head: a redirect was followed after all, and what comes answers this request.
+    func fetchMoved(to request: URLRequest)
     func fetchReceived(_ response: URLResponse)
     func fetchReceived(_ data: Data)
     /// - Parameter error: nil when the answer is complete.
@@ -49,6 +59,7 @@ protocol FetchReceiver: AnyObject, Sendable {
 
 extension FetchReceiver {
     func fetchUsedCredentials() {}
+    func fetchMoved(to request: URLRequest) {}
 }
 
 /// How a request that was sent is stopped. Each closure may be called from any thread.

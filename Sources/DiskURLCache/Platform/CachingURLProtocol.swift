@@ -12,6 +12,7 @@ class CachingURLProtocol: URLProtocol {
     private var port: ClientPort?
     #if canImport(FoundationNetworking)
         private var passThrough: PassThrough?
+        private var ownLoad: OwnLoad?
     #endif
 
     /// Puts the class in front of Foundation's for `URLSession.shared`, if no session was used yet. Done once.
@@ -87,8 +88,15 @@ class CachingURLProtocol: URLProtocol {
         #endif
         guard let cache else { return fail() }
         let port = ClientPort(self, task: task, link: link)
+        var transport: any Transport = link
+        #if canImport(FoundationNetworking)
+            if findings == nil {
+                ownLoad = OwnLoad(self, task: task, link: link, request: request, redirects: cache.loads.redirects)
+                if let ownLoad { transport = ownLoad }
+            }
+        #endif
         let driver = LoadDriver(
-            cache: cache, request: request, transport: link, client: port, facts: findings?.facts, key: key)
+            cache: cache, request: request, transport: transport, client: port, facts: findings?.facts, key: key)
         self.port = port
         self.driver = driver
         if isSuspended { port.pause() }
@@ -145,5 +153,8 @@ class CachingURLProtocol: URLProtocol {
             }
         #endif
         driver?.cancel()
+        #if canImport(FoundationNetworking)
+            ownLoad?.stop()
+        #endif
     }
 }

@@ -91,7 +91,7 @@ struct SessionLink: Sendable {
     func deliversPieces(of task: URLSessionTask) -> Bool {
         #if canImport(FoundationNetworking)
             guard let session, let workQueue, session.delegate is any URLSessionDataDelegate else { return false }
-            return TaskSession(session: session, workQueue: workQueue).callsDelegate(for: task)
+            return TaskSession(session: session, workQueue: workQueue).audience(of: task) == .delegate
         #else
             return true
         #endif

@@ -50,19 +50,32 @@
             return index.flatMap { $0 < children.endIndex ? children[$0].value : nil }
         }
 
-        /// Whether the session's delegate hears of the task; false for a task with a completion handler. To be asked on
-        /// `workQueue`, which guards what is read.
-        func callsDelegate(for task: URLSessionTask) -> Bool {
+        /// Who hears of a task's answer.
+        enum Audience {
+            /// The session's delegate, if it has one.
+            case delegate
+            case completionHandler
+        }
+
+        /// Nil where that cannot be read. To be asked on `workQueue`, which guards what is read.
+        func audience(of task: URLSessionTask) -> Audience? {
             guard let registry = Self.child("taskRegistry", of: session),
                 let behaviours = Self.child("behaviours", of: registry)
-            else { return false }
+            else { return nil }
+            let identifier = task.taskIdentifier
             for (_, element) in Mirror(reflecting: behaviours).children {
-                let pair = Array(Mirror(reflecting: element).children)
-                guard pair.count == 2, pair[0].value as? Int == task.taskIdentifier else { continue }
-                // The other cases hold a completion handler.
-                return Mirror(reflecting: pair[1].value).children.isEmpty && "\(pair[1].value)" == "callDelegate"
+                let pair = Mirror(reflecting: element).children
+                guard pair.count == 2, let key = pair.first, key.value as? Int == identifier,
+                    let behaviour = pair.dropFirst().first?.value
+                else { continue }
+                // A case with a handler has it as its one child. Async methods make tasks with a handler and room for a delegate.
+                switch Mirror(reflecting: behaviour).children.first?.label {
+                case nil: return "\(behaviour)" == "callDelegate" ? .delegate : nil
+                case "dataCompletionHandler"?, "dataCompletionHandlerWithTaskDelegate"?: return .completionHandler
+                default: return nil
+                }
             }
-            return false
+            return nil
         }
 
         /// Reads no further than to the one that is asked for.

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Recent removals, so that an answer that was under way during a removal is not stored after it (RFC 9111 §4.4).
 ///
 /// A load takes a ticket when it asks the network, and hands it over with the answer.
@@ -29,11 +31,12 @@ final class RemovalHistory: Sendable {
     var next: UInt64 { state.withLock { $0.start + UInt64($0.removals.count) } }
 
     /// - Parameter folder: the folder of records as it is now.
-    func ticket(folder: FileIdentity?) -> StoreTicket {
+    func ticket(at now: Date, folder: FileIdentity?) -> StoreTicket {
         state.withLock { state in
             state.lastTicket += 1
             return StoreTicket(
-                number: state.lastTicket, removal: state.start + UInt64(state.removals.count), folder: folder)
+                number: state.lastTicket, askedAt: now, removal: state.start + UInt64(state.removals.count),
+                folder: folder)
         }
     }
 
@@ -74,6 +77,7 @@ final class RemovalHistory: Sendable {
 struct StoreTicket: Sendable {
     /// Tickets are numbered in the order in which they were taken.
     let number: UInt64
+    let askedAt: Date
     /// The number of the first removal after the ticket was taken.
     let removal: UInt64
     /// The folder of records when the ticket was taken. Another folder since then means that another process removed everything.

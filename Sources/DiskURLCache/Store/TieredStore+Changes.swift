@@ -57,9 +57,9 @@ extension TieredStore {
     }
 
     /// To be taken when the network is asked.
-    func ticket() -> StoreTicket {
+    func ticket(at now: Date) -> StoreTicket {
         takeRemovalsNow()
-        return history.ticket(folder: disk?.folderIdentity())
+        return history.ticket(at: now, folder: disk?.folderIdentity())
     }
 
     /// Why an answer that was under way meanwhile is not stored any more.
@@ -232,10 +232,13 @@ extension TieredStore {
     }
 
     /// Removes one variant.
-    /// - Parameter ticket: of the load whose answer removes it; nil where no answer does.
-    func remove(_ key: RequestKey, sequence: UInt64, by ticket: StoreTicket? = nil) {
+    /// - Parameters:
+    ///   - metadata: as they were found.
+    ///   - ticket: of the load whose answer removes it; nil where no answer does.
+    func remove(_ key: RequestKey, _ metadata: EntryMetadata, by ticket: StoreTicket? = nil) {
         stripe(of: key).withLock { _ in
             if let ticket { history.note(.superseded(key, asked: ticket.number)) }
+            let sequence = ticket.map { successor(of: metadata, for: key, before: $0) } ?? metadata.sequence
             // What is buffered stands before an older version of its variant on disk, which is not to come back.
             let buffered = buffer.entries(of: key).first { $0.metadata.sequence == sequence }?.metadata.varyKey
             eraseBelow(key) {
@@ -250,6 +253,17 @@ extension TieredStore {
             removeFromMemory(key) { $0.sequence == sequence }
         }
         updateReserved()
+    }
+
+    /// The number of the entry by now: an older answer may have freshened or replaced it since it was found, and that one says no
+    /// more than it did.
+    private func successor(of metadata: EntryMetadata, for key: RequestKey, before ticket: StoreTicket) -> UInt64 {
+        let stored = lookup(key).variants().map(\.metadata)
+        if stored.contains(where: { $0.sequence == metadata.sequence }) { return metadata.sequence }
+        let successor = stored.first { other in
+            other.varyKey == metadata.varyKey && other.http.map { $0.requestTime <= ticket.askedAt } == true
+        }
+        return successor?.sequence ?? metadata.sequence
     }
 
     /// Removes the variant that an entry would have replaced, with the key's stripe held.

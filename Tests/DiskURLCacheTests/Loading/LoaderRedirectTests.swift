@@ -7,8 +7,18 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Each hop is a load of its own: looked up, stored and confirmed under its own URL.
+/// Each hop is a load of its own: looked up, stored and confirmed under its own URL. What Foundation does with the redirects of a first
+/// load is in `OwnLoadTests`.
 @Suite struct LoaderRedirectTests {
+    /// With a cache that knows of the URL that it redirects.
+    private func harness(
+        knowing url: URL, directory: ScratchDirectory? = nil, clock: ManualClock? = nil
+    ) throws -> LoadingHarness {
+        let harness = try LoadingHarness(directory: directory, clock: clock)
+        harness.cache.loads.redirects.note(url)
+        return harness
+    }
+
     /// `/a` redirects to `/b`, which answers with its number.
     private func origin(
         _ status: Int, _ fields: HeaderFields = [:], location: String = "/b",
@@ -39,7 +49,7 @@ import Testing
         let clock = ManualClock()
         let scratch = try ScratchDirectory("redirects")
         do {
-            let harness = try LoadingHarness(directory: scratch, clock: clock)
+            let harness = try harness(knowing: origin.url("/a"), directory: scratch, clock: clock)
             for _ in 1...2 {
                 let loaded = try await harness.load(origin.url("/a"))
                 #expect(loaded.text == "2" && loaded.response.url == origin.url("/b"))
@@ -68,7 +78,7 @@ import Testing
             default: .ok(request.target)
             }
         }
-        let harness = try LoadingHarness()
+        let harness = try harness(knowing: origin.url("/x/a?q=1#part"))
         let loaded = try await harness.load(origin.url("/x/a?q=1#part"))
         #expect(loaded.text == "/y/b?r=2")
         #expect(loaded.response.url?.fragment == "part")
@@ -77,7 +87,7 @@ import Testing
     @Test func otherSchemesAreNotFollowed() async throws {
         for location in ["file:///etc/passwd", "data:text/plain,x", "http:///nohost"] {
             let origin = try origin(302, location: location)
-            let harness = try LoadingHarness()
+            let harness = try harness(knowing: origin.url("/a"))
             #expect(try await harness.load(origin.url("/a")).status == 302)
         }
     }
@@ -99,7 +109,7 @@ import Testing
 
     @Test func aStoredLoopEnds() async throws {
         let origin = try origin(301, ["Cache-Control": "max-age=60"], location: "/a")
-        let harness = try LoadingHarness()
+        let harness = try harness(knowing: origin.url("/a"))
         await #expect(throws: URLError.self) { try await harness.load(origin.url("/a")) }
         #expect(origin.requests.count == 1)
     }

@@ -19,7 +19,7 @@ import Testing
         cache.storeCachedResponse(Responses.cached(url, "newer"), for: request)
         let key = try #require(cache.key(for: request))
         let newer = try #require(cache.lookUp(key).variants().first)
-        cache.remove(newer.metadata.sequence, of: key, by: nil)
+        cache.remove(newer.metadata, of: key, by: nil)
         #expect(cache.cachedResponse(for: request) == nil)
         maintenance.resume()
         cache.flush()

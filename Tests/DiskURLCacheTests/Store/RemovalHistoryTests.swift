@@ -48,25 +48,54 @@ import Testing
     ]
 
     @Test(arguments: removals.indices) func aLateAnswerIsNotStored(_ index: Int) {
-        let ticket = cache.store.ticket()
+        let ticket = cache.store.ticket(at: Date())
         Self.removals[index](cache)
         #expect(arrive(ticket) == .removedMeanwhile)
         #expect(cache.cachedResponse(for: request) == nil)
-        #expect(arrive(cache.store.ticket()) == nil)
+        #expect(arrive(cache.store.ticket(at: Date())) == nil)
         #expect(cache.cachedResponse(for: request)?.data == Data("late".utf8))
     }
 
     /// What is stored went for a newer answer that says `no-store`, say: an older one is not to come back. One that was asked for
     /// later may be stored.
     @Test func whatIsOlderThanASupersedingAnswerIsNotStored() throws {
-        let (older, superseding, newer) = (cache.store.ticket(), cache.store.ticket(), cache.store.ticket())
+        func ticket() -> StoreTicket { cache.store.ticket(at: Date()) }
+        let (older, superseding, newer) = (ticket(), ticket(), ticket())
         cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "stored"), for: request)
         let stored = try #require(cache.lookUp(key).variants().first)
-        cache.remove(stored.metadata.sequence, of: key, by: superseding)
+        cache.remove(stored.metadata, of: key, by: superseding)
         #expect(arrive(older) == .removedMeanwhile)
         #expect(cache.cachedResponse(for: request) == nil)
         #expect(arrive(newer) == nil)
         #expect(cache.cachedResponse(for: request)?.data == Data("late".utf8))
+    }
+
+    /// A late 304 of an older load freshens what is stored a moment before the newer answer removes it.
+    @Test(arguments: [false, true]) func whatAnOlderAnswerFreshenedIsRemovedToo(_ isOnDisk: Bool) throws {
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "stored"), for: request)
+        if isOnDisk {
+            cache.flush()
+            cache.removeMemory()
+        }
+        let (older, superseding) = (cache.store.ticket(at: Date()), cache.store.ticket(at: Date()))
+        let stored = try #require(cache.lookUp(key).variants().first)
+        let response = try #require(stored.metadata.http)
+        #expect(cache.freshen(stored.metadata.sequence, of: key, with: response, ticket: older))
+        cache.remove(stored.metadata, of: key, by: superseding)
+        #expect(cache.cachedResponse(for: request) == nil)
+        cache.flush()
+        cache.removeMemory()
+        #expect(cache.cachedResponse(for: request) == nil)
+    }
+
+    /// What was asked for later than the answer that removes stays.
+    @Test func aNewerAnswerIsNotRemovedByAnOlderOne() throws {
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "stored"), for: request)
+        let stored = try #require(cache.lookUp(key).variants().first)
+        let superseding = cache.store.ticket(at: Date() - 10)
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "newer"), for: request)
+        cache.remove(stored.metadata, of: key, by: superseding)
+        #expect(cache.cachedResponse(for: request)?.data == Data("newer".utf8))
     }
 
     /// Through the loader: an answer that is held, a reload that brings `no-store` meanwhile.
@@ -93,7 +122,7 @@ import Testing
     }
 
     @Test func removalsOfOthersDoNotConcernIt() {
-        let ticket = cache.store.ticket()
+        let ticket = cache.store.ticket(at: Date())
         cache.removeCachedResponse(for: Responses.request("/b"))
         cache.removeCachedResponses(host: "example.org")
         cache.removeCachedResponses(tag: "other")
@@ -105,7 +134,7 @@ import Testing
     /// The answer to the question that was asked first does not replace the answer to a later one.
     @Test func anOlderAnswerDoesNotReplaceANewerOne() {
         let (early, late) = (Date(timeIntervalSinceNow: -10), Date(timeIntervalSinceNow: -5))
-        let ticket = cache.store.ticket()
+        let ticket = cache.store.ticket(at: Date())
         #expect(arrive(ticket, requestTime: late) == nil)
         #expect(arrive(ticket, requestTime: early) == .removedMeanwhile)
         #expect(cache.store.lookup(key).variants().first?.metadata.http?.requestTime == late)
@@ -115,7 +144,7 @@ import Testing
     /// The same where the newer answer is on disk only: memory evicted it, or another process stored it.
     @Test func anOlderAnswerDoesNotReplaceANewerOneOnDisk() {
         let (early, late) = (Date(timeIntervalSinceNow: -10), Date(timeIntervalSinceNow: -5))
-        let ticket = cache.store.ticket()
+        let ticket = cache.store.ticket(at: Date())
         #expect(arrive(ticket, requestTime: late) == nil)
         cache.flush()
         cache.removeMemory()
@@ -127,7 +156,7 @@ import Testing
     @Test func anotherProcesssClearIsSeen() throws {
         cache.storeCachedResponse(Responses.cached(Responses.url("/b"), "x"), for: Responses.request("/b"))
         cache.flush()
-        let ticket = cache.store.ticket()
+        let ticket = cache.store.ticket(at: Date())
         let other = DiskStore(
             configuration: DiskStore.Configuration(directory: scratch.appending("c").path, capacity: 64 << 20))
         other.removeAll()

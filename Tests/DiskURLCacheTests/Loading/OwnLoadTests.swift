@@ -1,0 +1,218 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// First loads of tasks with a completion handler: Foundation's own load of the task, looked at. The origin sees whose load it was:
+    /// an inner session has connections of its own.
+    @Suite(.enabled(if: LoadingHarness.storesForSessions, "no loads through sessions without the mirror"))
+    struct OwnLoadTests {
+        private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
+
+        /// The connections that a stock load and then a first load of the cache's came by, in one session.
+        private func usesOneConnection(_ fields: [String: String] = [:], method: String = "GET") async throws -> Bool {
+            let origin = try OriginServer { .ok($0.path, Self.fresh) }
+            let harness = try LoadingHarness()
+            // Passes through Foundation's own class, by the session's own connection.
+            try await harness.load(origin.url("/post"), method: "POST", body: Data("x".utf8))
+            try await harness.load(origin.url("/a"), fields, method: method)
+            let connections = origin.requests.map(\.connection)
+            #expect(connections.count == 2)
+            return Set(connections).count == 1
+        }
+
+        @Test func aFirstLoadIsTheTasksOwn() async throws {
+            #expect(try await usesOneConnection())
+        }
+
+        /// Foundation would pass credentials on to another origin.
+        @Test(arguments: ["Authorization", "Cookie", "Range"])
+        func oneWithCredentialsOrARangeIsNot(_ field: String) async throws {
+            #expect(try await !usesOneConnection([field: "bytes=0-3"]))
+        }
+
+        @Test func whatItBringsIsStored() async throws {
+            let body = String(repeating: "x", count: 300_000)
+            let origin = try OriginServer { _ in .ok(body, Self.fresh) }
+            let harness = try LoadingHarness()
+            let url = origin.url("/a")
+            #expect(try await harness.load(url).text == body)
+            #expect(try await harness.load(url).text == body)
+            #expect(origin.requests.count == 1)
+            #expect(harness.cache.cachedResponse(for: URLRequest(url))?.data.count == body.utf8.count)
+        }
+
+        /// A task without a completion handler and without a delegate: Foundation's class would drop the body.
+        @Test func aTaskThatNobodyHearsOfIsStoredWhole() async throws {
+            let origin = try OriginServer { _ in .ok("body", Self.fresh) }
+            let harness = try LoadingHarness()
+            let url = origin.url("/a")
+            harness.session.dataTask(with: url).resume()
+            while !(harness.cache.contains(URLRequest(url))) { await Task.yield() }
+            #expect(harness.cache.cachedResponse(for: URLRequest(url))?.data == Data("body".utf8))
+        }
+
+        /// Foundation follows the first redirect by itself: the answer is that of the URL that it came from, and of no other. From then
+        /// on the hops are the cache's.
+        @Test func theTargetOfARedirectIsStoredUnderItsOwnURL() async throws {
+            let origin = try OriginServer { request in
+                request.path == "/a"
+                    ? .status(301, "", ["Location": "/b", "Cache-Control": "max-age=60"]) : .ok("b", Self.fresh)
+            }
+            let harness = try LoadingHarness()
+            let report = try await harness.report { try await harness.load(origin.url("/a")) }
+            #expect(report.isStored == true)
+            #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
+            #expect(harness.cache.cachedResponse(for: URLRequest(origin.url("/b")))?.data == Data("b".utf8))
+            #expect(try await harness.load(origin.url("/a")).text == "b")
+            #expect(harness.cache.contains(URLRequest(origin.url("/a"))))
+            #expect(try await harness.load(origin.url("/a")).text == "b")
+            #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"])
+        }
+
+        /// The answer to a URL that redirects to itself once, with a cookie, is that of a request with the cookie.
+        @Test func aRedirectToItselfWithACookie() async throws {
+            let origin = try OriginServer { request in
+                request.fields["Cookie"] == nil
+                    ? .status(302, "", ["Location": request.path, "Set-Cookie": "a=1; Path=/"])
+                    : .ok("with cookie", ["Cache-Control": "max-age=60", "Vary": "Cookie"])
+            }
+            let harness = try LoadingHarness()
+            #expect(try await harness.load(origin.url("/a")).text == "with cookie")
+            #expect(harness.cache.cachedResponse(for: URLRequest(origin.url("/a"))) == nil)
+        }
+
+        /// Loads that wait for one that turns out to redirect ask for themselves, one of them for all.
+        @Test func thoseThatWaitForARedirectGetItsTarget() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { request in
+                var response =
+                    request.path == "/a"
+                    ? OriginResponse.status(301, "", ["Location": "/b", "Cache-Control": "max-age=60"])
+                    : .ok("b", Self.fresh)
+                if request.number == 1 { response.beforeHead = { gate.wait() } }
+                return response
+            }
+            let harness = try LoadingHarness()
+            let url = origin.url("/a")
+            async let first = harness.load(url)
+            await gate.arrival()
+            let others = (0..<4).map { _ in Task { try await harness.load(url).text } }
+            while !(harness.cache.loads.followerCount == 4) { await Task.yield() }
+            gate.open()
+            #expect(try await first.text == "b")
+            for other in others { #expect(try await other.value == "b") }
+            #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"])
+        }
+
+        /// A delegate gets its answer in pieces: it does not wait for one that comes as a whole.
+        @Test func aDelegateDoesNotWaitForAWholeAnswer() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { request in
+                var response = OriginResponse.ok("body", Self.fresh)
+                if request.number == 1 { response.beforeHead = { gate.wait() } }
+                return response
+            }
+            let harness = try LoadingHarness()
+            let delegate = CollectingDelegate()
+            let session = LoadingHarness.session(of: harness.cache, delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            async let first = harness.load(origin.url("/a"))
+            await gate.arrival()
+            let (data, _) = try await delegate.data(for: URLRequest(url: origin.url("/a")), in: session)
+            #expect(data == Data("body".utf8))
+            gate.open()
+            _ = try await first
+        }
+
+        @Test func cancelledWhileItLoads() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { request in
+                var response = OriginResponse.ok("body", Self.fresh)
+                if request.number == 1 { response.beforeHead = { gate.wait() } }
+                return response
+            }
+            let harness = try LoadingHarness()
+            let url = origin.url("/a")
+            let ended = Gate()
+            let code = Mutex<URLError.Code?>(nil)
+            let task = harness.session.dataTask(with: url) { _, _, error in
+                code.withLock { $0 = (error as? URLError)?.code }
+                ended.open()
+            }
+            task.resume()
+            await gate.arrival()
+            task.cancel()
+            ended.wait()
+            #expect(code.withLock { $0 } == .cancelled)
+            gate.open()
+            #expect(try await harness.load(url).text == "body")
+        }
+
+        @Test func suspendedWhileItLoads() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { _ in
+                var response = OriginResponse.ok("body", Self.fresh)
+                response.beforeHead = { gate.wait() }
+                return response
+            }
+            let harness = try LoadingHarness()
+            let ended = Gate()
+            let data = Mutex<Data?>(nil)
+            let task = harness.session.dataTask(with: origin.url("/a")) { body, _, _ in
+                data.withLock { $0 = body }
+                ended.open()
+            }
+            task.resume()
+            await gate.arrival()
+            task.suspend()
+            gate.open()
+            while !(harness.cache.contains(URLRequest(origin.url("/a")))) { await Task.yield() }
+            #expect(data.withLock { $0 } == nil)
+            task.resume()
+            ended.wait()
+            #expect(data.withLock { $0 } == Data("body".utf8))
+            #expect(origin.requests.count == 1)
+        }
+
+        /// Foundation has no limit of redirects.
+        @Test func aLoopOfRedirectsEnds() async throws {
+            let origin = try OriginServer { request in
+                .status(302, "", ["Location": "/\(request.number)"])
+            }
+            let harness = try LoadingHarness()
+            do {
+                try await harness.load(origin.url("/a"))
+                Issue.record("a loop has no answer")
+            } catch {
+                #expect((error as? URLError)?.code == .httpTooManyRedirects)
+            }
+            let count = origin.requests.count
+            // The next load counts hops.
+            await #expect(throws: URLError.self) { try await harness.load(origin.url("/a")) }
+            #expect(origin.requests.count <= count + 22)
+        }
+
+        @Test func aFailureIsFoundations() async throws {
+            let origin = try OriginServer { _ in
+                var response = OriginResponse.ok("body", Self.fresh)
+                response.ending = .noResponse
+                return response
+            }
+            let harness = try LoadingHarness()
+            let stock = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+            defer { stock.invalidateAndCancel() }
+            func code(_ session: URLSession) async -> URLError.Code? {
+                do {
+                    _ = try await session.data(for: URLRequest(url: origin.url("/a")))
+                    return nil
+                } catch { return (error as? URLError)?.code }
+            }
+            let (ours, theirs) = (await code(harness.session), await code(stock))
+            #expect(ours != nil)
+            #expect(ours == theirs)
+        }
+    }
+#endif
