@@ -100,6 +100,10 @@ class CachingURLProtocol: URLProtocol {
         self.port = port
         self.driver = driver
         if isSuspended { port.pause() }
+        #if canImport(FoundationNetworking)
+            // What is known without a look at the disk is decided here: no second task is made, so nobody waits.
+            if let ownLoad { return ownLoad.starting { driver.start() } }
+        #endif
         if let findings {
             driver.start(with: findings.variants)
         } else {

@@ -20,6 +20,8 @@
         private let redirects: KnownRedirects
         private let workQueue: DispatchQueue
         private let wasAsked = Mutex(false)
+        /// The thread that runs `starting`: what is sent from it is sent on the work queue.
+        private let startingThread = Mutex<pthread_t?>(nil)
 
         /// Holds this object as its client, so it is let go at the end.
         private var native: URLProtocol?
@@ -65,19 +67,32 @@
             let isOwn = answersAtEnd(request)
             wasAsked.withLock { $0 = true }
             guard isOwn else { return link.send(request, inPieces: inPieces, token: token, receiver: receiver) }
-            workQueue.async { [self] in
-                guard !token.isCancelled else { return }
-                guard task.state == .running else {
-                    // Foundation's class does not begin for a task that rests.
-                    return link.send(request, inPieces: inPieces, token: token, receiver: receiver)
-                }
-                guard token.didStart(FetchControls(cancel: {})) else { return }
-                self.receiver = receiver
-                let native = nativeClass.init(task: task, cachedResponse: nil, client: self)
-                self.native = native
-                native.startLoading()
-                sent = task.currentRequest
+            if startingThread.withLock({ $0.map { pthread_equal($0, pthread_self()) != 0 } == true }) {
+                start(request, token, receiver)
+            } else {
+                workQueue.async { [self] in start(request, token, receiver) }
             }
+        }
+
+        /// Runs work on the work queue that may send the request.
+        func starting(_ work: () -> Void) {
+            startingThread.withLock { $0 = pthread_self() }
+            work()
+            startingThread.withLock { $0 = nil }
+        }
+
+        private func start(_ request: URLRequest, _ token: FetchToken, _ receiver: any FetchReceiver) {
+            guard !token.isCancelled else { return }
+            guard task.state == .running else {
+                // Foundation's class does not begin for a task that rests.
+                return link.send(request, inPieces: false, token: token, receiver: receiver)
+            }
+            guard token.didStart(FetchControls(cancel: {})) else { return }
+            self.receiver = receiver
+            let native = nativeClass.init(task: task, cachedResponse: nil, client: self)
+            self.native = native
+            native.startLoading()
+            sent = task.currentRequest
         }
 
         var owner: ObjectIdentifier? { link.owner }
