@@ -25,6 +25,7 @@ let sections: [(name: String, groups: [Group])] = [
     ("capacity", CapacityRows.groups),
     ("open", OpenRows.groups),
     ("space", SpaceRows.groups),
+    ("packs", PackRows.groups),
     ("trace", TraceRows.groups),
     ("soak", SoakRows.groups),
     ("sweep", options.sweeps ? SweepRows.groups : []),
@@ -41,7 +42,7 @@ for section in sections {
     guard !groups.isEmpty else { continue }
     report.begin(section.name)
     let scratch = try Scratch(in: options.scratch)
-    if !options.isQuick, ["store", "capacity"].contains(section.name) { try scratch.settle() }
+    if !options.isQuick, ["store", "capacity", "packs"].contains(section.name) { try scratch.settle() }
     for group in groups {
         // The rows after it are still worth having.
         do { try group.run(report, options, scratch) } catch { report.fail(group.name, error) }

@@ -74,6 +74,8 @@ extension DiskURLCache {
         /// Bytes that may wait to be written. Above half of it a store waits up to 4 ms. At the limit it waits up to 2 seconds;
         /// then the entry is not stored, and an event says so. At most `memoryCapacity` counts, or 1 MB if that is more. Set by tests.
         var pendingWriteLimit = 32 << 20
+        /// Whether entries are kept in pack files, for measuring them (decision record 0007).
+        var usesPacks = getenv("DISKURLCACHE_PACKS") != nil
         /// Injected by tests.
         var clock = WallClock.system
         /// Injected by tests: what differs between platforms.

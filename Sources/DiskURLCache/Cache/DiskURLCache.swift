@@ -93,10 +93,17 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 let protection = configuration.fileProtection
                 settings.prepareFolders = { preparation($0, protection: protection) }
             }
-            disk = DiskStore(
-                configuration: settings, fileSystem: configuration.fileSystem, clock: configuration.clock,
-                maintenance: maintenance
-            ) { hub.report($0) }
+            if configuration.usesPacks {
+                disk = PackStore(
+                    configuration: settings, fileSystem: configuration.fileSystem, clock: configuration.clock,
+                    maintenance: maintenance
+                ) { hub.report($0) }
+            } else {
+                disk = DiskStore(
+                    configuration: settings, fileSystem: configuration.fileSystem, clock: configuration.clock,
+                    maintenance: maintenance
+                ) { hub.report($0) }
+            }
         }
         let fallbacks = configuration.fallbackDirectories.filter(\.isFileURL).map { directory in
             // Capacity means nothing to a folder that is never written.

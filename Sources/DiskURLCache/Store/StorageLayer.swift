@@ -61,6 +61,14 @@ extension DiskStore: StorageLayer {
     func takeRemovals(_ apply: (RemovalLog.News) -> Void) { removals.take(apply) }
 }
 
+/// So far a directory of packs is one process's.
+extension PackStore: StorageLayer {
+    var isShared: Bool { false }
+    func hasRemovals(at now: UInt64) -> Bool { false }
+    func lookForRemovals(isCertain: Bool) {}
+    func takeRemovals(_ apply: (RemovalLog.News) -> Void) {}
+}
+
 /// An app's own storage as a layer.
 final class StorageAdapter: StorageLayer {
     private let storage: any EntryStorage

@@ -14,6 +14,9 @@ struct IndexRow: Sendable, Hashable {
     var storedAt: UInt32 = 0
     var slot: UInt8
     var flags: Flags
+    /// Of a record in a pack file: which one, and where in it, in units of 8 bytes.
+    var pack: UInt16 = 0
+    var offset: UInt32 = 0
     /// The last use by the monotonic clock (nanoseconds); 0 for a row that was not used since this process opened the index.
     var lastUse: UInt64 = 0
 
@@ -27,6 +30,8 @@ struct IndexRow: Sendable, Hashable {
         static let dirty = Flags(rawValue: 4)
         /// Found by the listing that is under way.
         static let seen = Flags(rawValue: 8)
+        /// In a pack file: `blocks` counts units of 8 bytes.
+        static let packed = Flags(rawValue: 16)
 
         static let saved: Flags = [.pinned, .partial]
     }
@@ -34,7 +39,7 @@ struct IndexRow: Sendable, Hashable {
     static let blockSize = 512
 
     var name: RecordName { RecordName(key: key, slot: slot) }
-    var bytes: Int { Int(blocks) * Self.blockSize }
+    var bytes: Int { Int(blocks) * (flags.contains(.packed) ? 8 : Self.blockSize) }
     var isPinned: Bool { flags.contains(.pinned) }
     var isPartial: Bool { flags.contains(.partial) }
 
@@ -73,7 +78,7 @@ struct IndexRow: Sendable, Hashable {
     /// Whether nothing but the time of use differs.
     func isSameRecord(as other: IndexRow) -> Bool {
         slot == other.slot && blocks == other.blocks && storedAt == other.storedAt && varyHash == other.varyHash
-            && keyCheck == other.keyCheck && key == other.key
+            && keyCheck == other.keyCheck && key == other.key && pack == other.pack && offset == other.offset
     }
 
     private static func blocks(_ allocated: Int) -> UInt32 {

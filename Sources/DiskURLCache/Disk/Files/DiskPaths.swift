@@ -3,6 +3,7 @@
 struct DiskPaths: Sendable {
     let directory: String
     var records: String { directory + "/records" }
+    var packs: String { directory + "/packs" }
     var index: String { directory + "/index.plist" }
     var newIndex: String { directory + "/index.plist.new" }
     var journal: String { directory + "/index.journal" }
@@ -40,6 +41,19 @@ struct DiskPaths: Sendable {
 
     /// Whether a name in the directory is that of a body that arrives, or did.
     static func isIncoming(_ name: String) -> Bool { isName(name, incomingPrefix) }
+
+    /// The number in a pack's name; nil for a name that is not a pack's.
+    static func packNumber(_ name: UnsafePointer<CChar>) -> UInt64? {
+        let text = String(cString: name)
+        guard text.utf8.count == 21, text.hasSuffix(".pack") else { return nil }
+        let digits = Array(text.utf8.prefix(16))
+        return digits.withUnsafeBytes { HexDigits.number(of: $0, at: 0) }
+    }
+
+    func pack(_ number: UInt64) -> String {
+        let digits = String(number, radix: 16)
+        return packs + "/" + String(repeating: "0", count: 16 - digits.count) + digits + ".pack"
+    }
 
     private static func isName(_ name: String, _ prefix: String) -> Bool {
         name.utf8.count == prefix.utf8.count + 16 && name.hasPrefix(prefix)

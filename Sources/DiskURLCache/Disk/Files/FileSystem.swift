@@ -63,6 +63,8 @@ protocol FileSystem: Sendable {
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int
     /// Both pieces by one call, as if they were one.
     func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int
+    /// To a place in the file, wherever the last write ended.
+    func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) throws(Errno) -> Int
     func truncate(_ file: Int32, _ length: Int) throws(Errno)
     func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno)
     func unlink(_ path: UnsafePointer<CChar>) throws(Errno)
@@ -123,6 +125,27 @@ extension FileSystem {
                 if error.code != EINTR { throw error }
             }
         }
+    }
+
+    /// Writes all of the bytes to that place of the file, or throws.
+    func writeFully(_ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) throws(Errno) {
+        var done = 0
+        while done < bytes.count {
+            do throws(Errno) {
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+                let count = try write(file, rest, at: offset + done)
+                if count <= 0 { throw Errno(EIO) }
+                done += count
+            } catch {
+                if error.code != EINTR { throw error }
+            }
+        }
+    }
+
+    func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) throws(Errno) -> Int {
+        let count = pwrite(file, bytes.baseAddress, bytes.count, off_t(offset))
+        if count < 0 { throw .last }
+        return count
     }
 
     /// Closes, the error told or not: the descriptor is gone either way.

@@ -139,7 +139,7 @@ enum MetadataCodec {
     }
 
     // CR, LF and NUL end or cut a field: whoever writes the fields out again would write another field.
-    private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
         // What is too long in any case need not be looked through.
         guard bytes.count <= maximumLength else { return false }
         let ones: UInt64 = 0x0101_0101_0101_0101

@@ -193,7 +193,7 @@ struct RecordReader: Sendable {
 }
 
 /// `@unchecked Sendable`: one owner, the body's `Data`, which releases it once.
-private struct OwnedMemory: @unchecked Sendable {
+struct OwnedMemory: @unchecked Sendable {
     let start: UnsafeMutableRawPointer
 
     func release() {
