@@ -210,7 +210,8 @@ extension PackStore {
 
     /// Goes on with a pack that nobody else has, where there is one that is not full.
     private func chooseCurrent(_ table: inout PackTable) {
-        let open = table.packs.indices.filter { (table.packs[$0]?.length ?? .max) < packSize * 3 / 4 }
+        let limit = packSize * 3 / 4
+        let open = table.packs.indices.filter { (table.packs[$0]?.length ?? .max) < limit }
         for place in open.prefix(4) {
             guard let pack = table.packs[place], let (file, head, length) = openPack(pack.number),
                 head.secret == pack.secret, (try? files.lockFile(file.descriptor, exclusively: true)) == true

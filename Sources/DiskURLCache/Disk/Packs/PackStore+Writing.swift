@@ -50,6 +50,7 @@ extension PackStore {
 
     /// Makes sure that there is a pack to append to, and that what comes next can be gathered for it.
     func makeRoom(for length: Int, _ io: inout Section) throws(Errno) {
+        let packSize = packSize
         let (isFull, mustFlush) = table.withLock { table in
             guard let current = table.current, let pack = table.packs[current] else { return (true, false) }
             return (pack.length + length > packSize, table.tail.count + length > PackTail.capacity)
