@@ -27,6 +27,7 @@ let sections: [(name: String, groups: [Group])] = [
     ("space", SpaceRows.groups),
     ("packs", PackRows.groups),
     ("trace", TraceRows.groups),
+    ("policy", PolicyRows.groups),
     ("soak", SoakRows.groups),
     ("sweep", options.sweeps ? SweepRows.groups : []),
 ]

@@ -213,6 +213,19 @@ final class FaultyFileSystem: FileSystem {
         return count
     }
 
+    func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) throws(Errno) -> Int {
+        let path = path(file)
+        let count: Int
+        switch fault(.write, path) {
+        case .error(let code): throw Errno(code)
+        case .short(let limit):
+            count = try system.write(file, UnsafeRawBufferPointer(rebasing: bytes.prefix(limit)), at: offset)
+        case nil: count = try system.write(file, bytes, at: offset)
+        }
+        log(.write(path, offset: offset, bytes: Data(bytes.prefix(count))))
+        return count
+    }
+
     func truncate(_ file: Int32, _ length: Int) throws(Errno) {
         let path = path(file)
         if case .error(let code) = fault(.truncate, path) { throw Errno(code) }

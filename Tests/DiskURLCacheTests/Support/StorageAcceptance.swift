@@ -39,7 +39,7 @@ struct StorageAcceptance {
         if isPersistent { try survivesReopening() }
     }
 
-    private func storesReplacesAndRemoves() throws {
+    func storesReplacesAndRemoves() throws {
         let cache = try make()
         cache.removeAllCachedResponses()
         #expect(body(cache, request("/a")) == nil)
@@ -56,7 +56,7 @@ struct StorageAcceptance {
         #expect(body(cache, request("/b")) == "b")
     }
 
-    private func keepsVariantsApart() throws {
+    func keepsVariantsApart() throws {
         let cache = try make()
         cache.removeAllCachedResponses()
         for language in ["de", "en", "fr"] {
@@ -70,7 +70,7 @@ struct StorageAcceptance {
         #expect(body(cache, request("/v", language: "it")) == nil)
     }
 
-    private func removesManyAtOnce() throws {
+    func removesManyAtOnce() throws {
         let cache = try make()
         cache.removeAllCachedResponses()
         for path in ["/x/1", "/x/2", "/y"] {
@@ -107,7 +107,7 @@ struct StorageAcceptance {
         #expect(body(cache, request("/99"))?.utf8.count == 20_000, "what was stored last is kept")
     }
 
-    private func keepsWholeResponses() throws {
+    func keepsWholeResponses() throws {
         let cache = try make()
         cache.removeAllCachedResponses()
         let cached = CachedURLResponse(

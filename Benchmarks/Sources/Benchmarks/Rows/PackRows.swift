@@ -10,7 +10,10 @@ enum PackRows {
     static let groups =
         [1 << 10, 4 << 10].map { size in Group("drained, \(size >> 10) KB") { try drained($0, $1, $2, size: size) } }
         + [Group("hit", run: hits), Group("at capacity", run: capacity), Group("space", run: space)]
-        + [Group("open, rebuild, clear", run: open), Group("memory", run: memory), Group("write amplification", run: amplification)]
+        + [
+            Group("open, rebuild, clear", run: open), Group("memory", run: memory),
+            Group("write amplification", run: amplification),
+        ]
 
     /// A cache with its entries in packs, or in files.
     static func cache(packs: Bool, _ directory: URL, disk: Int = 64 << 30) -> DiskURLCache {
@@ -75,17 +78,10 @@ enum PackRows {
                 Side("raw create + write + close") {
                     for item in numbers($0) { try RawFiles.write(record, to: paths[item]) }
                 },
-                Side("the caller's part alone") {
-                    // What a store takes before the disk layer is asked: measured with a disk that takes nothing.
-                    for (request, response) in all[numbers($0)] { nowhere.storeCachedResponse(response, for: request) }
-                },
             ]
         ).map { side in Samples(name: side.name, side.sorted.map { $0 / Double(batch) }) }
         report.add(Row("packs: store drained, \(size >> 10) KB", samples, targets: [2, 0.6]))
     }
-
-    private static let nowhere = DiskURLCache(
-        memoryCapacity: 1 << 20, diskCapacity: 0, directory: FileManager.default.temporaryDirectory)
 
     /// Rows 2 and 3.
     private static func hits(_ report: Report, _ options: Options, _ scratch: Scratch) throws {

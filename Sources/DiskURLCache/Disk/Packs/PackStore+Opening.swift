@@ -112,13 +112,18 @@ extension PackStore {
     private func take(
         _ scanned: [Scanned], _ unlisted: [UInt64: Int], _ table: inout PackTable, _ io: inout Section
     ) {
-        var scanned = scanned
-        scanned.reserveCapacity(scanned.count + unlisted.values.reduce(0, +) / 1_024)
+        var parts = [scanned]
         for (number, length) in unlisted {
             guard let (_, head, _) = openPack(number) else { continue }
             let place = table.add(PackTable.Pack(number: number, secret: head.secret, length: length))
-            scan(place, number, head.secret, from: PackHead.length, to: length, &scanned)
+            var part: [Scanned] = []
+            scan(place, number, head.secret, from: PackHead.length, to: length, &part)
+            parts.append(part)
         }
+        // Packs are written one after the other: most often nothing is left to be sorted.
+        parts.sort { $0.first?.sequence ?? 0 < $1.first?.sequence ?? 0 }
+        var scanned = Array(parts.joined())
+        parts = []
         if scanned.isEmpty { return }
         io.changes += scanned.count
         let isSorted = zip(scanned, scanned.dropFirst()).allSatisfy { $0.sequence <= $1.sequence }

@@ -30,6 +30,8 @@ extension PackStore {
             if io.changes > max(1_024, rows / 4) { save(&io) }
             return io.changes == 0
         }
+        // The index may have grown above the capacity.
+        if isOverCapacity { balance(budget: isFlush ? .max : Self.passBudget) }
         if !isSaved { maintenance.schedule(after: configuration.accessTimeDelay) }
     }
 
@@ -139,8 +141,16 @@ extension PackStore {
         let pinnedLimit = capacity.share(configuration.pinnedShare)
         let policy = EvictionPolicy(pinnedLimit: pinnedLimit, batch: 1_024)
         let (victims, empty) = table.withLock { table -> ([IndexRow], Set<UInt16>) in
-            let victims = policy.victims(in: table.index, freeing: bytes)
+            var victims = policy.victims(in: table.index, freeing: bytes)
             for row in victims { table.drop(row.name) }
+            // What is next in the order of use and lies in the same pack goes along: it would be copied out of the pack just to be
+            // evicted soon after.
+            while let last = victims.last, let next = policy.victims(in: table.index, freeing: 1).first,
+                next.pack == last.pack, Int(next.pack) != table.current
+            {
+                table.drop(next.name)
+                victims.append(next)
+            }
             let places = Set(victims.map(\.pack)).filter {
                 Int($0) != table.current && table.packs[Int($0)]?.live == 0
             }
