@@ -70,9 +70,14 @@ struct PackStoreTests {
         do {
             let (store, queue) = fixture.store()
             for number in 0..<3_000 {
-                store.write(.test(testBody(number, length: 3_000), sequence: UInt64(number)), for: .test("\(number)"), usedAt: UInt64(number))
+                store.write(
+                    .test(testBody(number, length: 3_000), sequence: UInt64(number)), for: .test("\(number)"),
+                    usedAt: UInt64(number))
             }
-            queue.perform { _ = store.beginPass(isFlush: true, mayMake: true); store.endPass(isFlush: true) }
+            queue.perform {
+                _ = store.beginPass(isFlush: true, mayMake: true)
+                store.endPass(isFlush: true)
+            }
             store.close()
         }
         #expect(fixture.packs.count > 1)
@@ -224,9 +229,19 @@ struct PackStoreTests {
                 store.endPass(isFlush: true)
             }
         }
-        pass { for number in 0..<300 { store.write(.test(testBody(number, length: 4_000)), for: .test("\(number)"), usedAt: MonotonicTime.nanoseconds) } }
+        pass {
+            for number in 0..<300 {
+                store.write(
+                    .test(testBody(number, length: 4_000)), for: .test("\(number)"), usedAt: MonotonicTime.nanoseconds)
+            }
+        }
         for number in 0..<50 { #expect(body(store, .test("\(number)")) != nil) }
-        pass { for number in 300..<500 { store.write(.test(testBody(number, length: 4_000)), for: .test("\(number)"), usedAt: MonotonicTime.nanoseconds) } }
+        pass {
+            for number in 300..<500 {
+                store.write(
+                    .test(testBody(number, length: 4_000)), for: .test("\(number)"), usedAt: MonotonicTime.nanoseconds)
+            }
+        }
         let order = Array(50..<300) + Array(0..<50) + Array(300..<500)
         let isThere = order.map { store.mayContain(.test("\($0)")) }
         let first = try #require(isThere.firstIndex(of: true))

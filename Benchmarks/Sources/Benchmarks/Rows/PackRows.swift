@@ -161,7 +161,8 @@ enum PackRows {
                             RawFiles.remove(old)
                         }
                     },
-                    Side("one file an entry", prepare: { stores = ready(1) }) { _ in store(stores[...], in: caches[1]) },
+                    Side("one file an entry", prepare: { stores = ready(1) }) { _ in store(stores[...], in: caches[1])
+                    },
                 ]
             ).map { side in Samples(name: side.name, side.sorted.map { $0 / Double(batch) }) }
             guard caches[0].currentDiskUsage <= caches[0].diskCapacity else {
@@ -290,7 +291,8 @@ enum PackRows {
             end()
             return time / 1_000
         }
-        var cleared = Row("packs: removeAll until its files are gone, \(name)", value: times[0], unit: "ms", target: 100)
+        var cleared = Row(
+            "packs: removeAll until its files are gone, \(name)", value: times[0], unit: "ms", target: 100)
         cleared.compare(with: Samples(name: "one file an entry", [times[1]]), target: nil)
         report.add(cleared)
     }

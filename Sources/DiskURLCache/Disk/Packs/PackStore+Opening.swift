@@ -178,8 +178,9 @@ extension PackStore {
         var (base, filled) = (start, 0)
         while true {
             let wanted = min(buffer.count - filled, end - base - filled)
-            let count = (try? files.readFully(
-                file.descriptor, .init(rebasing: buffer[filled..<filled + wanted]), at: base + filled)) ?? 0
+            let count =
+                (try? files.readFully(
+                    file.descriptor, .init(rebasing: buffer[filled..<filled + wanted]), at: base + filled)) ?? 0
             filled += count
             let isLast = count < wanted || base + filled == end
             var position = 0

@@ -196,10 +196,11 @@ extension PackStore {
                     position += record.length
                 } else {
                     // Dead, or not a record at all: its length is not to be relied on.
-                    position += record.isIntact(
-                        rest,
-                        seed: pack.seed(
-                            IndexRow(record, slot: 0, pack: place, start: position, storedAt: 0, accessedAt: 0)))
+                    position +=
+                        record.isIntact(
+                            rest,
+                            seed: pack.seed(
+                                IndexRow(record, slot: 0, pack: place, start: position, storedAt: 0, accessedAt: 0)))
                         ? record.length : PackRecord.unit
                 }
             }

@@ -134,7 +134,9 @@ final class PackStore: Sendable {
     func contains(_ key: RequestKey) -> Bool { !records(of: key, isUse: false).isEmpty }
 
     func variants(of key: RequestKey) -> [StoredVariant] {
-        records(of: key, isUse: true).map { StoredVariant(StoredEntry(metadata: $0.metadata, body: $0.body), from: .disk) }
+        records(of: key, isUse: true).map {
+            StoredVariant(StoredEntry(metadata: $0.metadata, body: $0.body), from: .disk)
+        }
     }
 
     /// One for each variant, the most recent first.
@@ -146,14 +148,17 @@ final class PackStore: Sendable {
         var best: [(metadata: EntryMetadata, body: Data)] = []
         var hashes: [UInt32] = []
         for found in found {
-            if let age = configuration.maximumAccessAge, now.timeIntervalSince1970 - Double(found.row.accessedAt) > age {
+            if let age = configuration.maximumAccessAge, now.timeIntervalSince1970 - Double(found.row.accessedAt) > age
+            {
                 if let bytes = found.bytes { free(bytes) }
                 continue
             }
             switch read(found) {
             case .record(let record, let metadata, let body):
                 guard record.digest == digest else { continue }
-                if let age = configuration.maximumStorageAge, now.timeIntervalSince(metadata.storedAt) > age { continue }
+                if let age = configuration.maximumStorageAge, now.timeIntervalSince(metadata.storedAt) > age {
+                    continue
+                }
                 if let other = hashes.firstIndex(of: record.varyHash) {
                     if best[other].metadata.sequence < metadata.sequence { best[other] = (metadata, body) }
                 } else {
