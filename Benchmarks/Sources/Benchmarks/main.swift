@@ -26,6 +26,7 @@ let sections: [(name: String, groups: [Group])] = [
     ("open", OpenRows.groups),
     ("space", SpaceRows.groups),
     ("trace", TraceRows.groups),
+    ("policy", PolicyRows.groups),
     ("soak", SoakRows.groups),
     ("sweep", options.sweeps ? SweepRows.groups : []),
 ]

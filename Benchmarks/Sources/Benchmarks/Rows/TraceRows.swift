@@ -42,7 +42,7 @@ enum TraceRows {
 
     // MARK: Traces
 
-    private static let items = 10_000
+    static let items = 10_000
 
     /// Sizes between 1 KB and 64 KB, fixed for each item.
     private static func size(of item: Int) -> Int {
@@ -50,7 +50,7 @@ enum TraceRows {
         return 1 << Int.random(in: 10...16, using: &generator)
     }
 
-    private static func zipf(length: Int) -> [Access] {
+    static func zipf(length: Int) -> [Access] {
         var generator = SeededGenerator(seed: 3)
         var sums: [Double] = []
         var sum = 0.0
@@ -70,7 +70,7 @@ enum TraceRows {
     }
 
     /// Every 2,000 accesses, a walk over 500 items that are never asked for again.
-    private static func zipfWithScans(length: Int) -> [Access] {
+    static func zipfWithScans(length: Int) -> [Access] {
         var result: [Access] = []
         var scanned = items
         for (index, access) in zipf(length: length).enumerated() {
