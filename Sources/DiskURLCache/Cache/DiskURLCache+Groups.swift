@@ -41,7 +41,12 @@ extension DiskURLCache {
         var isFound = false
         // Oldest first: each update makes its variant the most recent one.
         for variant in store.lookup(key).variants().reversed() {
-            let updated = store.update(variant.metadata.sequence, of: key) { $0.isPinned = isPinned }
+            // A rule may ask the cache: not under a lock.
+            let usefulUntil = usefulUntil(variant.metadata.http, for: request)
+            let updated = store.update(variant.metadata.sequence, of: key) {
+                $0.isPinned = isPinned
+                $0.usefulUntil = usefulUntil
+            }
             isFound = isFound || updated != nil
         }
         return isFound

@@ -92,7 +92,7 @@ extension DiskURLCache {
         return EntryMetadata(
             sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
             placement: placement, userInfo: edited?.userInfo ?? [:], tags: treatment.tags.sorted(),
-            isPinned: treatment.isPinned == true)
+            isPinned: treatment.isPinned == true, usefulUntil: usefulUntil(response, for: request))
     }
 
     /// Only what goes to disk goes to a file.
@@ -147,12 +147,15 @@ extension DiskURLCache: LoadHost {
     func beginFetch(of key: RequestKey) -> StoreTicket { store.ticket(at: now) }
 
     func freshen(
-        _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, ticket: StoreTicket?
+        _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest,
+        ticket: StoreTicket?
     ) -> Bool {
         let now = now
+        let usefulUntil = usefulUntil(response, for: request)
         let updated = store.update(sequence, of: key, ticket: ticket) { metadata in
             metadata.response = .http(response)
             metadata.storedAt = now
+            metadata.usefulUntil = usefulUntil
         }
         return updated != nil
     }

@@ -221,7 +221,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now)
         switch call.outcome(treatment: treatment, isShared: configuration.sharing == .shared) {
-        case .stored(let metadata, let lost):
+        case .stored(var metadata, let lost):
+            metadata.usefulUntil = usefulUntil(metadata.http, for: request)
             if !lost.isEmpty {
                 hub.emit(.userInfoKeptInMemory(url: metadata.foundationURL, keys: lost))
             }

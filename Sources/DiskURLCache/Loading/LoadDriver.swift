@@ -578,7 +578,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         let (variants, ticket) = state.withLock { ($0.variants, $0.ticket) }
         switch change {
         case .update(let index, let response):
-            _ = cache.freshen(variants[index].metadata.sequence, of: target.key, with: response, ticket: ticket)
+            _ = cache.freshen(
+                variants[index].metadata.sequence, of: target.key, with: response, for: target.request, ticket: ticket)
         case .addVariant(let index, let response):
             guard isStored(variants[index], of: target.key), let entry = variants[index].load() else { return }
             _ = cache.insert(

@@ -5,11 +5,13 @@ import Foundation
 #endif
 
 /// A storage of an app's own, in place of a built-in layer (``DiskURLCache/Configuration/memoryStorage``,
-/// ``DiskURLCache/Configuration/diskStorage``): to encrypt entries, or to keep them in a database.
+/// ``DiskURLCache/Configuration/diskStorage``): to encrypt entries, to keep them in a database, or to share them between machines.
 ///
 /// The cache calls it from any thread, possibly from several at once. A disk storage gets entries from the cache's write buffer,
 /// soon after they were stored, in the order of the stores. Nothing here throws: a storage that cannot read or write an entry
 /// drops it, and the next lookup is a miss. `StorageAcceptance` in the library's tests is a suite for any implementation.
+///
+/// A load waits for the call that it makes. A storage that asks a server bounds the time of each call.
 public protocol EntryStorage: Sendable {
     /// All entries under a name, one for each variant, in any order.
     /// - Parameter name: 64 hexadecimal digits: the SHA-256 of the key.
@@ -18,11 +20,10 @@ public protocol EntryStorage: Sendable {
     /// Stores an entry in place of the one with the same name and variant. When this returns, `entries(named:)` finds it.
     func store(_ entry: CacheEntry, named name: String)
 
-    /// Removes the entry of a variant, or all of a name when `variant` is nil.
-    func removeEntries(named name: String, variant: String?)
-
-    /// Removes every entry that satisfies the predicate.
-    func removeEntries(where shouldRemove: (CacheEntry) -> Bool)
+    /// Removes every entry that the criteria match. When this returns, `entries(named:)` finds none of them.
+    ///
+    /// A small storage looks at each entry. A large one looks up by ``EntryCriteria/scope-swift.property`` what there is to remove.
+    func removeEntries(matching criteria: EntryCriteria)
 
     /// Bytes that the storage may take. It evicts by a rule of its own.
     var capacity: Int { get nonmutating set }
@@ -32,6 +33,21 @@ public protocol EntryStorage: Sendable {
 
     /// Returns when everything that was stored or removed before is as durable as the storage makes it.
     func flush()
+
+    /// Whether other caches use the same entries, in other processes say. Then the cache asks for ``removalsByOthers()``. False
+    /// where a storage does not say.
+    var isShared: Bool { get }
+
+    /// What other caches removed since the last call, in any order, as they were asked to by `removeEntries(matching:)`; nil where
+    /// that is not known, and then the cache forgets all that it has in its own memory. The first call has nothing to tell.
+    ///
+    /// Asked by lookups at most once a second, before the network is asked, and before and after a store. One call at a time.
+    func removalsByOthers() -> [EntryCriteria]?
+}
+
+extension EntryStorage {
+    public var isShared: Bool { false }
+    public func removalsByOthers() -> [EntryCriteria]? { [] }
 }
 
 /// One stored response with its body, as an ``EntryStorage`` keeps it. A value; immutable.
@@ -47,6 +63,23 @@ public struct CacheEntry: Sendable {
 
     /// Bytes of body and header fields, roughly what the entry takes in memory.
     public var byteCount: Int { entry.memoryCost }
+
+    /// Until when the entry may answer without the origin's word: its freshness lifetime and the stale allowances, by the rules of
+    /// the cache that stores it. Known when an entry is stored; nil for one that was read by ``init(encoded:)``, and for a
+    /// response that is not HTTP. Direct calls (``DiskURLCache/cachedResponse(for:)``) and ``DiskURLCache/isOffline`` use an entry
+    /// later still.
+    public var usefulUntil: Date? { entry.metadata.usefulUntil }
+
+    /// Whether the origin can be asked if the entry still holds (it has an `ETag` or a `Last-Modified`). Such an entry is worth
+    /// keeping after ``usefulUntil``: a 304 saves its body.
+    public var isConfirmable: Bool { entry.metadata.http?.isConfirmable ?? false }
+
+    /// What the entry can be removed by, besides its name: its URL, its host and each of its tags, as 64 hexadecimal digits each.
+    /// See ``EntryCriteria/Scope-swift.enum/group(_:)``.
+    public var groups: [String] {
+        [EntryGroup.uri(key.uriHash), .host(key.hostHash)].map(\.name)
+            + entry.metadata.tags.map { EntryGroup.tag($0).name }
+    }
 
     init(_ entry: StoredEntry, key: DiskKey) {
         self.entry = entry

@@ -66,11 +66,18 @@ final class StorageAdapter: StorageLayer {
     private let storage: any EntryStorage
     private let maximumEntryShare: Double
     private let layer: CacheLayer
+    /// Whether others remove from the storage, too. Asked once.
+    let isShared: Bool
+    /// When they are to be asked for, in nanoseconds of the monotonic clock.
+    private let nextLook = SharedNumber(0)
+    /// Held while removals by others are taken in: who comes second finds them taken in.
+    private let taking = Mutex(())
 
     init(_ storage: any EntryStorage, maximumEntryShare: Double, as layer: CacheLayer) {
         self.storage = storage
         self.maximumEntryShare = maximumEntryShare
         self.layer = layer
+        isShared = storage.isShared
     }
 
     private func entries(of key: RequestKey) -> [CacheEntry] {
@@ -102,39 +109,49 @@ final class StorageAdapter: StorageLayer {
     }
 
     func remove(_ key: RequestKey) {
-        storage.removeEntries(named: key.diskKey.digest.hex, variant: nil)
+        storage.removeEntries(matching: EntryCriteria(key))
     }
 
     func remove(_ key: RequestKey, variant: VaryKey) {
         for entry in entries(of: key) where entry.entry.metadata.varyKey == variant {
-            storage.removeEntries(named: entry.key.digest.hex, variant: entry.variant)
+            storage.removeEntries(matching: EntryCriteria(entry))
         }
     }
 
     func remove(_ key: RequestKey, sequence: UInt64) {
         for entry in entries(of: key) where entry.entry.metadata.sequence == sequence {
-            storage.removeEntries(named: entry.key.digest.hex, variant: entry.variant)
+            storage.removeEntries(matching: EntryCriteria(entry))
         }
     }
 
     /// What other processes removed.
     func remove(_ removals: ForeignRemovals) {
-        storage.removeEntries { removals.concern($0.key, $0.entry.metadata) }
+        for removal in removals.each { storage.removeEntries(matching: EntryCriteria(removal)) }
     }
 
     func remove(matching criteria: DiskCriteria) {
-        storage.removeEntries { criteria.matches($0.key, $0.entry.metadata) }
+        storage.removeEntries(matching: EntryCriteria(criteria))
     }
 
     func removeAll() {
-        storage.removeEntries { _ in true }
+        storage.removeEntries(matching: .everything)
     }
 
-    /// Who else uses the storage is the app's affair.
-    func hasRemovals(at now: UInt64) -> Bool { false }
-    func lookForRemovals(isCertain: Bool) {}
-    var isShared: Bool { false }
-    func takeRemovals(_ apply: (RemovalLog.News) -> Void) {}
+    func hasRemovals(at now: UInt64) -> Bool { isShared && now >= nextLook.value }
+
+    /// A look may ask a server, which is little beside what these callers do. Lookups take one a second.
+    func lookForRemovals(isCertain: Bool) { nextLook.value = 0 }
+
+    func takeRemovals(_ apply: (RemovalLog.News) -> Void) {
+        taking.withLock { _ in
+            // Another caller was faster. The storage may be slow, and who waited does not ask again.
+            guard hasRemovals(at: MonotonicTime.nanoseconds) else { return }
+            // Set before anything is asked: what happens from now on is seen the next time.
+            nextLook.value = MonotonicTime.nanoseconds &+ 1_000_000_000
+            guard let removals = storage.removalsByOthers() else { return apply(.everything) }
+            if !removals.isEmpty { apply(.removed(removals.map(\.removal))) }
+        }
+    }
 
     func beginPass(isFlush: Bool, mayMake: Bool) -> Bool { true }
 

@@ -64,6 +64,8 @@ extension TieredStore {
 struct ForeignRemovals: Sendable {
     /// For the history: what is under way is not to be stored after them. That a variant went concerns stored ones only.
     let noted: [RemovalHistory.Removal]
+    /// Each once.
+    let each: Set<SharedRemoval>
     private var isEverything = false
     private var keys: Set<KeyName> = []
     private var variants: Set<KeyName> = []
@@ -73,6 +75,7 @@ struct ForeignRemovals: Sendable {
         var noted: [RemovalHistory.Removal] = []
         guard case .removed(let removals) = news, !removals.contains(.everything) else {
             self.noted = [.everything]
+            each = [.everything]
             isEverything = true
             return
         }
@@ -85,6 +88,7 @@ struct ForeignRemovals: Sendable {
             }
         }
         self.noted = noted
+        each = Set(removals)
     }
 
     /// - Parameter includesVariants: whether an entry goes that may be a variant that was removed.
@@ -92,11 +96,6 @@ struct ForeignRemovals: Sendable {
         if isEverything || contain(key.name, includesVariants) { return true }
         return !criteria.isEmpty
             && criteria.contains { $0.matches(metadata, uriHash: key.uriHash, hostHash: key.hostHash) }
-    }
-
-    func concern(_ key: DiskKey, _ metadata: EntryMetadata) -> Bool {
-        if isEverything || contain(key.name, true) { return true }
-        return criteria.contains { $0.matches(metadata, uriHash: key.uriHash, hostHash: key.hostHash) }
     }
 
     private func contain(_ name: KeyName, _ includesVariants: Bool) -> Bool {

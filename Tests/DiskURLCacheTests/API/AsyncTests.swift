@@ -106,7 +106,6 @@ private final class CountingStorage: EntryStorage {
 
     func entries(named name: String) -> [CacheEntry] { [] }
     func store(_ entry: CacheEntry, named name: String) { counts.withLock { $0.stores += 1 } }
-    func removeEntries(named name: String, variant: String?) {}
-    func removeEntries(where shouldRemove: (CacheEntry) -> Bool) { counts.withLock { $0.removals += 1 } }
+    func removeEntries(matching criteria: EntryCriteria) { counts.withLock { $0.removals += 1 } }
     func flush() { counts.withLock { $0.flushes += 1 } }
 }

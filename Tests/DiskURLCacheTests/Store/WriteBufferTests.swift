@@ -436,8 +436,7 @@ private final class SignallingStorage: EntryStorage {
 
     func entries(named name: String) -> [CacheEntry] { [] }
     func store(_ entry: CacheEntry, named name: String) { isStored.signal() }
-    func removeEntries(named name: String, variant: String?) {}
-    func removeEntries(where shouldRemove: (CacheEntry) -> Bool) {}
+    func removeEntries(matching criteria: EntryCriteria) {}
     var capacity: Int {
         get { 1 << 20 }
         set {}

@@ -12,6 +12,8 @@ import Testing
 /// storage anew where `isPersistent`.
 struct StorageAcceptance {
     var isPersistent: Bool
+    /// Entries of 20 KB that are more than the storage holds.
+    var fillingCount = 100
     var make: () throws -> DiskURLCache
 
     private func request(_ path: String, language: String? = nil) -> URLRequest {
@@ -36,6 +38,7 @@ struct StorageAcceptance {
         try removesManyAtOnce()
         try staysWithinItsCapacity()
         try keepsWholeResponses()
+        try removesBeforeItTells()
         if isPersistent { try survivesReopening() }
     }
 
@@ -93,18 +96,50 @@ struct StorageAcceptance {
         #expect(!cache.contains(request("/z")))
     }
 
+    /// What is removed by tag, URL, host, age or prefix is gone when the call returns, and nothing else is; whatever was replaced
+    /// before.
+    private func removesBeforeItTells() throws {
+        let cache = try make()
+        cache.removeAllCachedResponses()
+        let removals: [(DiskURLCache) -> Void] = [
+            { $0.removeCachedResponses(tag: "group") },
+            { $0.removeCachedResponses(urlPrefix: "https://example.com/x/") },
+            { $0.removeCachedResponse(for: self.request("/x/1", language: "en")) },
+        ]
+        for remove in removals {
+            for round in 0..<2 {
+                for path in ["/x/1", "/y"] {
+                    for language in ["de", "en"] {
+                        var request = request(path, language: language)
+                        request.cacheTreatment = .init(tags: path == "/y" ? ["other"] : ["group"])
+                        cache.storeCachedResponse(
+                            response(request, "\(language) \(round)", fields: ["Vary": "Accept-Language"]), for: request
+                        )
+                    }
+                }
+                if round == 0 { cache.flush() }
+            }
+            remove(cache)
+            #expect(!cache.contains(request("/x/1")))
+            #expect(body(cache, request("/y", language: "de")) == "de 1")
+            cache.flush()
+            #expect(!cache.contains(request("/x/1")))
+            #expect(body(cache, request("/y", language: "en")) == "en 1")
+        }
+    }
+
     private func staysWithinItsCapacity() throws {
         let cache = try make()
         cache.removeAllCachedResponses()
         let text = String(repeating: "x", count: 20_000)
-        for index in 0..<100 {
+        for index in 0..<fillingCount {
             cache.storeCachedResponse(response(request("/\(index)"), text), for: request("/\(index)"))
         }
         cache.flush()
         let capacity = max(cache.memoryCapacity, cache.diskCapacity)
-        #expect(capacity < 100 * text.utf8.count, "the test means to fill the storage")
+        #expect(capacity < fillingCount * text.utf8.count, "the test means to fill the storage")
         #expect(cache.currentMemoryUsage + cache.currentDiskUsage <= capacity)
-        #expect(body(cache, request("/99"))?.utf8.count == 20_000, "what was stored last is kept")
+        #expect(body(cache, request("/\(fillingCount - 1)"))?.utf8.count == 20_000, "what was stored last is kept")
     }
 
     private func keepsWholeResponses() throws {

@@ -1,0 +1,31 @@
+import Foundation
+
+/// Until when a stored response may answer without the origin's word.
+enum Usefulness {
+    /// The end of the freshness lifetime (RFC 9111 §4.2) plus the longer of what `stale-while-revalidate` and `stale-if-error`
+    /// allow (RFC 5861). What requests ask (`max-stale`), and `isOffline`, may reuse the response later still.
+    static func end(of facts: ReuseFacts, options: CachingOptions) -> Date {
+        let said = facts.directives
+        let (lifetime, source) = Freshness.lifetime(of: facts, options: options)
+        // A lifetime set for every response by the owner of the cache also overrules what the response forbids.
+        let isOverruled: Bool =
+            if case .always = options.lifetime, source == .option { true } else { false }
+        if said.noCache, !isOverruled { return facts.responseTime }
+        var seconds = lifetime.subtractingSaturated(facts.initialAge)
+        if isOverruled || !said.mustRevalidate(inSharedCache: options.isShared) {
+            let windows = [
+                said.staleWhileRevalidate ?? options.defaultStaleWhileRevalidate,
+                said.staleIfError ?? options.defaultStaleIfError,
+            ]
+            seconds = seconds.addingSaturated(windows.compactMap(\.self).max() ?? 0)
+        }
+        return facts.responseTime.addingTimeInterval(Double(max(0, seconds)))
+    }
+}
+
+extension StoredResponse {
+    /// Whether the origin can be asked if it still holds, which saves its body (RFC 9110 §13.1).
+    var isConfirmable: Bool {
+        (method == "GET" || method == "HEAD") && (fields["ETag"].flatMap(EntityTag.init) != nil || lastModified != nil)
+    }
+}

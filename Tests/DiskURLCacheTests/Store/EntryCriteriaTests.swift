@@ -1,0 +1,182 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a storage of an app's own is told of removals, and what it tells of those by others.
+@Suite struct EntryCriteriaTests {
+    let scratch: ScratchDirectory
+
+    init() throws {
+        scratch = try ScratchDirectory()
+    }
+
+    private func cache(_ storage: any EntryStorage, memory: Int = 1 << 20) -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(memoryCapacity: memory, directory: scratch.appending("none"))
+        configuration.diskStorage = storage
+        return DiskURLCache(configuration: configuration)
+    }
+
+    private func store(_ url: String, tags: Set<String> = [], in cache: DiskURLCache) -> URLRequest {
+        var request = URLRequest(url: URL(string: url)!)
+        request.cacheTreatment = .init(tags: tags)
+        cache.storeCachedResponse(Responses.cached(request.url!, "body"), for: request)
+        cache.flush()
+        return request
+    }
+
+    /// Each removal says where to look, and there are exactly the entries that match.
+    @Test func theScopeFindsWhatMatches() throws {
+        let storage = RecordingStorage()
+        let cache = cache(storage)
+        let a = store("https://a.example/1", tags: ["x", "y"], in: cache)
+        _ = store("https://a.example/2", tags: ["y"], in: cache)
+        _ = store("https://b.example/1", tags: ["x"], in: cache)
+        let entries = storage.all
+        #expect(entries.allSatisfy { Set($0.groups).count == $0.groups.count })
+        #expect(entries.map(\.groups.count).sorted() == [3, 3, 4])
+        #expect(entries.flatMap(\.groups).allSatisfy { $0.utf8.count == 64 && $0.allSatisfy(\.isHexDigit) })
+
+        func found(_ remove: () -> Void) throws -> (scope: EntryCriteria.Scope, count: Int) {
+            storage.asked.withLock { $0 = [] }
+            remove()
+            let criteria = try #require(storage.asked.withLock { $0.last })
+            if case .group(let group) = criteria.scope {
+                #expect(entries.allSatisfy { $0.groups.contains(group) == criteria.matches($0) })
+            }
+            // Others judge the same by what they are told.
+            let told = try #require(EntryCriteria(encoded: criteria.encoded()))
+            if case .name(_, .some) = criteria.scope {
+            } else {
+                #expect(entries.allSatisfy { told.matches($0) == criteria.matches($0) })
+            }
+            return (criteria.scope, entries.count { criteria.matches($0) })
+        }
+        func isGroup(_ scope: EntryCriteria.Scope) -> Bool { if case .group = scope { true } else { false } }
+
+        let tag = try found { cache.removeCachedResponses(tag: "x") }
+        #expect(isGroup(tag.scope) && tag.count == 2)
+        let host = try found { cache.removeCachedResponses(host: "A.example") }
+        #expect(isGroup(host.scope) && host.count == 2)
+        let url = try found { cache.invalidate(a.url!) }
+        #expect(isGroup(url.scope) && url.count == 1)
+        let prefix = try found { cache.removeCachedResponses(urlPrefix: "https://a.example/") }
+        #expect(prefix.scope == .anywhere && prefix.count == 2)
+        let age = try found { cache.removeCachedResponses(olderThan: .distantFuture) }
+        #expect(age.scope == .anywhere && age.count == 3)
+        let name = try found { cache.removeCachedResponse(for: a) }
+        #expect(name.scope == .name(try #require(cache.key(for: a)).digest.hex, variant: nil) && name.count == 1)
+        let all = try found { cache.removeAllCachedResponses() }
+        #expect(all.scope == .everything && all.count == 3)
+        #expect(EntryCriteria(encoded: Data()) == nil)
+    }
+
+    @Test func anEntryTellsUntilWhenItIsUseful() throws {
+        let storage = RecordingStorage()
+        let cache = cache(storage)
+        let request = URLRequest(url: URL(string: "https://a.example/1")!)
+        let response = HTTPURLResponse(
+            url: request.url!, statusCode: 200, httpVersion: nil,
+            headerFields: ["Cache-Control": "max-age=3600", "ETag": "\"1\""])!
+        let before = Date()
+        cache.storeCachedResponse(CachedURLResponse(response: response, data: Data()), for: request)
+        cache.flush()
+        let entry = try #require(storage.all.first)
+        #expect(entry.isConfirmable)
+        let end = try #require(entry.usefulUntil)
+        #expect(end >= before + 3600 && end <= Date() + 3600)
+        // A pin is a store, and says so again.
+        cache.setPinned(true, for: request)
+        #expect(storage.all.first?.isPinned == true && storage.all.first?.usefulUntil == end)
+        #expect(CacheEntry(encoded: try #require(entry.encoded()))?.usefulUntil == nil)
+    }
+
+    @Test func whatAnotherCacheRemovesGoesFromMemory() throws {
+        let storage = RecordingStorage()
+        storage.isShared = true
+        let cache = cache(storage)
+        let (tagged, other) = (
+            store("https://a.example/1", tags: ["x"], in: cache), store("https://a.example/2", in: cache)
+        )
+        let entry = try #require(storage.all.first { $0.groups.count == 3 })
+        // As another process does it.
+        func removeElsewhere(_ criteria: [EntryCriteria]?) {
+            storage.removals.withLock { $0 = [criteria] }
+            for criteria in criteria ?? [.everything] { storage.removeEntries(matching: criteria) }
+        }
+        var criteria = DiskCriteria()
+        criteria.tag = "x"
+        removeElsewhere([EntryCriteria(criteria)])
+        #expect(entry.groups.contains { .group($0) == EntryCriteria(criteria).scope })
+        // A store looks in any case.
+        _ = store("https://a.example/3", in: cache)
+        #expect(cache.cachedResponse(for: tagged) == nil)
+        #expect(cache.cachedResponse(for: other) != nil)
+        removeElsewhere(nil)
+        _ = store("https://a.example/4", in: cache)
+        #expect(cache.cachedResponse(for: other) == nil)
+    }
+
+    /// What was stored before others removed it, and written after that, goes from the storage.
+    @Test func aRemovalByOthersOvertakesAWrite() throws {
+        let storage = RecordingStorage()
+        storage.isShared = true
+        let cache = cache(storage)
+        _ = store("https://a.example/1", in: cache)
+        var criteria = DiskCriteria()
+        criteria.tag = "x"
+        let removal = EntryCriteria(criteria)
+        // Told while the entry is on its way.
+        storage.beforeStore.withLock { $0 = { storage.removals.withLock { $0 = [[removal]] } } }
+        let tagged = store("https://a.example/2", tags: ["x"], in: cache)
+        #expect(cache.cachedResponse(for: tagged) == nil)
+        #expect(storage.all.count == 1)
+    }
+}
+
+/// Keeps all, and remembers what it was asked to remove.
+private final class RecordingStorage: EntryStorage, @unchecked Sendable {
+    let entries = Mutex<[String: [CacheEntry]]>([:])
+    let asked = Mutex<[EntryCriteria]>([])
+    /// What others removed, for each call.
+    let removals = Mutex<[[EntryCriteria]?]>([])
+    let beforeStore = Mutex<(@Sendable () -> Void)?>(nil)
+    // Set before a cache has the storage.
+    var isShared = false
+
+    var all: [CacheEntry] { entries.withLock { $0.values.flatMap(\.self) } }
+    func entries(named name: String) -> [CacheEntry] { entries.withLock { $0[name] ?? [] } }
+
+    func store(_ entry: CacheEntry, named name: String) {
+        beforeStore.withLock { announce in
+            announce?()
+            announce = nil
+        }
+        entries.withLock { entries in
+            entries[name, default: []].removeAll { $0.variant == entry.variant }
+            entries[name, default: []].append(entry)
+        }
+    }
+
+    func removeEntries(matching criteria: EntryCriteria) {
+        asked.withLock { $0.append(criteria) }
+        entries.withLock { entries in
+            for name in entries.keys { entries[name]?.removeAll { criteria.matches($0) } }
+        }
+    }
+
+    func removalsByOthers() -> [EntryCriteria]? {
+        removals.withLock { $0.isEmpty ? [] : $0.removeFirst() }
+    }
+
+    var capacity: Int {
+        get { .max }
+        set {}
+    }
+    var usage: Int { 0 }
+    func flush() {}
+}
