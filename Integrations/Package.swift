@@ -6,12 +6,14 @@ let package = Package(
     name: "Integrations",
     platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1), .macCatalyst(.v15)],
     products: [
-        .library(name: "CachingHTTPClient", targets: ["CachingHTTPClient"])
+        .library(name: "CachingHTTPClient", targets: ["CachingHTTPClient"]),
+        .library(name: "RedisStorage", targets: ["RedisStorage"]),
     ],
     dependencies: [
         .package(name: "DiskURLCache", path: ".."),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     ],
     targets: [
@@ -25,6 +27,16 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOFoundationCompat", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
+            ]),
+        .target(
+            name: "RedisStorage",
+            dependencies: [
+                .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOFoundationCompat", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         // An origin for tests and benchmark.
         .target(
@@ -43,6 +55,20 @@ let package = Package(
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+            ]),
+        // One of the processes that a test of RedisStorage starts.
+        .executableTarget(
+            name: "RedisWorker",
+            dependencies: ["RedisStorage", .product(name: "DiskURLCache", package: "DiskURLCache")]),
+        .testTarget(
+            name: "RedisStorageTests",
+            dependencies: [
+                "RedisStorage", "RedisWorker",
+                .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         .testTarget(
             name: "CachingHTTPClientTests",

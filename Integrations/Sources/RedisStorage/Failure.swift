@@ -1,0 +1,32 @@
+/// What went wrong between a `RedisStorage` and its server, and what to do. No call of the cache fails for it: a lookup is a
+/// miss, and a store is dropped.
+public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    public enum Code: Sendable, Hashable {
+        /// No connection: nobody listens there, the name is not known, or the peer's certificate does not hold.
+        case unreachable
+        /// No answer within the time that the configuration gives.
+        case timedOut
+        /// The peer is not a Redis server, or ended the connection.
+        case notRedis
+        /// The server says no: a wrong password, a command that the user may not use, a server that is loading.
+        case refused
+        /// The server's memory is full and it evicts nothing. Told once, until a store succeeds again.
+        case full
+        /// An entry is larger than the configuration allows.
+        case tooLarge
+        /// What lies under a name is not what was stored there. It was removed.
+        case damaged
+        /// A removal did not reach the server. It is made up for before anything else is asked of the server; other processes may
+        /// use the entries until then, and so may this program after a restart.
+        case removalDelayed
+    }
+
+    public let code: Code
+    /// What happened, and what to do.
+    public let description: String
+
+    init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}

@@ -1,0 +1,237 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// The connections to one server, and the one place where somebody waits for it.
+///
+/// `@unchecked Sendable`: `open`, `connecting` and `waiting` are used on `loop` only.
+final class RedisConnections: @unchecked Sendable {
+    private let configuration: RedisStorage.Configuration
+    private let tls: NIOSSLContext?
+    /// A thread of its own: whoever waits for a reply, it is never the thread that reads it.
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let loop: any EventLoop
+    private let breaker = NIOLockedValueBox(Breaker())
+
+    private var open: [RedisHandler] = []
+    private var connecting = 0
+    /// Calls for which there is no connection yet.
+    private var waiting: [RedisCall] = []
+
+    /// After a failure nobody asks for a while, and then one call tries.
+    private struct Breaker {
+        /// Nil while the server answers.
+        var opensAt: NIODeadline?
+    }
+
+    init(_ configuration: RedisStorage.Configuration) throws(RedisFailure) {
+        self.configuration = configuration
+        loop = group.next()
+        do {
+            tls = try configuration.tls.map { try NIOSSLContext(configuration: $0) }
+        } catch {
+            group.shutdownGracefully { _ in }
+            throw RedisFailure(.unreachable, "The TLS configuration cannot be used: \(error).")
+        }
+        loop.execute { [self] in connect() }
+    }
+
+    /// No call may come any more.
+    func close() {
+        loop.execute { [self] in
+            for connection in open { connection.close(unreachable("The storage was closed.")) }
+        }
+        group.shutdownGracefully { _ in }
+    }
+
+    // MARK: Calls
+
+    enum Outcome {
+        case replies([RESPValue])
+        /// - Parameter isNews: it was not known yet that the server fails.
+        case failed(RedisFailure, isNews: Bool)
+        /// The server failed a moment ago, and was not asked.
+        case paused
+    }
+
+    /// Sends commands together, and waits for the replies. Returns within the configured time.
+    func call(_ commands: [RESPCommand]) -> Outcome {
+        let now = NIODeadline.now()
+        let isTrying: Bool? = breaker.withLockedValue { breaker in
+            guard let opensAt = breaker.opensAt else { return false }
+            guard now >= opensAt else { return nil }
+            // The others go on missing until this one has its answer.
+            breaker.opensAt = now + .seconds(configuration.timeout + configuration.pause)
+            return true
+        }
+        guard let isTrying else { return .paused }
+        let call = RedisCall(commands)
+        loop.execute { [self] in submit(call) }
+        let failure: RedisFailure
+        switch call.wait(seconds: configuration.timeout) {
+        case .success(let replies)?:
+            breaker.withLockedValue { $0.opensAt = nil }
+            return .replies(replies)
+        case .failure(let given)?:
+            failure = given
+        case nil:
+            failure = RedisFailure(
+                .timedOut,
+                "\(configuration.place) did not answer within \(configuration.timeout) seconds. Is it overloaded or far away? "
+                    + "`timeout` says how long a lookup may wait.")
+            call.finish(.failure(failure))
+            loop.execute { [self] in abandon(call, failure) }
+        }
+        return .failed(failure, isNews: pause() || isTrying)
+    }
+
+    /// Leaves the server alone for a while. True where that is new.
+    @discardableResult
+    func pause() -> Bool {
+        breaker.withLockedValue { breaker in
+            defer { breaker.opensAt = .now() + .seconds(configuration.pause) }
+            return breaker.opensAt == nil
+        }
+    }
+
+    /// Ends all connections: the next call makes one.
+    func reset(_ failure: RedisFailure) {
+        loop.execute { [self] in
+            for connection in open { connection.close(failure) }
+        }
+    }
+
+    private func submit(_ call: RedisCall) {
+        guard let connection = open.min(by: { $0.load < $1.load }) else {
+            waiting.append(call)
+            if connecting == 0 { connect() }
+            return
+        }
+        if connection.load > 0, open.count + connecting < configuration.connections { connect() }
+        connection.send(call)
+    }
+
+    /// Its caller is gone. A reply that may come later would be taken for that of another call, so the connection ends.
+    private func abandon(_ call: RedisCall, _ failure: RedisFailure) {
+        waiting.removeAll { $0 === call }
+        open.first { $0.has(call) }?.close(failure)
+    }
+
+    // MARK: Connecting
+
+    private func unreachable(_ text: String) -> RedisFailure { RedisFailure(.unreachable, text) }
+
+    private func connect() {
+        loop.preconditionInEventLoop()
+        connecting += 1
+        let handler = RedisHandler(
+            place: configuration.place, longestString: max(64 << 10, configuration.maximumEntrySize))
+        let bootstrap = ClientBootstrap(group: loop)
+            .connectTimeout(.seconds(configuration.connectTimeout))
+            .channelOption(ChannelOptions.socketOption(.so_keepalive), value: 1)
+            .channelInitializer { [tls, configuration] channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tls {
+                        try channel.pipeline.syncOperations.addHandler(
+                            NIOSSLClientHandler(context: tls, serverHostname: configuration.serverName))
+                    }
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+        // Also for what comes after the connection: TLS, the password, the scripts.
+        let deadline = loop.scheduleTask(in: .seconds(configuration.connectTimeout)) { [configuration] in
+            handler.close(
+                RedisFailure(
+                    .unreachable,
+                    "\(configuration.place) took no connection within \(configuration.connectTimeout) seconds. Is it a Redis server, "
+                        + "and does it want TLS? `connectTimeout` says how long that may take."))
+        }
+        let channel =
+            switch configuration.server {
+            case .host(let name, let port): bootstrap.connect(host: name, port: port)
+            case .socket(let path): bootstrap.connect(unixDomainSocketPath: path)
+            }
+        let hello = configuration.hello
+        channel.whenComplete { [self] result in
+            switch result {
+            case .success:
+                handler.send(
+                    RedisCall(hello) { [self] replies in
+                        deadline.cancel()
+                        didConnect(handler, replies)
+                    })
+            case .failure(let error):
+                deadline.cancel()
+                didFail(unreachable("No connection to \(configuration.place): \(error). Does the server run there?"))
+            }
+        }
+    }
+
+    private func didConnect(_ handler: RedisHandler, _ result: RedisCall.Replies) {
+        let replies: [RESPValue]
+        switch result {
+        case .success(let given): replies = given
+        case .failure(let failure): return didFail(failure)
+        }
+        for case .error(let text) in replies {
+            let failure = RedisFailure.refusal(by: configuration.place, text)
+            handler.close(failure)
+            return didFail(failure)
+        }
+        for (script, reply) in zip(Script.allCases, replies.suffix(Script.allCases.count)) {
+            handler.digests[script] = reply.text
+        }
+        connecting -= 1
+        open.append(handler)
+        handler.didClose = { [self] in open.removeAll { $0 === handler } }
+        let calls = waiting
+        waiting = []
+        for call in calls { submit(call) }
+    }
+
+    private func didFail(_ failure: RedisFailure) {
+        connecting -= 1
+        guard open.isEmpty, connecting == 0 else { return }
+        let calls = waiting
+        waiting = []
+        for call in calls { call.finish(.failure(failure)) }
+    }
+}
+
+extension RedisStorage.Configuration {
+    /// What is said first on each connection.
+    fileprivate var hello: [RESPCommand] {
+        var commands: [RESPCommand] = []
+        if let password {
+            commands.append(user.map { RESPCommand("AUTH", $0, password) } ?? RESPCommand("AUTH", password))
+        }
+        if database != 0 { commands.append(RESPCommand("SELECT", String(database))) }
+        return commands + Script.allCases.map { RESPCommand("SCRIPT", "LOAD", $0.rawValue) }
+    }
+
+    /// The name to ask for by TLS; nil for an address.
+    fileprivate var serverName: String? {
+        if let tlsName { return tlsName }
+        guard case .host(let name, _) = server, (try? SocketAddress(ipAddress: name, port: 0)) == nil else {
+            return nil
+        }
+        return name
+    }
+}
+
+extension RedisFailure {
+    /// What the server answered in place of a reply.
+    static func refusal(by place: String, _ text: String) -> RedisFailure {
+        RedisFailure(
+            .refused,
+            "\(place) refuses: \(text) Check the password, the user's commands and keys, and whether the server may be written to."
+        )
+    }
+}
+
+extension TimeAmount {
+    fileprivate static func seconds(_ seconds: Double) -> TimeAmount {
+        .nanoseconds(Int64(min(max(0, seconds), 1e9) * 1e9))
+    }
+}

@@ -1,0 +1,489 @@
+import DiskURLCache
+import Foundation
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOFoundationCompat
+
+/// Entries in a Redis server, for processes on many machines: what one of them has fetched, all answer from.
+///
+/// ```swift
+/// var settings = RedisStorage.Configuration(.host("redis.internal"))
+/// settings.password = secret
+/// settings.tls = .makeClientConfiguration()
+/// let cache = DiskURLCache(configuration: .init(memoryCapacity: 64 << 20, redis: try RedisStorage(settings)))
+/// ```
+///
+/// A server that is slow, dead, full, or no Redis at all is a miss within ``Configuration/timeout``, and then nobody asks it for
+/// ``Configuration/pause``.
+///
+/// To be used as `diskStorage`, by one cache for each `RedisStorage`. Redis evicts by a rule of its own (`maxmemory-policy
+/// allkeys-lru`).
+public final class RedisStorage: EntryStorage {
+    private let configuration: Configuration
+    private let server: RedisConnections
+    /// Tells our own removals from those of others.
+    private let writer = String(UInt64.random(in: .min ... .max), radix: 16)
+    /// Where failures are told: whoever listens may ask the cache.
+    private let telling = DispatchQueue(label: "RedisStorage.failures")
+    /// Erases what was removed.
+    private let erasing = DispatchQueue(label: "RedisStorage.erasing", qos: .utility)
+    private let state = NIOLockedValueBox(State())
+
+    /// How far the log of removals was read.
+    private struct Position {
+        var token: String
+        var number: Int
+    }
+
+    private struct State {
+        /// Up to where the cache knows what others removed; nil before the first look.
+        var position: Position?
+        /// A look was due before the first one succeeded.
+        var hasMissedLook = false
+        /// What the server has not been told of yet, in order.
+        var delayed: [(number: Int, removal: Removal)] = []
+        var lastNumber = 0
+        /// Variants, by name, whose last store may not have come to the server: what is there may be older, or come later.
+        var doubtful: [String: Set<String>] = [:]
+        var isFull = false
+        var memory = Memory()
+    }
+
+    private struct Memory {
+        var used = 0
+        var limit = Int.max
+        var isAskedAt: NIODeadline?
+    }
+
+    private struct Removal {
+        var scope: EntryCriteria.Scope
+        /// For the others.
+        var row: Data
+
+        init(_ criteria: EntryCriteria) {
+            scope = criteria.scope
+            row = criteria.encoded()
+        }
+    }
+
+    /// More is not remembered: then everything goes. The log remembers as many.
+    private static let mostDelayed = 512
+    private static let mostDoubtful = 1_024
+
+    /// Connects in the background.
+    /// - Throws: `RedisFailure` where the TLS configuration cannot be used. A server that cannot be reached is no error here.
+    public init(_ configuration: Configuration) throws(RedisFailure) {
+        self.configuration = configuration
+        server = try RedisConnections(configuration)
+    }
+
+    deinit { server.close() }
+
+    // MARK: Names
+
+    // The number is the version of the format.
+    private var root: String { "\(configuration.prefix):1" }
+    private var log: String { "\(root):log" }
+    private func key(of name: String) -> String { "\(root):e:\(name)" }
+    private func key(ofGroup group: String) -> String { "\(root):g:\(group)" }
+    private func freshToken() -> String { String(UInt64.random(in: .min ... .max), radix: 16) }
+
+    // MARK: Asking
+
+    private func tell(_ failure: RedisFailure) {
+        guard let onFailure = configuration.onFailure else { return }
+        telling.async { onFailure(failure) }
+    }
+
+    /// Replies to commands; nil where there are none, and somebody was told why. Removals that the server does not know yet go first.
+    private func ask(_ commands: [RESPCommand]) -> [RESPValue]? {
+        let delayed = state.withLockedValue { $0.delayed }
+        let before = delayed.map { command($0.removal, gone: goneKey()) }
+        guard !before.isEmpty || !commands.isEmpty else { return [] }
+        let replies: [RESPValue]
+        switch server.call(before + commands) {
+        case .replies(let given): replies = given
+        case .failed(let failure, let isNews):
+            if isNews { tell(failure) }
+            return nil
+        case .paused: return nil
+        }
+        for case .error(let text) in replies where !text.contains("OOM") {
+            let failure = RedisFailure.refusal(by: configuration.place, text)
+            // A server that forgot the scripts is told them again on the next connection.
+            if text.hasPrefix("NOSCRIPT") { server.reset(failure) }
+            if server.pause() { tell(failure) }
+            return nil
+        }
+        if let last = delayed.last {
+            if replies.prefix(before.count).contains(where: \.isError), !forgetLog() { return nil }
+            state.withLockedValue { state in state.delayed.removeAll { $0.number <= last.number } }
+        }
+        return Array(replies.dropFirst(before.count))
+    }
+
+    // MARK: Lookups
+
+    public func entries(named name: String) -> [CacheEntry] {
+        let doubtful = state.withLockedValue { $0.doubtful[name] }
+        let commands =
+            (doubtful ?? []).flatMap { self.commands(removing: $0, of: name) }
+            + [RESPCommand(.lookup, keys: [log, key(of: name)], root, name)]
+        guard let reply = ask(commands)?.last else { return [] }
+        if doubtful != nil { state.withLockedValue { $0.doubtful[name] = nil } }
+        let found = reply.list ?? []
+        return stride(from: 0, to: found.count - 1, by: 2).compactMap { index in
+            guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else { return nil }
+            if let entry = CacheEntry(encoded: Data(buffer: record)), entry.variant == variant { return entry }
+            _ = ask([erasure(of: variant, key: key(of: name))])
+            tell(
+                RedisFailure(
+                    .damaged,
+                    "An entry in \(configuration.place) was damaged or is not ours, and was removed. Who else writes keys that "
+                        + "begin with \(root)?"))
+            return nil
+        }
+    }
+
+    // MARK: Storing
+
+    /// Stores unless somebody else has removed the entry meanwhile.
+    public func store(_ entry: CacheEntry, named name: String) {
+        guard let record = entry.encoded(), record.count <= configuration.maximumEntrySize else {
+            tell(
+                RedisFailure(
+                    .tooLarge,
+                    "An entry of \(entry.byteCount) bytes was not stored in \(configuration.place): `maximumEntrySize` is "
+                        + "\(configuration.maximumEntrySize)."))
+            return replaceByNothing(entry, of: name)
+        }
+        guard var position = position() else { return doubt(entry, of: name) }
+        // Each round, somebody removed something else.
+        for _ in 0..<4 {
+            let doubtful = state.withLockedValue { $0.doubtful[name] }
+            if let doubtful {
+                // Also keeps a store that is late from coming after this one: it was meant for another place in the log.
+                guard ask(doubtful.flatMap { commands(removing: $0, of: name) }) != nil else {
+                    return doubt(entry, of: name)
+                }
+                state.withLockedValue { $0.doubtful[name] = nil }
+            }
+            guard let reply = ask([command(storing: entry, record, named: name, at: position)])?.first else {
+                return doubt(entry, of: name)
+            }
+            switch reply {
+            case .number(1):
+                state.withLockedValue { $0.isFull = false }
+                return
+            case .error:
+                tellFull()
+                return replaceByNothing(entry, of: name)
+            default:
+                guard let (now, rows) = look(since: position) else { return doubt(entry, of: name) }
+                // What others removed before this entry came to the server is not to come back.
+                guard let rows, !rows.contains(where: { $0.isOthers && $0.criteria?.matches(entry) != false }) else {
+                    return
+                }
+                position = now
+            }
+        }
+        replaceByNothing(entry, of: name)
+    }
+
+    private func command(
+        storing entry: CacheEntry, _ record: Data, named name: String, at position: Position
+    ) -> RESPCommand {
+        let head = [
+            root, name, entry.variant, position.token, String(position.number), String(milliseconds(of: entry)),
+        ]
+        return RESPCommand(
+            .store, keys: [log, key(of: name)],
+            head.map { ByteBuffer(string: $0) } + [ByteBuffer(data: record)]
+                + entry.groups.map { ByteBuffer(string: $0) })
+    }
+
+    /// How long Redis keeps an entry.
+    private func milliseconds(of entry: CacheEntry) -> Int {
+        var seconds = entry.usefulUntil?.timeIntervalSinceNow ?? 0
+        if entry.isConfirmable { seconds = max(0, seconds) + configuration.confirmableLifetime }
+        seconds = max(seconds, configuration.leastLifetime)
+        let year = 366 * 86_400.0
+        // Redis knows no pins: it evicts a pinned entry as any other.
+        if entry.isPinned { seconds = max(seconds, year) }
+        return Int(min(max(seconds, 1), 100 * year) * 1_000)
+    }
+
+    /// The entry is not stored, and the one that it would have replaced goes.
+    private func replaceByNothing(_ entry: CacheEntry, of name: String) {
+        if ask([erasure(of: entry.variant, key: key(of: name))]) == nil { doubt(entry, of: name) }
+    }
+
+    /// Nobody knows whether the entry was stored. Before the name is asked for again, what is there is removed.
+    private func doubt(_ entry: CacheEntry, of name: String) {
+        state.withLockedValue { state in
+            if state.doubtful.count >= Self.mostDoubtful, state.doubtful[name] == nil { _ = state.doubtful.popFirst() }
+            state.doubtful[name, default: []].insert(entry.variant)
+        }
+    }
+
+    private func tellFull() {
+        let isNews = state.withLockedValue { state in
+            defer { state.isFull = true }
+            return !state.isFull
+        }
+        guard isNews else { return }
+        tell(
+            RedisFailure(
+                .full,
+                "The memory of \(configuration.place) is full, and entries are not stored. Set `maxmemory-policy allkeys-lru`, so that "
+                    + "it evicts what was not used for the longest time."))
+    }
+
+    // MARK: Removing
+
+    public func removeEntries(matching criteria: EntryCriteria) {
+        let removal = Removal(criteria)
+        let gone = goneKey()
+        guard let reply = ask([command(removal, gone: gone)])?.last else { return delay(removal) }
+        if reply.isError {
+            if !forgetLog() { delay(removal) }
+            return
+        }
+        switch criteria.scope {
+        case .name: break
+        case .group(let group):
+            if case .number(1) = reply { erasing.async { [self] in erase(gone, group) } }
+        case .everything: erasing.async { [self] in sweep() }
+        case .anywhere:
+            // What a server does not do now, it is not asked to do bit by bit later.
+            if !removeOneByOne(criteria) { delay(Removal(.everything)) }
+        }
+    }
+
+    private func command(_ removal: Removal, gone: String) -> RESPCommand {
+        let (keys, kind, variant) =
+            switch removal.scope {
+            case .name(let name, nil): ([key(of: name)], "name", "")
+            case .name(let name, let variant?): ([key(of: name)], "variant", variant)
+            case .group(let group): ([key(ofGroup: group), gone], "group", "")
+            case .everything: ([], "everything", "")
+            case .anywhere: ([], "", "")
+            }
+        let row = ByteBuffer(data: Data((writer + " ").utf8) + removal.row)
+        return RESPCommand(
+            .remove, keys: [log] + keys,
+            [ByteBuffer(string: freshToken()), row, ByteBuffer(string: kind), ByteBuffer(string: variant)])
+    }
+
+    /// What becomes of a variant of which nobody knows what is there. The empty note concerns no entry. It moves the log on, so that
+    /// a store that is late does nothing. A full server takes no note, and no store either.
+    private func commands(removing variant: String, of name: String) -> [RESPCommand] {
+        [
+            RESPCommand(
+                .remove, keys: [log, key(of: name)], freshToken(), "\(writer) ", "variant", variant),
+            erasure(of: variant, key: key(of: name)),
+        ]
+    }
+
+    private func erasure(of variant: String, key: String) -> RESPCommand {
+        RESPCommand("HDEL", key, "h\(variant)", "b\(variant)")
+    }
+
+    private func goneKey() -> String { "\(root):gone:\(freshToken())" }
+
+    private func delay(_ removal: Removal) {
+        state.withLockedValue { state in
+            state.lastNumber += 1
+            if state.delayed.count >= Self.mostDelayed {
+                state.delayed = [(state.lastNumber, Removal(.everything))]
+            } else {
+                state.delayed.append((state.lastNumber, removal))
+            }
+        }
+        tell(
+            RedisFailure(
+                .removalDelayed,
+                "A removal did not reach \(configuration.place). It is made up for before this storage asks for anything else; other "
+                    + "processes may use the entries until then."))
+    }
+
+    /// A full server takes no note of a removal. Without the log no entry counts any more, so everything is removed.
+    private func forgetLog() -> Bool {
+        tellFull()
+        guard case .replies(let replies) = server.call([RESPCommand("UNLINK", log)]) else { return false }
+        return replies.first?.isError == false
+    }
+
+    /// Erases the entries of a group that was removed. None of them counts any more: where this stops, they stay until they expire.
+    private func erase(_ gone: String, _ group: String) {
+        while case .number(let count)? = ask([
+            RESPCommand(.erase, keys: [gone, key(ofGroup: group)], root, group)
+        ])?.first, count > 0 {}
+    }
+
+    /// Erases what was stored before everything was removed. As with `erase`.
+    private func sweep() {
+        _ = forEachKey { keys in
+            ask([RESPCommand(.sweep, keys: [log] + keys, [])]) != nil
+        }
+    }
+
+    /// Looks at each entry. False where the server did not let that be done.
+    private func removeOneByOne(_ criteria: EntryCriteria) -> Bool {
+        forEachKey { keys in
+            stride(from: 0, to: keys.count, by: 16).allSatisfy { start in
+                let keys = keys[start...].prefix(16)
+                let lookups = keys.map {
+                    RESPCommand(.lookup, keys: [log, $0], root, String($0.dropFirst(key(of: "").count)))
+                }
+                guard let replies = ask(lookups) else { return false }
+                let erasures = zip(keys, replies).flatMap { key, reply in
+                    let found = reply.list ?? []
+                    return stride(from: 0, to: found.count - 1, by: 2).compactMap { index -> RESPCommand? in
+                        guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else {
+                            return nil
+                        }
+                        // What cannot be read is no loss.
+                        if let entry = CacheEntry(encoded: Data(buffer: record)), !criteria.matches(entry) {
+                            return nil
+                        }
+                        return erasure(of: variant, key: key)
+                    }
+                }
+                return ask(erasures) != nil
+            }
+        }
+    }
+
+    /// Calls with the keys of all entries, some at a time.
+    private func forEachKey(_ body: ([String]) -> Bool) -> Bool {
+        let special: Set<Character> = ["*", "?", "[", "]", "\\"]
+        let pattern = key(of: "").map { special.contains($0) ? "\\\($0)" : String($0) }.joined() + "*"
+        var cursor = "0"
+        repeat {
+            guard let reply = ask([RESPCommand("SCAN", cursor, "MATCH", pattern, "COUNT", "500")])?.first?.list,
+                reply.count == 2, let next = reply[0].text, let keys = reply[1].list?.compactMap(\.text)
+            else { return false }
+            if !keys.isEmpty, !body(keys) { return false }
+            cursor = next
+        } while cursor != "0"
+        return true
+    }
+
+    // MARK: What others removed
+
+    public var isShared: Bool { true }
+
+    private struct Row {
+        var isOthers: Bool
+        /// Nil for what this version does not know.
+        var criteria: EntryCriteria?
+    }
+
+    /// Where the log is, and what was noted since; nil where that is not known.
+    private func look(since position: Position?) -> (position: Position, rows: [Row]?)? {
+        let command = RESPCommand(
+            .look, keys: [log], freshToken(), position?.token ?? "", String(position?.number ?? 0))
+        guard let reply = ask([command])?.first?.list, reply.count >= 2, let token = reply[0].text,
+            let number = reply[1].text.flatMap({ Int($0) })
+        else { return nil }
+        let now = Position(token: token, number: number)
+        guard let position, position.token == token, reply.count - 2 == number - position.number else {
+            return (now, nil)
+        }
+        return (now, reply.dropFirst(2).map { row($0) })
+    }
+
+    private func row(_ value: RESPValue) -> Row {
+        guard case .bytes(let bytes) = value else { return Row(isOthers: true) }
+        let view = bytes.readableBytesView
+        guard let space = view.firstIndex(of: UInt8(ascii: " ")) else { return Row(isOthers: true) }
+        let isOthers = String(decoding: view[..<space], as: UTF8.self) != writer
+        let encoded = Data(view[view.index(after: space)...])
+        return Row(isOthers: isOthers && !encoded.isEmpty, criteria: EntryCriteria(encoded: encoded))
+    }
+
+    /// The place that a store is meant for.
+    private func position() -> Position? {
+        if let position = state.withLockedValue({ $0.position }) { return position }
+        guard let (now, _) = look(since: nil) else { return nil }
+        return state.withLockedValue { state in
+            if state.position == nil { state.position = now }
+            return state.position
+        }
+    }
+
+    public func removalsByOthers() -> [EntryCriteria]? {
+        let last = state.withLockedValue { $0.position }
+        guard let (now, rows) = look(since: last) else {
+            if last == nil { state.withLockedValue { $0.hasMissedLook = true } }
+            return []
+        }
+        let isFirst = state.withLockedValue { state in
+            state.position = now
+            defer { state.hasMissedLook = false }
+            return last == nil && !state.hasMissedLook
+        }
+        if isFirst { return [] }
+        guard let rows else { return nil }
+        let others = rows.filter(\.isOthers)
+        let criteria = others.compactMap(\.criteria)
+        return criteria.count == others.count ? criteria : nil
+    }
+
+    // MARK: Size
+
+    private func askMemory(after seconds: Int64) -> Memory {
+        let known = state.withLockedValue { state in
+            defer { state.memory.isAskedAt = .now() }
+            return state.memory
+        }
+        if let time = known.isAskedAt, NIODeadline.now() < time + .seconds(seconds) {
+            state.withLockedValue { $0.memory.isAskedAt = time }
+            return known
+        }
+        guard case .replies(let replies) = server.call([RESPCommand("INFO", "memory")]), let text = replies.first?.text
+        else { return known }
+        func number(_ name: String) -> Int? {
+            text.split(whereSeparator: \.isNewline).first { $0.hasPrefix(name + ":") }
+                .flatMap { Int($0.dropFirst(name.count + 1)) }
+        }
+        return state.withLockedValue { state in
+            state.memory.used = number("used_memory") ?? 0
+            state.memory.limit = number("maxmemory").flatMap { $0 == 0 ? nil : $0 } ?? .max
+            return state.memory
+        }
+    }
+
+    /// The server's `maxmemory`, as of the last minute; `Int.max` where it has none, and where it cannot be asked. Setting it does
+    /// nothing: that is the server's affair.
+    public var capacity: Int {
+        get { askMemory(after: 60).limit }
+        set {}
+    }
+
+    /// Bytes that the server uses for everything in it, as of the last second.
+    public var usage: Int { askMemory(after: 1).used }
+
+    /// Tells the server of removals that it does not know yet, and returns when what was removed is erased. How durable entries are
+    /// is the server's affair.
+    public func flush() {
+        if state.withLockedValue({ !$0.delayed.isEmpty }) { _ = ask([]) }
+        erasing.sync {}
+    }
+}
+
+extension RESPValue {
+    fileprivate var isError: Bool {
+        if case .error = self { true } else { false }
+    }
+}
+
+extension DiskURLCache.Configuration {
+    /// A cache in memory and in Redis, with no directory. It is a shared one (RFC 9111): what is for one user only is not stored.
+    public init(memoryCapacity: Int = 16 << 20, redis: RedisStorage) {
+        self.init(memoryCapacity: memoryCapacity)
+        diskStorage = redis
+        sharing = .shared
+    }
+}

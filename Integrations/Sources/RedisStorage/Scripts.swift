@@ -1,0 +1,157 @@
+/// What runs inside the server. Each script is one step that nothing interrupts.
+///
+/// All keys begin with the prefix and the version of this format, here `P`:
+///
+/// | Key | What |
+/// |---|---|
+/// | `P:e:NAME` | hash: for each variant the record, field `b` and the variant, and its head, field `h` and the variant |
+/// | `P:g:GROUP` | sorted set: `NAME:VARIANT` of each entry of a tag, URL or host, by the time at which it ends |
+/// | `P:log` | hash: a `token`, the number `n` of the last removal, the number `epoch` of the last removal of everything, and the last 512 removals, fields `r` and the number |
+/// | `P:gone:…` | a set that was removed and whose entries are being erased |
+///
+/// A head names the token and the epoch under which the entry was stored, and its groups. An entry counts while all of that still
+/// holds: the token and the epoch are those of the log, and each group's set has the entry. So a removal is done when it has taken away
+/// a set, whatever becomes of the records; and when the server evicts a set or the log, entries are missed, and never served although
+/// they were removed.
+enum Script: String, CaseIterable {
+    /// The records of a name that count. What does not is removed.
+    case lookup = """
+        local fields = redis.pcall('HGETALL', KEYS[2])
+        if fields.err then
+            redis.call('UNLINK', KEYS[2])
+            return {}
+        end
+        if #fields == 0 then return {} end
+        local log = redis.pcall('HMGET', KEYS[1], 'token', 'epoch')
+        local current = not log.err and log[1] and log[2] and log[1] .. '.' .. log[2]
+        local heads, found = {}, {}
+        for i = 1, #fields, 2 do
+            if string.sub(fields[i], 1, 1) == 'h' then heads[string.sub(fields[i], 2)] = fields[i + 1] end
+        end
+        for i = 1, #fields, 2 do
+            local variant = string.sub(fields[i], 2)
+            if string.sub(fields[i], 1, 1) == 'b' then
+                local holds, isFirst = false, true
+                for word in string.gmatch(heads[variant] or '', '%S+') do
+                    if isFirst then
+                        holds = word == current
+                    else
+                        local score = redis.pcall('ZSCORE', ARGV[1] .. ':g:' .. word, ARGV[2] .. ':' .. variant)
+                        holds = type(score) == 'string'
+                    end
+                    isFirst = false
+                    if not holds then break end
+                end
+                if holds then
+                    found[#found + 1] = variant
+                    found[#found + 1] = fields[i + 1]
+                else
+                    redis.call('HDEL', KEYS[2], 'h' .. variant, fields[i])
+                end
+            end
+        end
+        return found
+        """
+
+    /// Stores, unless somebody removed since the given place in the log. Gives 1 where it stored.
+    case store = """
+        local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
+        if log.err or log[1] ~= ARGV[4] or log[2] ~= ARGV[5] then return 0 end
+        local time = redis.call('TIME')
+        local now = time[1] * 1000 + math.floor(time[2] / 1000)
+        local ttl = tonumber(ARGV[6])
+        local member = ARGV[2] .. ':' .. ARGV[3]
+        local function keep(key)
+            if redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
+        end
+        local head = { ARGV[4] .. '.' .. log[3] }
+        for i = 8, #ARGV do
+            local group = ARGV[1] .. ':g:' .. ARGV[i]
+            head[#head + 1] = ARGV[i]
+            redis.call('ZADD', group, now + ttl, member)
+            for _, old in ipairs(redis.call('ZRANGEBYSCORE', group, '-inf', now, 'LIMIT', 0, 20)) do
+                redis.call('ZREM', group, old)
+            end
+            keep(group)
+        end
+        if redis.call('HLEN', KEYS[2]) >= 64 and redis.call('HEXISTS', KEYS[2], 'b' .. ARGV[3]) == 0 then
+            redis.call('UNLINK', KEYS[2])
+        end
+        redis.call('HSET', KEYS[2], 'h' .. ARGV[3], table.concat(head, ' '), 'b' .. ARGV[3], ARGV[7])
+        keep(KEYS[2])
+        return 1
+        """
+
+    /// Where the log is, and what was noted in it since the given place.
+    case look = """
+        local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
+        if log.err or not (log[1] and log[2] and log[3]) then
+            redis.call('UNLINK', KEYS[1])
+            redis.call('HSET', KEYS[1], 'token', ARGV[1], 'n', 0, 'epoch', 0)
+            log = { ARGV[1], '0' }
+        end
+        local reply = { log[1], log[2] }
+        if log[1] == ARGV[2] then
+            for k = math.max(tonumber(ARGV[3]) + 1, tonumber(log[2]) - 511), tonumber(log[2]) do
+                reply[#reply + 1] = redis.call('HGET', KEYS[1], 'r' .. string.format('%d', k))
+            end
+        end
+        return reply
+        """
+
+    /// Notes a removal and takes away what its scope names: `name`, `variant`, `group`, `everything`, or nothing.
+    case remove = """
+        local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
+        if log.err or not (log[1] and log[2] and log[3]) then
+            redis.call('UNLINK', KEYS[1])
+            redis.call('HSET', KEYS[1], 'token', ARGV[1], 'n', 0, 'epoch', 0)
+        end
+        local n = redis.call('HINCRBY', KEYS[1], 'n', 1)
+        redis.call('HSET', KEYS[1], 'r' .. string.format('%d', n), ARGV[2])
+        redis.call('HDEL', KEYS[1], 'r' .. string.format('%d', n - 512))
+        if ARGV[3] == 'everything' then
+            redis.call('HSET', KEYS[1], 'epoch', n)
+        elseif ARGV[3] == 'name' then
+            redis.call('UNLINK', KEYS[2])
+        elseif ARGV[3] == 'variant' then
+            redis.call('HDEL', KEYS[2], 'h' .. ARGV[4], 'b' .. ARGV[4])
+        elseif ARGV[3] == 'group' and redis.call('EXISTS', KEYS[2]) == 1 then
+            redis.call('RENAME', KEYS[2], KEYS[3])
+            return 1
+        end
+        return 0
+        """
+
+    /// Erases some of the entries of a set that was removed, but for those that were stored anew. Gives how many it looked at.
+    case erase = """
+        local popped = redis.call('ZPOPMIN', KEYS[1], 200)
+        for i = 1, #popped, 2 do
+            local name, variant = string.match(popped[i], '^(%x+):(%x+)$')
+            if name and not redis.call('ZSCORE', KEYS[2], popped[i]) then
+                local key = ARGV[1] .. ':e:' .. name
+                local head = redis.call('HGET', key, 'h' .. variant)
+                if head and string.find(head, ARGV[2], 1, true) then
+                    redis.call('HDEL', key, 'h' .. variant, 'b' .. variant)
+                end
+            end
+        end
+        return #popped / 2
+        """
+
+    /// Erases of the given keys those whose entries were all stored before the last removal of everything.
+    case sweep = """
+        local log = redis.call('HMGET', KEYS[1], 'token', 'epoch')
+        local current = (log[1] or '') .. '.' .. (log[2] or '') .. ' '
+        for i = 2, #KEYS do
+            local isCurrent = false
+            for _, field in ipairs(redis.call('HKEYS', KEYS[i])) do
+                if string.sub(field, 1, 1) == 'h' then
+                    local head = redis.call('HGET', KEYS[i], field)
+                    if string.sub(head .. ' ', 1, #current) == current then isCurrent = true end
+                end
+            end
+            if not isCurrent then redis.call('UNLINK', KEYS[i]) end
+        end
+        return 0
+        """
+}

@@ -1,0 +1,630 @@
+import DiskURLCache
+import Foundation
+import NIOConcurrencyHelpers
+import NIOSSL
+import Testing
+
+@testable import RedisStorage
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+private let needsServer = ConditionTrait.enabled(
+    if: RedisServer.isInstalled, "redis-server is not installed: `apt-get install redis-server`, or `.ci/run tools`")
+
+/// What was told of failures, in order.
+final class Told: Sendable {
+    private let failures = NIOLockedValueBox<[RedisFailure]>([])
+
+    var codes: [RedisFailure.Code] { failures.withLockedValue { $0.map(\.code) } }
+    var texts: [String] { failures.withLockedValue { $0.map(\.description) } }
+    func add(_ failure: RedisFailure) { failures.withLockedValue { $0.append(failure) } }
+
+    /// Failures are told on a queue of their own: this one comes, or the test's time is over.
+    func wait(for code: RedisFailure.Code) async {
+        while !codes.contains(code) { await Task.yield() }
+    }
+}
+
+/// As one process: a storage, and a cache on it.
+struct Client: Sendable {
+    let storage: RedisStorage
+    let cache: DiskURLCache
+    let told = Told()
+    /// Ends with its last client.
+    private let server: RedisServer?
+
+    /// Patient, and never pausing, unless the test says otherwise: a busy machine is no failure.
+    init(
+        _ place: RedisStorage.Configuration.Server, on server: RedisServer? = nil, memory: Int = 0,
+        _ change: (inout RedisStorage.Configuration) -> Void = { _ in }
+    ) throws {
+        self.server = server
+        var settings = RedisStorage.Configuration(place)
+        settings.timeout = 20
+        settings.connectTimeout = 20
+        settings.pause = 0
+        change(&settings)
+        settings.onFailure = { [told] in told.add($0) }
+        storage = try RedisStorage(settings)
+        cache = DiskURLCache(configuration: .init(memoryCapacity: memory, redis: storage))
+    }
+
+    init(
+        _ server: RedisServer, memory: Int = 0, _ change: (inout RedisStorage.Configuration) -> Void = { _ in }
+    ) throws {
+        try self.init(.host("127.0.0.1", port: server.port), on: server, memory: memory, change)
+    }
+
+    func store(
+        _ path: String, _ body: String = "body", tags: Set<String> = [],
+        fields: [String: String] = ["Cache-Control": "max-age=3600"]
+    ) {
+        var request = request(path)
+        request.cacheTreatment = CacheTreatment(tags: tags)
+        let response = HTTPURLResponse(
+            url: request.url!, statusCode: 200, httpVersion: nil, headerFields: fields)!
+        cache.storeCachedResponse(CachedURLResponse(response: response, data: Data(body.utf8)), for: request)
+        cache.flush()
+    }
+
+    func body(_ path: String) -> String? {
+        cache.cachedResponse(for: request(path)).map { String(decoding: $0.data, as: UTF8.self) }
+    }
+}
+
+private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string: "https://example.com\(path)")!) }
+
+// Each server is a process of its own, and some tests stop theirs: not all at a time.
+@Suite(needsServer, .serialized, .timeLimit(.minutes(5))) struct RedisStorageTests {
+    // MARK: What every storage does
+
+    @Test func itPassesTheAcceptanceSuite() throws {
+        // By the end of their time, since Redis's clock for the last use has seconds: of a burst it evicts at random.
+        let server = try RedisServer(["--maxmemory", "4mb", "--maxmemory-policy", "volatile-ttl"])
+        try StorageAcceptance(isPersistent: true, fillingCount: 400) { try Client(server).cache }.run()
+    }
+
+    @Test func whatOneStoresTheOtherFinds() throws {
+        let server = try RedisServer()
+        let (a, b) = (try Client(server), try Client(server, memory: 1 << 20))
+        a.store("/1", "one")
+        #expect(b.body("/1") == "one")
+        #expect(b.cache.statistics.diskHits == 1)
+        #expect(b.body("/1") == "one")
+        #expect(b.cache.statistics.memoryHits == 1)
+        #expect(a.told.texts + b.told.texts == [])
+    }
+
+    @Test func itIsASharedCache() async throws {
+        let server = try RedisServer()
+        let a = try Client(server, memory: 1 << 20)
+        a.store("/1", fields: ["Cache-Control": "max-age=3600, private"])
+        a.store("/2", fields: ["Cache-Control": "max-age=3600", "Set-Cookie": "a=b"])
+        #expect(a.body("/1") == nil && a.body("/2") == nil)
+        #expect(try server.keys("*:e:*").isEmpty)
+    }
+
+    @Test func noNameTellsAURLOrATag() throws {
+        let server = try RedisServer()
+        try Client(server).store("/secret", tags: ["account"])
+        for key in try server.keys("*") {
+            #expect(key == "diskurlcache:1:log" || key.wholeMatch(of: /diskurlcache:1:[eg]:[0-9a-f]{64}/) != nil)
+        }
+        #expect(try server.keys("*:e:*").count == 1)
+        #expect(try server.keys("*:g:*").count == 3)
+    }
+
+    // MARK: How long
+
+    @Test(arguments: [
+        (["Cache-Control": "max-age=1000"], 1_000),
+        (["Cache-Control": "max-age=1000, stale-while-revalidate=100, stale-if-error=500"], 1_500),
+        (["Cache-Control": "max-age=1000", "ETag": "\"1\""], 6_000),
+        (["Cache-Control": "no-cache", "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"], 5_000),
+        (["Cache-Control": "no-cache"], 200),
+        ([:], 200),
+    ]) func entriesEndWhenTheyAreGoodForNothing(fields: [String: String], seconds: Int) throws {
+        let server = try RedisServer()
+        let a = try Client(server) {
+            $0.confirmableLifetime = 5_000
+            $0.leastLifetime = 200
+        }
+        a.store("/1", fields: fields)
+        let keys = try server.keys("*:[eg]:*")
+        #expect(keys.count == 3)
+        for key in keys {
+            let left = try #require(Int(server.cli("TTL", key)))
+            #expect(left > seconds - 100 && left <= seconds, "\(key)")
+        }
+    }
+
+    @Test func aStaleEntryIsKeptForA304() throws {
+        let server = try RedisServer()
+        let a = try Client(server)
+        a.store("/1", fields: ["Cache-Control": "max-age=0", "ETag": "\"1\""])
+        #expect(a.body("/1") == "body")
+        let key = try #require(server.keys("*:e:*").first)
+        #expect(try Int(server.cli("TTL", key))! > 80_000)
+    }
+
+    // MARK: Removal
+
+    @Test(arguments: ["tag", "host", "name", "prefix", "age", "all"]) func aRemovalErases(by: String) throws {
+        let server = try RedisServer()
+        let (a, b) = (try Client(server), try Client(server))
+        a.store("/1", tags: ["x"])
+        a.store("/2", tags: ["y"])
+        try server.cli("SET", "diskurlcache:other", "foreign")
+        let others = try Client(server) { $0.prefix = "diskurlcache*" }
+        others.store("/1", "others", tags: ["x"])
+        var goes = 2
+        switch by {
+        case "tag":
+            b.cache.removeCachedResponses(tag: "x")
+            goes = 1
+        case "host": b.cache.removeCachedResponses(host: "example.com")
+        case "name":
+            b.cache.removeCachedResponse(for: request("/1"))
+            goes = 1
+        case "prefix": b.cache.removeCachedResponses(urlPrefix: "https://example.com/")
+        case "age": b.cache.removeCachedResponses(olderThan: .distantFuture)
+        default: b.cache.removeAllCachedResponses()
+        }
+        #expect(a.body("/1") == nil)
+        #expect((a.body("/2") == nil) == (goes == 2))
+        b.cache.flush()
+        #expect(try server.keys("diskurlcache:1:e:*").count == 2 - goes, "no bytes stay")
+        #expect(try server.keys("*:gone:*").isEmpty)
+        #expect(others.body("/1") == "others")
+        #expect(try server.cli("GET", "diskurlcache:other") == "foreign")
+        // What is stored after the removal is there.
+        a.store("/1", "new", tags: ["x"])
+        #expect(b.body("/1") == "new")
+        #expect(a.told.texts + b.told.texts == [])
+    }
+
+    @Test func aLargeGroupIsErasedInSteps() throws {
+        let server = try RedisServer()
+        let a = try Client(server)
+        for number in 0..<450 {
+            var request = request("/\(number)")
+            request.cacheTreatment = CacheTreatment(tags: ["x"])
+            let response = HTTPURLResponse(url: request.url!, statusCode: 200, httpVersion: nil, headerFields: [:])!
+            a.cache.storeCachedResponse(CachedURLResponse(response: response, data: Data()), for: request)
+        }
+        a.cache.flush()
+        #expect(try server.keys("*:e:*").count == 450)
+        a.cache.removeCachedResponses(tag: "x")
+        #expect(a.body("/449") == nil)
+        a.cache.flush()
+        #expect(try server.keys("*:e:*").isEmpty)
+    }
+
+    /// Redis evicts by a rule of its own, and it may evict what a removal looks up by: then the entries do not count either.
+    @Test(arguments: ["*:g:*", "*:log"]) func whatCannotBeRemovedIsNotServed(evicted: String) throws {
+        let server = try RedisServer()
+        let a = try Client(server)
+        a.store("/1", tags: ["x"])
+        for key in try server.keys(evicted).prefix(1) { try server.cli("DEL", key) }
+        a.cache.removeCachedResponses(tag: "x")
+        #expect(a.body("/1") == nil)
+        a.store("/1", "new")
+        a.store("/1", "new")
+        #expect(a.body("/1") == "new")
+    }
+
+    @Test(arguments: 0..<3) func anEntryWithoutOneOfItsSetsIsAMiss(index: Int) throws {
+        let server = try RedisServer()
+        let a = try Client(server)
+        a.store("/1", tags: ["x"])
+        try server.cli("DEL", try server.keys("*:g:*")[index])
+        #expect(a.body("/1") == nil)
+        #expect(try server.keys("*:e:*").isEmpty, "and it is removed")
+    }
+
+    @Test func whatOthersRemoveGoesFromMemory() async throws {
+        let server = try RedisServer()
+        let (a, b) = (try Client(server), try Client(server, memory: 1 << 20))
+        b.store("/1", tags: ["x"])
+        b.store("/2")
+        a.cache.removeCachedResponses(tag: "x")
+        // A store looks in any case.
+        b.store("/3")
+        #expect(b.body("/1") == nil)
+        #expect(b.cache.statistics.diskHits == 0)
+        #expect(b.body("/2") == "body")
+        #expect(b.cache.statistics.memoryHits == 1, "no more than that goes")
+        // And a lookup does within a second.
+        a.cache.removeCachedResponse(for: request("/2"))
+        while b.body("/2") != nil { await Task.yield() }
+        a.cache.removeAllCachedResponses()
+        while b.body("/3") != nil { await Task.yield() }
+    }
+
+    @Test func aRemovalByOthersOvertakesAStore() throws {
+        let server = try RedisServer()
+        let (a, b) = (try Client(server), try Client(server))
+        let source = Capture()
+        source.store("/1", tags: ["x"])
+        source.store("/2", tags: ["y"])
+        let entries = source.entries
+        #expect(a.storage.removalsByOthers()?.isEmpty == true)
+        b.cache.removeCachedResponses(tag: "x")
+        // Both were stored here before the cache learned of the removal.
+        for (name, entry) in entries { a.storage.store(entry, named: name) }
+        #expect(b.body("/1") == nil)
+        #expect(b.body("/2") == "body")
+        #expect(a.storage.removalsByOthers()?.count == 1)
+        for (name, entry) in entries { a.storage.store(entry, named: name) }
+        #expect(b.body("/1") == "body", "the removal was taken in: this is a new store")
+        #expect(a.storage.removalsByOthers()?.isEmpty == true)
+    }
+
+    @Test func moreRemovalsThanAreNotedAreARemovalOfEverything() throws {
+        let server = try RedisServer()
+        let (a, b) = (try Client(server), try Client(server))
+        #expect(a.storage.removalsByOthers()?.isEmpty == true)
+        for number in 0..<512 { b.cache.removeCachedResponse(for: request("/\(number)")) }
+        #expect(a.storage.removalsByOthers()?.count == 512)
+        for number in 0..<513 { b.cache.removeCachedResponse(for: request("/\(number)")) }
+        #expect(a.storage.removalsByOthers() == nil)
+        #expect(a.storage.removalsByOthers()?.isEmpty == true)
+    }
+
+    // MARK: Bad servers
+
+    @Test func aWedgedServerIsAMissAndIsLeftAlone() async throws {
+        let server = try RedisServer()
+        defer { server.unwedge() }
+        try Client(server).store("/1")
+        let a = try Client(server) {
+            $0.timeout = 0.2
+            $0.pause = 3_600
+        }
+        while a.body("/1") == nil, a.told.codes.isEmpty { await Task.yield() }
+        server.wedge()
+        #expect(a.body("/1") == nil)
+        await a.told.wait(for: .timedOut)
+        server.unwedge()
+        #expect(a.body("/1") == nil, "nobody asks during the pause")
+        a.store("/2")
+        #expect(try server.keys("*:e:*").count == 1)
+        #expect(a.told.codes.count { $0 == .timedOut } == 1, "told once")
+    }
+
+    @Test func afterThePauseAWedgedServerIsAskedAgain() async throws {
+        let server = try RedisServer()
+        defer { server.unwedge() }
+        let a = try Client(server) {
+            $0.timeout = 0.5
+            $0.pause = 0.01
+        }
+        while a.body("/1") == nil { a.store("/1") }
+        server.wedge()
+        #expect(a.body("/1") == nil)
+        // The server may still do what it was asked meanwhile, and the answers must not be taken for others.
+        a.store("/1", "new")
+        server.unwedge()
+        while a.body("/1") != nil, a.body("/1") != "new" { await Task.yield() }
+        while a.body("/1") != "new" { a.store("/1", "new") }
+    }
+
+    /// Many threads at once: each waits its time, and none for another.
+    @Test func aWedgedServerHoldsUpNoThreadForLong() async throws {
+        let server = try RedisServer()
+        defer { server.unwedge() }
+        let a = try Client(server) {
+            $0.timeout = 0.1
+            $0.pause = 3_600
+        }
+        server.wedge()
+        await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<200 { group.addTask { a.body("/\(number)") == nil } }
+            for await isMiss in group { #expect(isMiss) }
+        }
+        await a.told.wait(for: .timedOut)
+        #expect(a.told.codes.count { $0 == .timedOut } == 1)
+    }
+
+    @Test func aServerThatIsKilledAndComesBackIsUsedAgain() async throws {
+        let server = try RedisServer()
+        let a = try Client(server, memory: 1 << 20)
+        a.store("/1")
+        server.kill()
+        a.cache.removeMemory()
+        #expect(a.body("/1") == nil)
+        await a.told.wait(for: .unreachable)
+        a.store("/2")
+        #expect(a.body("/2") == "body", "memory goes on")
+        try server.start()
+        // The server has lost the note of removals: what memory has may be removed.
+        while a.cache.statistics.diskHits == 0 {
+            a.store("/3")
+            a.cache.removeMemory()
+            _ = a.body("/3")
+        }
+        #expect(a.body("/1") == nil)
+    }
+
+    @Test func aServerThatIsEmptiedInTheMiddle() throws {
+        let server = try RedisServer()
+        let a = try Client(server, memory: 1 << 20)
+        a.store("/1")
+        try server.cli("FLUSHALL")
+        a.cache.removeMemory()
+        #expect(a.body("/1") == nil)
+        a.store("/2")
+        a.store("/3")
+        a.cache.removeMemory()
+        #expect(a.body("/3") == "body")
+        #expect(a.told.codes == [])
+    }
+
+    @Test func aServerThatForgetsTheScriptsIsToldAgain() async throws {
+        let server = try RedisServer()
+        let a = try Client(server)
+        a.store("/1")
+        try server.cli("SCRIPT", "FLUSH")
+        // A second connection may be on its way, and bring them.
+        while a.body("/1") == nil { await Task.yield() }
+    }
+
+    @Test func aRemovalThatDidNotComeToTheServerComesFirst() async throws {
+        let server = try RedisServer()
+        defer { server.unwedge() }
+        let (a, b) = (try Client(server), try Client(server))
+        let quick = try Client(server) {
+            $0.timeout = 0.3
+            $0.pause = 0
+        }
+        while quick.body("/1") == nil { a.store("/1", tags: ["x"]) }
+        a.store("/2", tags: ["y"])
+        server.wedge()
+        quick.cache.removeCachedResponses(tag: "x")
+        await quick.told.wait(for: .removalDelayed)
+        server.unwedge()
+        while quick.body("/2") == nil { await Task.yield() }
+        #expect(quick.body("/1") == nil)
+        #expect(b.body("/1") == nil)
+    }
+
+    @Test func aFullServerDropsWhatIsStored() async throws {
+        let server = try RedisServer(["--maxmemory", "3mb", "--maxmemory-policy", "noeviction"])
+        let a = try Client(server)
+        a.store("/1", "old")
+        try server.cli("CONFIG", "SET", "maxmemory", "1")
+        a.store("/1", "new")
+        await a.told.wait(for: .full)
+        #expect(a.body("/1") == nil, "the old one is gone as well")
+        a.store("/2")
+        a.store("/3")
+        #expect(a.body("/2") == nil)
+        #expect(a.told.codes.count { $0 == .full } == 1, "told once")
+        try server.cli("CONFIG", "SET", "maxmemory", "100mb")
+        a.store("/4")
+        a.store("/4")
+        #expect(a.body("/4") == "body")
+        #expect(a.cache.diskCapacity == 3 << 20 || a.cache.diskCapacity == 100 << 20 || a.cache.diskCapacity == .max)
+        // A removal holds on a full server, too.
+        a.store("/5", tags: ["x"])
+        try server.cli("CONFIG", "SET", "maxmemory", "1")
+        a.cache.removeCachedResponses(tag: "x")
+        #expect(a.body("/5") == nil)
+    }
+
+    @Test func aServerThatEvictsGoesOn() throws {
+        let server = try RedisServer(["--maxmemory", "3mb", "--maxmemory-policy", "allkeys-lru"])
+        let a = try Client(server)
+        let text = String(repeating: "x", count: 50_000)
+        for number in 0..<100 { a.store("/\(number)", "\(number)\(text)") }
+        for number in 0..<100 {
+            if let body = a.body("/\(number)") { #expect(body == "\(number)\(text)") }
+        }
+        #expect(a.told.codes.isEmpty)
+        #expect(a.cache.currentDiskUsage <= 3 << 20)
+    }
+
+    @Test func wrongBytesAreAMissAndAreRemoved() async throws {
+        let server = try RedisServer()
+        let a = try Client(server)
+        a.store("/1")
+        let key = try #require(server.keys("*:e:*").first)
+        let field = try #require(try server.cli("HKEYS", key).split(separator: "\n").first { $0.hasPrefix("b") })
+        try server.cli("HSET", key, String(field), "wrong")
+        #expect(a.body("/1") == nil)
+        await a.told.wait(for: .damaged)
+        #expect(try server.keys("*:e:*").isEmpty)
+        a.store("/1", "new")
+        #expect(a.body("/1") == "new")
+        // Something else altogether under our names.
+        for name in try server.keys("*:1:*") {
+            try server.cli("DEL", name)
+            try server.cli("SET", name, "foreign")
+        }
+        #expect(a.body("/1") == nil)
+        #expect(try server.keys("*:e:*").isEmpty)
+    }
+
+    @Test func whatIsTooLargeIsNotStored() async throws {
+        let server = try RedisServer()
+        let a = try Client(server) { $0.maximumEntrySize = 10_000 }
+        a.store("/1", "small")
+        a.store("/1", String(repeating: "x", count: 10_001))
+        await a.told.wait(for: .tooLarge)
+        #expect(a.body("/1") == nil, "the older one is gone as well")
+        a.store("/1", String(repeating: "x", count: 9_000))
+        #expect(a.body("/1")?.count == 9_000)
+    }
+
+    @Test func variantsWithoutEndDoNotFillAKey() throws {
+        let server = try RedisServer()
+        let a = try Client(server)
+        for number in 0..<40 {
+            var request = request("/1")
+            request.setValue("\(number)", forHTTPHeaderField: "User-Agent")
+            let response = HTTPURLResponse(
+                url: request.url!, statusCode: 200, httpVersion: nil, headerFields: ["Vary": "User-Agent"])!
+            a.cache.storeCachedResponse(
+                CachedURLResponse(response: response, data: Data("\(number)".utf8)), for: request)
+            a.cache.flush()
+            #expect(a.cache.cachedResponse(for: request)?.data == Data("\(number)".utf8))
+        }
+        let key = try #require(server.keys("*:e:*").first)
+        #expect(try Int(server.cli("HLEN", key))! <= 64)
+    }
+
+    // MARK: Ways in
+
+    @Test func aPasswordIsAskedFor() async throws {
+        let server = try RedisServer(["--requirepass", "secret"], cli: ["-a", "secret"])
+        let right = try Client(server) { $0.password = "secret" }
+        right.store("/1")
+        #expect(right.body("/1") == "body")
+        let wrong = try Client(server) { $0.password = "wrong" }
+        #expect(wrong.body("/1") == nil)
+        await wrong.told.wait(for: .refused)
+        let none = try Client(server)
+        #expect(none.body("/1") == nil)
+        await none.told.wait(for: .refused)
+        try server.cli("ACL", "SETUSER", "cache", "on", ">pass", "~mine:*", "+@all", "-@admin", "-@dangerous")
+        let user = try Client(server) {
+            ($0.user, $0.password, $0.prefix, $0.database) = ("cache", "pass", "mine", 3)
+        }
+        user.store("/1", "user's")
+        #expect(user.body("/1") == "user's")
+        #expect(try server.cli("-n", "3", "DBSIZE") != "0")
+        #expect(user.cache.currentDiskUsage >= 0, "INFO is not allowed, and nothing fails for it")
+        #expect(user.told.codes.isEmpty)
+    }
+
+    @Test func aUnixSocket() throws {
+        let path = "/tmp/redis-storage-\(getpid()).sock"
+        let server = try RedisServer(["--unixsocket", path])
+        let a = try Client(.socket(path: path), on: server)
+        a.store("/1")
+        #expect(a.body("/1") == "body")
+    }
+
+    @Test(.enabled(if: Certificates.canBeMade, "openssl is not installed")) func encryptedConnections() async throws {
+        let certificates = try Certificates()
+        let server = try RedisServer(
+            [
+                "--port", "0", "--tls-port", "PORT", "--tls-cert-file", certificates.path("server.pem"),
+                "--tls-key-file", certificates.path("server.key"), "--tls-ca-cert-file", certificates.path("ca.pem"),
+                "--tls-auth-clients", "no",
+            ], cli: ["--tls", "--cacert", certificates.path("ca.pem")])
+        var trusting = TLSConfiguration.makeClientConfiguration()
+        trusting.trustRoots = .file(certificates.path("ca.pem"))
+        let a = try Client(.host("localhost", port: server.port), on: server) { $0.tls = trusting }
+        a.store("/1", String(repeating: "x", count: 100_000))
+        #expect(a.body("/1")?.count == 100_000)
+        // By default only known authorities are trusted.
+        let doubting = try Client(.host("localhost", port: server.port), on: server) {
+            $0.tls = .makeClientConfiguration()
+        }
+        #expect(doubting.body("/1") == nil)
+        await doubting.told.wait(for: .unreachable)
+        #expect(doubting.told.texts.first?.contains("CERTIFICATE_VERIFY_FAILED") == true)
+        // And the name must be the certificate's.
+        let misled = try Client(.host("localhost", port: server.port), on: server) {
+            ($0.tls, $0.tlsName) = (trusting, "redis.example")
+        }
+        #expect(misled.body("/1") == nil)
+        await misled.told.wait(for: .unreachable)
+        // One side encrypts, the other does not.
+        let plain = try Client(.host("localhost", port: server.port), on: server)
+        #expect(plain.body("/1") == nil)
+        // It ends the connection in one way or the other.
+        while plain.told.texts.isEmpty { await Task.yield() }
+        #expect(plain.told.texts.first?.contains("TLS") == true)
+    }
+
+    // MARK: Many processes
+
+    @Test func eightProcessesAtOnce() throws {
+        let server = try RedisServer()
+        let worker = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            .appendingPathComponent("RedisWorker")
+        try #require(FileManager.default.isExecutableFile(atPath: worker.path), "\(worker.path) is not built")
+        let processes = try (0..<8).map { number in
+            let process = Process()
+            process.executableURL = worker
+            process.arguments = ["\(server.port)", "eight", "\(number)", "400"]
+            let output = Pipe()
+            process.standardOutput = output
+            process.standardError = output
+            try process.run()
+            return (process, output)
+        }
+        var answers = 0
+        for (process, output) in processes {
+            let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            process.waitUntilExit()
+            #expect(process.terminationStatus == 0, "\(said)")
+            answers += try #require(Int(said.trimmingCharacters(in: .newlines)), "\(said)")
+        }
+        #expect(answers > 0, "the test means to find something")
+    }
+}
+
+/// A storage that keeps what it is given: the only way to get entries.
+final class Capture: EntryStorage {
+    private let kept = NIOLockedValueBox<[(String, CacheEntry)]>([])
+    var entries: [(String, CacheEntry)] { kept.withLockedValue { $0 } }
+
+    func entries(named name: String) -> [CacheEntry] { [] }
+    func store(_ entry: CacheEntry, named name: String) { kept.withLockedValue { $0.append((name, entry)) } }
+    func removeEntries(matching criteria: EntryCriteria) {}
+    var capacity: Int {
+        get { 1 << 30 }
+        set {}
+    }
+    var usage: Int { 0 }
+    func flush() {}
+
+    func store(_ path: String, tags: Set<String>) {
+        var settings = DiskURLCache.Configuration(memoryCapacity: 0)
+        settings.diskStorage = self
+        settings.sharing = .shared
+        let cache = DiskURLCache(configuration: settings)
+        var request = request(path)
+        request.cacheTreatment = CacheTreatment(tags: tags)
+        let response = HTTPURLResponse(
+            url: request.url!, statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=3600"])!
+        cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("body".utf8)), for: request)
+        cache.flush()
+    }
+}
+
+/// A certificate for `localhost` by an authority of its own.
+struct Certificates {
+    static let canBeMade = FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl")
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
+
+    func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+
+    init() throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data("subjectAltName=DNS:localhost\n".utf8).write(to: folder.appendingPathComponent("names"))
+        let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        try run(["req", "-x509", "-subj", "/CN=Test", "-days", "3650", "-keyout", "ca.key", "-out", "ca.pem"] + key)
+        try run(["req", "-new", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr"] + key)
+        try run([
+            "x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "1", "-days",
+            "3650", "-extfile", "names", "-out", "server.pem",
+        ])
+    }
+
+    private func run(_ arguments: [String]) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+        process.arguments = arguments
+        process.currentDirectoryURL = folder
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw CocoaError(.featureUnsupported) }
+    }
+}
