@@ -22,7 +22,7 @@ public protocol EntryStorage: Sendable {
 
     /// Removes every entry that the criteria match. When this returns, `entries(named:)` finds none of them.
     ///
-    /// A small storage looks at each entry. A large one looks up by ``EntryCriteria/scope-swift.property`` what there is to remove.
+    /// A small storage looks at each entry. A large one looks up by `EntryCriteria.scope` what there is to remove.
     func removeEntries(matching criteria: EntryCriteria)
 
     /// Bytes that the storage may take. It evicts by a rule of its own.
@@ -66,7 +66,7 @@ public struct CacheEntry: Sendable {
 
     /// Until when the entry may answer without the origin's word: its freshness lifetime and the stale allowances, by the rules of
     /// the cache that stores it. Known when an entry is stored; nil for one that was read by ``init(encoded:)``, and for a
-    /// response that is not HTTP. Direct calls (``DiskURLCache/cachedResponse(for:)``) and ``DiskURLCache/isOffline`` use an entry
+    /// response that is not HTTP. Direct calls (`cachedResponse(for:)`) and ``DiskURLCache/isOffline`` use an entry
     /// later still.
     public var usefulUntil: Date? { entry.metadata.usefulUntil }
 
@@ -75,7 +75,7 @@ public struct CacheEntry: Sendable {
     public var isConfirmable: Bool { entry.metadata.http?.isConfirmable ?? false }
 
     /// What the entry can be removed by, besides its name: its URL, its host and each of its tags, as 64 hexadecimal digits each.
-    /// See ``EntryCriteria/Scope-swift.enum/group(_:)``.
+    /// See `EntryCriteria.Scope.group`.
     public var groups: [String] {
         [EntryGroup.uri(key.uriHash), .host(key.hostHash)].map(\.name)
             + entry.metadata.tags.map { EntryGroup.tag($0).name }
