@@ -78,7 +78,10 @@ func measure(_ port: Int) throws {
     settings.prefix = "measure"
     let redis = try RedisStorage(settings)
     let caches = [
-        ("memory", DiskURLCache(memoryCapacity: 16 << 20, diskCapacity: 0, directory: folder)),
+        (
+            "memory",
+            DiskURLCache(memoryCapacity: 16 << 20, diskCapacity: 0, directory: folder.appendingPathComponent("none"))
+        ),
         ("disk", DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 20, directory: folder)),
         ("Redis", DiskURLCache(configuration: .init(memoryCapacity: 0, redis: redis))),
     ]
