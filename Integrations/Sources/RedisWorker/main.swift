@@ -76,6 +76,9 @@ func measure(_ port: Int) throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     var settings = RedisStorage.Configuration(.host("127.0.0.1", port: port))
     settings.prefix = "measure"
+    // A busy machine is to be measured, too.
+    settings.timeout = 20
+    settings.connectTimeout = 20
     let redis = try RedisStorage(settings)
     let caches = [
         (
