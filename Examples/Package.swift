@@ -29,6 +29,11 @@ let package = Package(
                 .product(name: "OpenCombineFoundation", package: "OpenCombine"),
             ]),
         .executableTarget(
+            name: "Fleet",
+            dependencies: [
+                "DiskURLCache", "ExampleSupport", .product(name: "FlyingSocks", package: "FlyingFox"),
+            ]),
+        .executableTarget(
             name: "urlcache",
             dependencies: ["DiskURLCache", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             // The report's page, compiled in: the tool is one file.

@@ -15,6 +15,17 @@ public struct WatchedLoad: Sendable {
     /// Why it failed.
     public let error: (any Error)?
 
+    public init(
+        data: Data, response: HTTPURLResponse?, report: CacheLoadReport? = nil, seconds: TimeInterval,
+        error: (any Error)?
+    ) {
+        self.data = data
+        self.response = response
+        self.report = report
+        self.seconds = seconds
+        self.error = error
+    }
+
     /// `memory`, `disk`, `network` …, or why it failed.
     public var source: String { report?.outcome.text ?? "not seen by the cache" }
 

@@ -1,0 +1,71 @@
+import ExampleSupport
+import Foundation
+
+extension Fleet {
+    /// The same requests four times: each time all caches begin empty.
+    func showFourWays() throws {
+        let count = Self.size * Workload.requestsEach
+        print("\n1. \(grouped(count)) requests for \(Workload.resources) resources, some often, most seldom (Zipf).\n")
+        var table = TextTable(
+            ("", .left), ("origin requests", .right), ("bytes from it", .right), ("mean", .right),
+            ("median", .right), ("99 of 100", .right), ("answered without asking", .right))
+        for way in Way.allCases {
+            try open(way, for: "workload")
+            let asked = (0..<Self.size).map { Workload.paths(process: $0, in: "\(way)") }
+            let answers = try load(pause: 0.005) { asked[$0] }
+            checkBodies(answers, way.rawValue)
+
+            let tally = try tally("/catalog/")
+            // All answers live longer than this program, so each cache asks once for each resource.
+            let expected =
+                switch way {
+                case .none: asked.joined().count
+                case .own: asked.reduce(0) { $0 + Set($1).count }
+                case .tier, .both: Set(asked.joined()).count
+                }
+            check(
+                tally.requests == expected, "\(way.rawValue): \(tally.requests) origin requests instead of \(expected)")
+
+            let seconds = answers.joined().map(\.seconds).sorted()
+            let own = answers.joined().filter { $0.source == .own }.count
+            table.add(
+                way.rawValue, grouped(tally.requests), byteCount(tally.bytes),
+                milliseconds(seconds.reduce(0, +) / Double(seconds.count)),
+                milliseconds(seconds[seconds.count / 2]), milliseconds(seconds[seconds.count * 99 / 100]),
+                "\(own * 100 / seconds.count) %")
+        }
+        print(table.text)
+    }
+
+    /// All processes ask for one resource that no cache has, four callers in each.
+    func showStampede() throws {
+        let callers = 4
+        print(
+            "\n2. A stampede: \(callers) callers in each of \(Self.size) processes ask at once for what nobody has.\n")
+        var table = TextTable(("", .left), ("origin requests", .right), ("right answers", .right))
+        for way in Way.allCases {
+            try open(way, for: "stampede")
+            let path = "/rush/\(way)"
+            for worker in workers { try worker.send(WorkerOrder.rush(path, callers: callers)) }
+            let versions = try workers.flatMap { worker in
+                guard case .versions(let versions) = try worker.receive(WorkerReply.self) else {
+                    throw Failure("no versions")
+                }
+                return versions
+            }
+            let requests = try tally(path).requests
+            let right = versions.compactMap(\.self).count
+            let expected =
+                switch way {
+                case .none: Self.size * callers
+                case .own: Self.size
+                case .tier, .both: 1
+                }
+            check(
+                requests == expected, "stampede, \(way.rawValue): \(requests) origin requests instead of \(expected)")
+            check(right == Self.size * callers, "stampede, \(way.rawValue): \(right) right answers")
+            table.add(way.rawValue, "\(requests)", "\(right) of \(Self.size * callers)")
+        }
+        print(table.text)
+    }
+}

@@ -1,0 +1,90 @@
+import ExampleSupport
+import Foundation
+
+extension Fleet {
+    private static let known = 20
+
+    /// The tier is killed while all ask, comes back, and is replaced by something that answers garbage.
+    func showOutage() throws {
+        print("\n4. The tier is killed while all processes ask. It may keep answers, a process has to ask each time.\n")
+        var table = TextTable(
+            ("", .left), ("tier", .right), ("own copy after 304", .right), ("own copy, stale", .right),
+            ("origin", .right), ("failed", .right), ("origin requests", .right))
+        let knownPaths = (0..<Self.known).map { "/stock/known/\($0)" }
+        /// Paths that no process has asked for.
+        func newPaths(_ process: Int, _ phase: String, _ count: Int) -> [String] {
+            (0..<count).map { "/stock/\(phase)-\(process)/\($0)" }
+        }
+        func add(_ title: String, _ answers: [[Answer]]) throws {
+            checkBodies(answers, title)
+            let sources: [Answer.Source] = [.tier, .checked, .stale, .origin, .failed]
+            let counts = sources.map { source in answers.joined().filter { $0.source == source }.count }
+            table.add([title] + counts.map { "\($0)" } + ["\(try tally("/stock/").requests)"])
+        }
+        /// Whether the sources of the answers for new and known paths are these.
+        func check(_ answers: [[Answer]], known: Set<Answer.Source>, new: Set<Answer.Source>, _ title: String) {
+            let wrong = answers.joined().filter {
+                !($0.path.hasPrefix("/stock/known/") ? known : new).contains($0.source)
+            }
+            let first = wrong.first.map { "\($0.path) from \($0.source)" } ?? ""
+            self.check(wrong.isEmpty, "\(title): \(wrong.count) answers from elsewhere, \(first) first")
+        }
+
+        try open(.both, for: "outage")
+        try add("each asks for \(Self.known)", try load { _ in knownPaths })
+
+        let killed = try load(pause: 0.005, whenOneHasDoneHalf: killTier) { process in
+            var generator = SeededGenerator(seed: UInt64(process) + 100)
+            return (knownPaths + knownPaths + newPaths(process, "middle", Self.known)).shuffled(using: &generator)
+        }
+        try add("killed in the middle", killed)
+        check(killed, known: [.tier, .checked, .stale], new: [.tier, .origin], "killed in the middle")
+
+        let down = try load { knownPaths + newPaths($0, "down", Self.known) }
+        try add("still down", down)
+        check(down, known: [.stale], new: [.origin], "still down")
+
+        try startTier()
+        let back = try load { knownPaths + newPaths($0, "back", Self.known) }
+        try add("back again", back)
+        check(back, known: [.checked], new: [.tier], "back again")
+
+        try killTier()
+        let garbage = try Helper(.garbage, "\(tierPort)")
+        _ = try garbage.receive(Bool.self)
+        let answers = try load(timeout: 1) {
+            Array(knownPaths.prefix(Garbage.allCases.count)) + newPaths($0, "garbage", Garbage.allCases.count)
+        }
+        try add("answers garbage", answers)
+        check(answers, known: [.stale, .origin], new: [.origin], "garbage")
+        garbage.end()
+
+        try startTier()
+        let after = try load { knownPaths + newPaths($0, "garbage", Garbage.allCases.count) }
+        try add("and back again", after)
+        check(after, known: [.checked], new: [.tier], "after the garbage")
+        print(table.text)
+        showGarbage(answers)
+    }
+
+    private func showGarbage(_ answers: [[Answer]]) {
+        print("\n5. What came in place of the garbage, and after what time (median; the processes wait 1 s at most).\n")
+        var table = TextTable(("the tier answered", .left), ("to who had a copy", .left), ("to who had none", .left))
+        for garbage in Garbage.allCases {
+            func words(_ isKnown: Bool) -> String {
+                let these = answers.joined().filter {
+                    Garbage.of($0.path) == garbage && $0.path.hasPrefix("/stock/known/") == isKnown
+                }
+                let sources = Set(these.map(\.source.rawValue)).sorted().joined(separator: ", ")
+                let seconds = these.map(\.seconds).sorted()
+                return "\(sources), \(milliseconds(seconds[seconds.count / 2]))"
+            }
+            table.add(garbage.words, words(true), words(false))
+        }
+        print(table.text)
+        let count = answers.joined().count
+        let right = answers.joined().filter { $0.version != nil }.count
+        print(
+            "\nNothing was lost: \(right) of \(count) answers have the origin's bytes. None of the garbage was stored.")
+    }
+}
