@@ -81,6 +81,16 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
+        // The rows of the library's own tests (`Rows` and `Shared` are links to them), played through CachingHTTPClient.
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: [
+                "CachingHTTPClient",
+                .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -8,7 +8,7 @@ extension Fleet {
         print("\n1. \(grouped(count)) requests for \(Workload.resources) resources, some often, most seldom (Zipf).\n")
         var table = TextTable(
             ("", .left), ("origin requests", .right), ("bytes from it", .right), ("mean", .right),
-            ("median", .right), ("99 of 100", .right), ("answered without asking", .right))
+            ("median", .right), ("99 of 100", .right), ("answered without asking", .left))
         for way in Way.allCases {
             try open(way, for: "workload")
             let asked = (0..<Self.size).map { Workload.paths(process: $0, in: "\(way)") }
@@ -27,12 +27,12 @@ extension Fleet {
                 tally.requests == expected, "\(way.rawValue): \(tally.requests) origin requests instead of \(expected)")
 
             let seconds = answers.joined().map(\.seconds).sorted()
-            let own = answers.joined().filter { $0.source == .own }.count
+            let own = answers.joined().filter { $0.source == .own }.map(\.seconds).sorted()
             table.add(
                 way.rawValue, grouped(tally.requests), byteCount(tally.bytes),
                 milliseconds(seconds.reduce(0, +) / Double(seconds.count)),
                 milliseconds(seconds[seconds.count / 2]), milliseconds(seconds[seconds.count * 99 / 100]),
-                "\(own * 100 / seconds.count) %")
+                own.isEmpty ? "-" : "\(own.count * 100 / seconds.count) %, median \(milliseconds(own[own.count / 2]))")
         }
         print(table.text)
     }

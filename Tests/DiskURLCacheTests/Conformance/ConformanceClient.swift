@@ -60,8 +60,8 @@ final class ConformanceClient: Sendable {
         return SeenResponse(response, data)
     }
 
-    /// What happens between two steps.
-    func rest(pauses: Bool) {
+    /// What happens between two steps. Asynchronous since other clients need that: `Integrations` plays the same rows.
+    func rest(pauses: Bool) async {
         if pauses { clock.advance(by: 3) }
         guard setup.mode == .restartedDisk else { return }
         current.withLock { current in

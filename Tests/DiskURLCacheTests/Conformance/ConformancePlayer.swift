@@ -6,7 +6,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Plays one row through a `URLSession` and tells what was wrong.
+/// Plays one row through a client and tells what was wrong.
 struct ConformancePlayer {
     let row: ConformanceRow
     let origin: ConformanceOrigin
@@ -29,7 +29,7 @@ struct ConformancePlayer {
                 guard step.expected.allowsError else { return "Request \(index + 1) failed: \(error)" }
                 seen.append(nil)
             }
-            client.rest(pauses: step.pausesAfter)
+            await client.rest(pauses: step.pausesAfter)
         }
         return RequestCheck(row: row, seen: seen, exchanges: origin.exchanges(token)).problem()
     }

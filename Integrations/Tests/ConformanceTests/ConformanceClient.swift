@@ -1,0 +1,94 @@
+import AsyncHTTPClient
+import CachingHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A `CachingHTTPClient` over a cache of its own, for one row. Time is the row's own too.
+///
+/// The cache is a private one, as that of the library's own rows.
+actor ConformanceClient {
+    enum Mode: String, Sendable, CaseIterable {
+        case memory
+        /// Client and cache are opened again before each request, and there is no memory to answer from.
+        case restartedDisk
+    }
+
+    /// By which the cache and the origin tell the time.
+    nonisolated let now: @Sendable () -> Date
+
+    private let mode: Mode
+    private let clock: ManualClock
+    private let scratch: ScratchDirectory
+    private var client: CachingHTTPClient
+
+    init(_ mode: Mode) throws {
+        let clock = ManualClock()
+        self.mode = mode
+        self.clock = clock
+        now = { clock.now }
+        scratch = try ScratchDirectory("conformance")
+        client = Self.open(mode, clock, scratch.url)
+    }
+
+    /// Loads, and if the step says so waits until a refresh in the background is stored.
+    func load(_ request: URLRequest, refreshes: Bool) async throws -> SeenResponse {
+        guard let url = request.url else { throw URLError(.badURL) }
+        let events = client.cache.events()
+        let response = try await client.execute(outgoing(request, url), timeout: .minutes(10))
+        var fields: [String: String] = [:]
+        for (name, value) in response.headers {
+            // A response of Foundation holds one value for each name, whatever its case.
+            let known = fields.keys.first { $0.lowercased() == name.lowercased() } ?? name
+            fields[known] = fields[known].map { "\($0), \(value)" } ?? value
+        }
+        let body = try await response.body.collect(upTo: 1 << 20)
+        guard
+            let seen = HTTPURLResponse(
+                url: url, statusCode: Int(response.status.code), httpVersion: nil, headerFields: fields)
+        else { throw URLError(.badServerResponse) }
+        if refreshes {
+            for await case .stored in events { break }
+        }
+        return SeenResponse(seen, Data(buffer: body))
+    }
+
+    private func outgoing(_ request: URLRequest, _ url: URL) -> HTTPClientRequest {
+        var outgoing = HTTPClientRequest(url: url.absoluteString)
+        outgoing.method = HTTPMethod(rawValue: request.httpMethod ?? "GET")
+        for (name, value) in request.allHTTPHeaderFields ?? [:] { outgoing.headers.add(name: name, value: value) }
+        // This client has no cache policies: what a browser sends for a reload says the same.
+        if request.cachePolicy == .reloadRevalidatingCacheData {
+            outgoing.headers.add(name: "Cache-Control", value: "max-age=0")
+        }
+        if let body = request.httpBody { outgoing.body = .bytes(body) }
+        return outgoing
+    }
+
+    /// What happens between two steps.
+    func rest(pauses: Bool) async {
+        if pauses { clock.advance(by: 3) }
+        guard mode == .restartedDisk else { return }
+        await end()
+        client = Self.open(mode, clock, scratch.url)
+    }
+
+    func end() async {
+        try? await client.shutdown()
+    }
+
+    private static func open(_ mode: Mode, _ clock: ManualClock, _ directory: URL) -> CachingHTTPClient {
+        let isOnDisk = mode == .restartedDisk
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: isOnDisk ? 0 : 16 << 20, diskCapacity: isOnDisk ? 16 << 20 : 0,
+            directory: directory.appendingPathComponent("cache"))
+        settings.clock = clock.wallClock
+        return CachingHTTPClient(cache: DiskURLCache(configuration: settings))
+    }
+}
