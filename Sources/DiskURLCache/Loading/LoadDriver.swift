@@ -33,7 +33,6 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         /// Identity under which this load follows another.
         var following: String?
         var lastNews = DispatchTime.now()
-        var comesAtEnd = false
         /// Whoever asked has heard of the end.
         var isTold = false
         var report: LoadMachine.Report?
@@ -277,8 +276,6 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         if collapsible {
             let (identity, leading) = state.withLock { ($0.machine.identity(owner: transport.owner), $0.leading) }
             // A load that asks again, after a 304 about nothing stored say, leads already: it must not wait for itself.
-            let comesAtEnd = transport.answersAtEnd(request)
-            state.withLock { $0.comesAtEnd = comesAtEnd }
             guard leading == identity || mayFetch(identity) else { return }
         }
         takeIncoming()?.discard()
@@ -301,7 +298,6 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     // MARK: With other loads
 
     var takesPieces: Bool { client?.takesPieces == true }
-    var comesAtEnd: Bool { state.withLock { $0.comesAtEnd } }
 
     /// That of a refresh is low: nobody waits for it.
     var priority: Float { client?.priority ?? URLSessionTask.lowPriority }

@@ -6,8 +6,6 @@ protocol LoadFollower: AnyObject, Sendable {
     var takesPieces: Bool { get }
     /// From 0 to 1, as `URLSessionTask.priority`.
     var priority: Float { get }
-    /// Of a leader: what it fetches comes at the end, head and all.
-    var comesAtEnd: Bool { get }
     /// To a leader: a load of this priority waits for it.
     func raise(to priority: Float)
     /// One call at a time, in order.
@@ -110,8 +108,7 @@ final class LoadTable: Sendable {
                 state.flights[identity] = Flight(leader: follower)
                 return .leads
             }
-            // Nor does one that wants pieces wait for all of them.
-            if flight.isClosed || follower.takesPieces && flight.leader?.comesAtEnd == true { return .alone }
+            if flight.isClosed { return .alone }
             if follower.takesPieces, let head = flight.head {
                 guard let body = flight.bodySoFar?() else { return .alone }
                 seat.hasHead = true

@@ -28,9 +28,6 @@ protocol Transport: Sendable {
     /// Part of the key of everything loaded: what this transport makes of an answer is not for others.
     var keyVariant: String? { get }
 
-    /// Whether the answer to this request comes at its end, head and all: then it is of no use to loads that want pieces.
-    func answersAtEnd(_ request: URLRequest) -> Bool
-
     /// What sends the requests that nobody waits for.
     var inBackground: any Transport { get }
 }
@@ -40,7 +37,6 @@ extension Transport {
     func prepare(_ request: URLRequest) -> URLRequest { request }
     func timeout(of request: URLRequest) -> TimeInterval? { request.timeoutInterval }
     var keyVariant: String? { nil }
-    func answersAtEnd(_ request: URLRequest) -> Bool { false }
     var inBackground: any Transport { self }
 }
 

@@ -64,7 +64,7 @@
         // MARK: Transport
 
         func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
-            let isOwn = answersAtEnd(request)
+            let isOwn = isOwn(request)
             wasAsked.withLock { $0 = true }
             guard isOwn else { return link.send(request, inPieces: inPieces, token: token, receiver: receiver) }
             if startingThread.withLock({ $0.map { pthread_equal($0, pthread_self()) != 0 } == true }) {
@@ -101,7 +101,7 @@
         var inBackground: any Transport { link }
 
         /// True for the first request, without conditions of the cache's.
-        func answersAtEnd(_ request: URLRequest) -> Bool {
+        private func isOwn(_ request: URLRequest) -> Bool {
             guard !wasAsked.withLock({ $0 }), let url = first.url, request.url == url else { return false }
             return request.allHTTPHeaderFields == first.allHTTPHeaderFields && !redirects.contains(url)
         }

@@ -107,26 +107,7 @@
             #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"])
         }
 
-        /// A delegate gets its answer in pieces: it does not wait for one that comes as a whole.
-        @Test func aDelegateDoesNotWaitForAWholeAnswer() async throws {
-            let gate = Gate()
-            let origin = try OriginServer { request in
-                var response = OriginResponse.ok("body", Self.fresh)
-                if request.number == 1 { response.beforeHead = { gate.wait() } }
-                return response
-            }
-            let harness = try LoadingHarness()
-            let delegate = CollectingDelegate()
-            let session = LoadingHarness.session(of: harness.cache, delegate: delegate)
-            defer { session.invalidateAndCancel() }
-            async let first = harness.load(origin.url("/a"))
-            await gate.arrival()
-            let (data, _) = try await delegate.data(for: URLRequest(url: origin.url("/a")), in: session)
-            #expect(data == Data("body".utf8))
-            gate.open()
-            _ = try await first
-        }
-
+        /// The connection is free for the next load, although the origin never answered.
         @Test func cancelledWhileItLoads() async throws {
             let gate = Gate()
             let origin = try OriginServer { request in
@@ -134,7 +115,7 @@
                 if request.number == 1 { response.beforeHead = { gate.wait() } }
                 return response
             }
-            let harness = try LoadingHarness()
+            let harness = try LoadingHarness(session: { $0.httpMaximumConnectionsPerHost = 1 })
             let url = origin.url("/a")
             let ended = Gate()
             let code = Mutex<URLError.Code?>(nil)
@@ -147,8 +128,8 @@
             task.cancel()
             ended.wait()
             #expect(code.withLock { $0 } == .cancelled)
-            gate.open()
             #expect(try await harness.load(url).text == "body")
+            gate.open()
         }
 
         @Test func suspendedWhileItLoads() async throws {
