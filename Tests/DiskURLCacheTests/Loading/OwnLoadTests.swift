@@ -176,6 +176,23 @@
             #expect(origin.requests.count <= count + 22)
         }
 
+        @Test func bytesAreCountedAsWithoutACache() throws {
+            let origin = try OriginServer { _ in .ok(String(repeating: "x", count: 40_000), Self.fresh) }
+            let harness = try LoadingHarness()
+            let stock = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+            defer { stock.invalidateAndCancel() }
+            func counts(_ session: URLSession) -> [Int64] {
+                let ended = Gate()
+                let task = session.dataTask(with: origin.url("/a")) { _, _, _ in ended.open() }
+                task.resume()
+                ended.wait()
+                return [task.countOfBytesReceived, task.countOfBytesExpectedToReceive]
+            }
+            let theirs = counts(stock)
+            #expect(theirs.contains(40_000))
+            #expect(counts(harness.session) == theirs)
+        }
+
         @Test func aFailureIsFoundations() async throws {
             let origin = try OriginServer { _ in
                 var response = OriginResponse.ok("body", Self.fresh)
