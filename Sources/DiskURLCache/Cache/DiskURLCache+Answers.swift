@@ -12,7 +12,14 @@ extension DiskURLCache {
     /// - Throws: the error that `URLSession` would throw, or `CancellationError`.
     public func data(for request: URLRequest) async throws -> CacheAnswer {
         try Task.checkCancellation()
-        return try await LoadReader(request, from: self, over: SessionLink(session: directSession)).answer()
+        let transport = SessionLink(session: directSession)
+        // A task has its session's cookies since it was made; here is no task.
+        let request = transport.withCookies(request)
+        guard let key = key(for: request), let known = store.lookup(key).known else {
+            return try await LoadReader(request, from: self, over: transport).answer()
+        }
+        if let answer = CacheAnswer(freshInMemory: request, key: key, of: known, in: self) { return answer }
+        return try await LoadReader(request, from: self, over: transport, key: key, known: known).answer()
     }
 
     /// The answer to a request from memory, disk, or an HTTP client of the app's: by the same engine as ``data(for:)``, with the same

@@ -114,18 +114,18 @@ final class LoadReader: Sendable {
     /// - Parameters:
     ///   - takesPieces: pieces can be read as they come. Else all is there at the end, so that a stored answer can take the place of
     ///     one that fails on its way.
+    ///   - key: of the request, where it is known already.
+    ///   - known: what is stored of the key, where that was looked up before.
     ///   - timeout: seconds after which there must be a head, where the transport does not see to that.
     init(
-        _ request: URLRequest, from cache: any LoadHost, over transport: any Transport, takesPieces: Bool = false,
-        timeout: TimeInterval? = nil, redirect: CacheRedirect? = nil
+        _ request: URLRequest, from cache: any LoadHost, over transport: any Transport, key: RequestKey? = nil,
+        known: [StoredVariant]? = nil, takesPieces: Bool = false, timeout: TimeInterval? = nil,
+        redirect: CacheRedirect? = nil
     ) {
         load = DirectLoad(takesPieces: takesPieces, redirect: redirect)
         self.timeout = timeout
-        // A task has its session's cookies since it was made; here is no task.
-        let hasOwnCookies = !request.httpShouldHandleCookies || request.value(forHTTPHeaderField: "Cookie") != nil
-        let request = hasOwnCookies ? request : transport.prepare(request)
-        driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
-        driver.start()
+        driver = LoadDriver(cache: cache, request: request, transport: transport, client: load, key: key)
+        driver.start(with: known)
     }
 
     deinit {

@@ -638,15 +638,9 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     private func reusedResponse(
         _ presentation: Presentation, _ stored: StoredResponse, age: Int64, index: Int, url: URL
     ) -> URLResponse {
-        let cacheStatus = cacheStatus
-        func make() -> URLResponse {
-            var head = presentation.head(of: stored, age: age)
-            cacheStatus?.append(to: &head.fields)
-            return .http(url: url, status: head.status, fields: head.fields)
-        }
-        let form = StoredEntry.DeliveredForm(
-            url: url, presentation: presentation, age: age, cacheStatus: cacheStatus?.fieldValue)
-        return state.withLock { $0.variants[index].entry }?.urlResponse(form, make) ?? make()
+        stored.urlResponse(
+            presentation, age: age, url: url, cacheStatus: cacheStatus,
+            madeBy: state.withLock { $0.variants[index].entry })
     }
 
     /// Nil where the configuration wants none.

@@ -65,10 +65,7 @@ extension LoadMachine {
         if let revalidation = reuse.backgroundRevalidation, let target {
             actions.append(.refreshInBackground(revalidation, target))
         }
-        let allowance: CacheStaleReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
-        let report = Report(
-            outcome: .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), age: reuse.age,
-            timeToLive: reuse.timeToLive, collapsedInto: waited)
+        let report = Report(reuse, of: stored, collapsedInto: waited)
         // A redirect from the store is followed as one from the network is; a condition of the client is not.
         if reuse.presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
             arriving = Arriving(stored: body)

@@ -45,6 +45,14 @@ extension LoadMachine {
 }
 
 extension LoadMachine.Report {
+    /// Of an answer from the store that nobody was asked about.
+    init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: CacheMissReason? = nil) {
+        let allowance: CacheStaleReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
+        self.init(
+            outcome: .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), age: reuse.age,
+            timeToLive: reuse.timeToLive, collapsedInto: reason)
+    }
+
     /// The load in the terms of RFC 9211.
     /// - Parameter isStored: whether the answer went into the store. `storage` only says that it should.
     func cacheStatus(name: String, isStored: Bool) -> CacheStatus {

@@ -62,7 +62,8 @@ struct SessionLink: Sendable {
         return request
     }
 
-    /// The request with the session's cookies, unless it has its own or wants none: on Apple platforms a protocol gets it without.
+    /// The request with the session's cookies, unless it has its own or wants none: for a load without a task, and on Apple platforms,
+    /// where a protocol gets it without.
     func withCookies(_ request: URLRequest) -> URLRequest {
         guard request.httpShouldHandleCookies, request.value(forHTTPHeaderField: "Cookie") == nil else {
             return request

@@ -1,0 +1,134 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Fresh answers of memory to direct questions take no load: they must be what a load would have said.
+@Suite struct MemoryHitTests {
+    let scratch: ScratchDirectory
+    let clock = ManualClock()
+
+    init() throws {
+        scratch = try ScratchDirectory("memory-hit")
+    }
+
+    private func cache(_ change: (inout DiskURLCache.Configuration) -> Void = { _ in }) -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
+        configuration.clock = clock.wallClock
+        change(&configuration)
+        return DiskURLCache(configuration: configuration)
+    }
+
+    private func hit(_ request: URLRequest, _ cache: DiskURLCache) -> CacheAnswer? {
+        guard let key = cache.key(for: request), let known = cache.store.lookup(key).known else { return nil }
+        return CacheAnswer(freshInMemory: request, key: key, of: known, in: cache)
+    }
+
+    /// What is stored, and what is asked; true where memory answers alone.
+    struct Case: CustomStringConvertible, Sendable {
+        var name: String
+        var stored: [String: String] = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
+        var status = 200
+        var asked: [String: String] = [:]
+        var policy = URLRequest.CachePolicy.useProtocolCachePolicy
+        var method = "GET"
+        var seconds: TimeInterval = 10
+        var answers: Bool
+        var description: String { name }
+    }
+
+    static let cases = [
+        Case(name: "fresh", answers: true),
+        Case(name: "fresh, with Age", stored: ["Cache-Control": "max-age=60", "Age": "20"], answers: true),
+        Case(
+            name: "of the variant asked for", stored: ["Cache-Control": "max-age=60", "Vary": "Accept"],
+            asked: ["Accept": "a"], answers: true),
+        Case(name: "not found, fresh", status: 404, answers: true),
+        Case(name: "fresh enough for the request", asked: ["Cache-Control": "max-age=20"], answers: true),
+        Case(name: "too old for the request", asked: ["Cache-Control": "max-age=5"], answers: false),
+        Case(name: "the request wants it confirmed", asked: ["Cache-Control": "no-cache"], answers: false),
+        Case(name: "stale", seconds: 100, answers: false),
+        Case(
+            name: "stale, and allowed to be", stored: ["Cache-Control": "max-age=60, stale-while-revalidate=600"],
+            seconds: 100, answers: false),
+        Case(name: "stale, and the policy takes it", policy: .returnCacheDataElseLoad, seconds: 100, answers: false),
+        Case(name: "the policy wants it confirmed", policy: .reloadRevalidatingCacheData, answers: false),
+        Case(name: "the policy wants it loaded", policy: .reloadIgnoringLocalCacheData, answers: false),
+        Case(name: "to be confirmed always", stored: ["Cache-Control": "no-cache", "ETag": "\"1\""], answers: false),
+        Case(name: "a redirect", stored: ["Cache-Control": "max-age=60", "Location": "/b"], status: 301, answers: false),
+        Case(name: "a part", asked: ["Range": "bytes=0-1"], answers: false),
+        Case(name: "a condition that is met", asked: ["If-None-Match": "\"1\""], answers: false),
+        Case(name: "a HEAD", method: "HEAD", answers: false),
+    ]
+
+    /// Both ways say the same, or memory says nothing.
+    @Test(arguments: cases, [nil, "cache"])
+    func saysWhatALoadWouldHaveSaid(_ example: Case, cacheStatusName: String?) async throws {
+        let cache = cache { $0.cacheStatusName = cacheStatusName }
+        var request = Responses.request("/a", fields: example.asked)
+        cache.storeCachedResponse(
+            Responses.cached(Responses.url("/a"), status: example.status, fields: example.stored), for: request)
+        // Whether there are other variants, memory learns from the disk.
+        _ = cache.cachedResponse(for: request)
+        clock.advance(by: example.seconds)
+        request.cachePolicy = example.policy
+        request.httpMethod = example.method
+        let answer = hit(request, cache)
+        #expect((answer != nil) == example.answers)
+        guard let answer else { return }
+
+        // Nobody is to be asked: that would be told by an error.
+        let network = MemoryTransport { _, exchange in exchange.end(URLError(.notConnectedToInternet)) }
+        let loaded = try await LoadReader(request, from: cache, over: network).answer()
+        #expect(answer.data == loaded.data)
+        #expect(answer.response.statusCode == loaded.response.statusCode && answer.response.url == loaded.response.url)
+        #expect(HeaderFields(answer.response) == HeaderFields(loaded.response))
+        #expect(answer.isStale == loaded.isStale)
+        let (ours, theirs) = (answer.report, loaded.report)
+        #expect(ours.outcome == theirs.outcome && ours.status == theirs.status && ours.age == theirs.age)
+        #expect(ours.url == theirs.url && ours.method == theirs.method && ours.bytes == theirs.bytes)
+        #expect(ours.cacheStatus == theirs.cacheStatus && ours.isStored == theirs.isStored)
+        #expect(ours.requestedAt == nil && ours.isCollapsed == theirs.isCollapsed)
+    }
+
+    @Test func whatIsNotInMemoryIsALoads() {
+        let cache = cache { $0.memoryCapacity = 0 }
+        let request = Responses.request("/a")
+        #expect(hit(request, cache) == nil)
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
+        cache.flush()
+        #expect(hit(request, cache) == nil)
+    }
+
+    /// Listeners and statistics hear of it as of a load.
+    @Test func isCountedAndTold() async throws {
+        let cache = cache()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
+        let events = cache.events()
+        let before = cache.statistics
+        #expect(try await cache.data(for: request).source == .stored(.memory))
+        #expect(cache.statistics.memoryHits == before.memoryHits + 1)
+        #expect(cache.statistics.bytesSaved == before.bytesSaved + 4)
+        for await case .load(let report) in events {
+            #expect(report.outcome == .hit(.memory) && report.bytes == 4)
+            break
+        }
+    }
+
+    /// The rules of the app hold here too.
+    @Test func anOfflineCacheAnswersByALoadWhatIsStale() async throws {
+        let cache = cache()
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
+        cache.isOffline = true
+        clock.advance(by: 7200)
+        #expect(hit(request, cache) == nil)
+        #expect(try await cache.data(for: request).isStale)
+    }
+}
