@@ -60,7 +60,8 @@ import Testing
         Case(name: "the policy wants it confirmed", policy: .reloadRevalidatingCacheData, answers: false),
         Case(name: "the policy wants it loaded", policy: .reloadIgnoringLocalCacheData, answers: false),
         Case(name: "to be confirmed always", stored: ["Cache-Control": "no-cache", "ETag": "\"1\""], answers: false),
-        Case(name: "a redirect", stored: ["Cache-Control": "max-age=60", "Location": "/b"], status: 301, answers: false),
+        Case(
+            name: "a redirect", stored: ["Cache-Control": "max-age=60", "Location": "/b"], status: 301, answers: false),
         Case(name: "a part", asked: ["Range": "bytes=0-1"], answers: false),
         Case(name: "a condition that is met", asked: ["If-None-Match": "\"1\""], answers: false),
         Case(name: "a HEAD", method: "HEAD", answers: false),
