@@ -9,6 +9,7 @@ enum PolicyRows {
         let length = options.isQuick ? 50_000 : 200_000
         for (name, trace) in [
             ("Zipf", TraceRows.zipf(length: length)), ("Zipf with scans", TraceRows.zipfWithScans(length: length)),
+            ("feed", TraceRows.feed(length: length)),
         ] {
             let total = Dictionary(trace.map { ($0.item, $0.bytes) }) { first, _ in first }.values.reduce(0, +)
             for share in [0.01, 0.05, 0.1, 0.2, 0.4] {

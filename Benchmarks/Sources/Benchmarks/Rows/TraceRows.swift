@@ -85,6 +85,14 @@ enum TraceRows {
         return result
     }
 
+    /// As news are read: every 50 accesses a new item comes, and the newest is the most popular, the one before it the second.
+    static func feed(length: Int) -> [Access] {
+        zipf(length: length).enumerated().map { index, access in
+            let item = items + index / 50 - access.item
+            return Access(item: item, bytes: size(of: item))
+        }
+    }
+
     // MARK: Policies
 
     private static func throughCache(
