@@ -59,6 +59,11 @@ class CachingURLProtocol: URLProtocol {
     // lookup: a stop may come after the start that followed it. So the task's state says whether the load is to rest.
 
     override func startLoading() {
+        #if canImport(FoundationNetworking)
+            // Nor does a start always come before the cancellation that followed it. Foundation has told that end already, and forgot
+            // the task: who tells its client anything more ends the process.
+            if task?.error != nil { return }
+        #endif
         if let port {
             if !isSuspended { port.resume() }
             return

@@ -150,6 +150,24 @@ import Testing
             #expect(load.body == Data("a".utf8))
         }
 
+        /// Now and then Foundation starts a load that it has cancelled: it waited for the lookup, and the cancellation did not.
+        @Test func aStartThatComesAfterTheCancellationTellsNothing() async throws {
+            let load = try LoadByHand(memoryCapacity: 1 << 20)
+            await load.cancelByFoundation()
+            load.queue.sync {
+                load.urlProtocol.stopLoading()
+                load.urlProtocol.startLoading()
+            }
+            #expect(!load.hasStarted)
+            let passing = try LoadByHand(memoryCapacity: 0, method: "POST")
+            await passing.cancelByFoundation()
+            passing.queue.sync {
+                passing.urlProtocol.stopLoading()
+                passing.urlProtocol.startLoading()
+            }
+            #expect(SilentProtocol.starts(of: passing.task) == 0)
+        }
+
         /// The same for what passes through to Foundation's own class.
         @Test func aPassingLoadThatIsSuspendedDoesNotStart() async throws {
             let load = try LoadByHand(memoryCapacity: 0, method: "POST")
@@ -270,6 +288,20 @@ import Testing
 
         deinit {
             session.invalidateAndCancel()
+        }
+
+        /// Until the task's client has heard of it.
+        func cancelByFoundation() async {
+            task.cancel()
+            while task.error == nil { await Task.yield() }
+            queue.sync {}
+        }
+
+        /// A load has begun, and will tell its client.
+        var hasStarted: Bool {
+            queue.sync {
+                Mirror(reflecting: urlProtocol).children.contains { $0.label == "driver" && "\($0.value)" != "nil" }
+            }
         }
 
         /// False when no end was told.
