@@ -200,7 +200,8 @@ extension LoadMachine {
 
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
         if isRefresh { return endRefresh() }
-        if fetch.answer?.isDelivered != true, key != nil {
+        // Not behind the beginning of another answer.
+        if fetch.answer?.isDelivered != true, fetch.continued == nil, key != nil {
             let reuse = ResponseDecision.afterFailure(
                 of: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
             if let reuse {

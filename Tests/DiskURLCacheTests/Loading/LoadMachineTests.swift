@@ -509,6 +509,21 @@ import Testing
         #expect(load.end(.timedOut) == ["report failed", "fail -1001"])
     }
 
+    /// What stands in for an error would come behind the beginning of another answer.
+    @Test func aFollowerThatHasABeginningGetsNoOtherAnswer() {
+        var load = MachineDriver { $0.streams = true }
+        let now = Date(timeIntervalSince1970: 1_790_000_000)
+        _ = load.start()
+        #expect(load.found([.stale("stale-if-error=600")]) == ["fetch collapsible if-none-match"])
+        let shared = StoredResponse(
+            method: "GET", status: 200, fields: ["Cache-Control": "max-age=600", "ETag": "\"new\""], requestTime: now,
+            responseTime: now, vary: .none)
+        #expect(load.send(.leaderShares(shared, now: now)) == ["report miss", "storedHead 200"])
+        #expect(load.send(.leaderSent(Data("begin".utf8), offset: 0)) == ["data begin"])
+        #expect(load.send(.leaderEnded(URLError(.networkConnectionLost), now: now)) == ["fetch"])
+        #expect(load.end(.cannotConnectToHost) == ["report failed", "fail -1004"])
+    }
+
     @Test(arguments: [
         ["Range": "bytes=0-1"], ["If-None-Match": "\"a\""], ["If-Match": "\"a\""], ["Cache-Control": "no-store"],
     ]) func requestsForLessOrForNobodyElseDoNotWait(fields: [String: String]) {
