@@ -140,7 +140,8 @@
             guard let response = task.response else { return receiver.fetchEnded(URLError(.badServerResponse)) }
             if hasMoved, let now = task.currentRequest {
                 if let url = first.url { redirects.note(url) }
-                receiver.fetchMoved(to: now)
+                // The session's own fields went there, too, and may have selected the answer.
+                receiver.fetchMoved(to: link.effectiveRequest(now))
             }
             receiver.fetchReceived(response)
             if !body.isEmpty { receiver.fetchReceived(body) }

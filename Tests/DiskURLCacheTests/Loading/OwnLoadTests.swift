@@ -82,6 +82,24 @@
             #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"])
         }
 
+        /// The fields that the session adds go to the target too, and Foundation leaves them out of the task's request.
+        @Test func theTargetOfARedirectIsOfTheRequestThatWasSent() async throws {
+            let origin = try OriginServer { request in
+                request.path == "/a"
+                    ? .status(302, "", ["Location": "/b"])
+                    : .ok(
+                        request.fields["Accept-Language"] ?? "none",
+                        ["Cache-Control": "max-age=60", "Vary": "Accept-Language"])
+            }
+            let harness = try LoadingHarness(session: { $0.httpAdditionalHeaders = ["Accept-Language": "de"] })
+            #expect(try await harness.load(origin.url("/a")).text == "de")
+            #expect(try await harness.load(origin.url("/b")).text == "de")
+            #expect(origin.requests.map(\.path) == ["/a", "/b"])
+            let other = LoadingHarness.session(of: harness.cache)
+            defer { other.invalidateAndCancel() }
+            #expect(try await LoadingHarness.load(URLRequest(origin.url("/b")), in: other).text != "de")
+        }
+
         /// The answer to a URL that redirects to itself once, with a cookie, is that of a request with the cookie.
         @Test func aRedirectToItselfWithACookie() async throws {
             let origin = try OriginServer { request in
