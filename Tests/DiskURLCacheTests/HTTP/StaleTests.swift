@@ -71,10 +71,13 @@ import Testing
     }
 
     @Test func clientThatWantsFreshGetsFresh() {
-        for directive in ["no-cache", "max-age=0", "min-fresh=1"] {
+        // RFC 9111 §5.2.1.1: who says how old it may be does not want a stale one, unless `max-stale` says so.
+        for directive in ["no-cache", "max-age=0", "max-age=100", "min-fresh=1"] {
             var cache = Self.stale("max-age=1, stale-while-revalidate=3600", age: 3)
             #expect(cache.load(["Cache-Control": directive]).source == .origin)
         }
+        var cache = Self.stale("max-age=1, stale-while-revalidate=3600", age: 3)
+        #expect(cache.load(["Cache-Control": "max-age=100, max-stale"]).source == .stored)
     }
 
     @Test func refreshIsAskedWithoutTheClientsRangeAndConditions() {
