@@ -16,7 +16,8 @@ extension DiskURLCache {
         public var memoryCountLimit = Int.max
         /// Bytes on disk, counted in allocated blocks, index and folders included. 0 turns the disk layer off.
         public var diskCapacity: Int
-        /// The cache's own folder; nil means `DiskURLCache.defaultDirectory`. It is created with mode 0700.
+        /// The cache's own folder; nil means `DiskURLCache.defaultDirectory`. It is created with mode 0700. A
+        /// relative path and the root folder are refused (`openingError`).
         public var directory: URL?
         /// An app's own memory layer in place of the built-in one. ``memoryCapacity`` then means nothing: the storage has a
         /// capacity of its own.
@@ -78,6 +79,9 @@ extension DiskURLCache {
         var clock = WallClock.system
         /// Injected by tests: what differs between platforms.
         var platform = Platform.current
+        /// Injected by tests that are on Linux as on another platform: Foundation's `URLCache` there writes what it is handed into its
+        /// folder, whatever its capacity.
+        var superclassDiskPath = Platform.superclassDiskPath
         /// Injected by tests.
         var fileSystem: any FileSystem = SystemFiles()
         /// Injected by tests: see `PassLock`.

@@ -61,7 +61,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let superclass = platform.superclassCapacities(
             memory: configuration.memoryCapacity, disk: configuration.diskCapacity)
         super.init(
-            memoryCapacity: superclass.memory, diskCapacity: superclass.disk, diskPath: Platform.superclassDiskPath)
+            memoryCapacity: superclass.memory, diskCapacity: superclass.disk, diskPath: configuration.superclassDiskPath
+        )
         isOpen.withLock { $0 = true }
         if platform.attachesLoader { CachingURLProtocol.register() }
         #if canImport(Darwin)

@@ -16,7 +16,7 @@ extension DiskStore {
         maintenance.schedule(after: configuration.accessTimeDelay)
     }
 
-    private var mayRemove: Bool { !configuration.isReadOnly && isOwnProcess }
+    private var mayRemove: Bool { !configuration.isReadOnly && isOwnProcess && paths.canBeUsed }
 
     /// Tells the other caches before and after: what they read or write meanwhile is removed there, too.
     private func telling(_ removal: SharedRemoval, _ remove: () -> Void) {

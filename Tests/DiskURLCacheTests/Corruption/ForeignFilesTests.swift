@@ -179,7 +179,7 @@ import Testing
 
     @Test(
         "A file, a missing parent, a relative or forbidden path: a typed error, and memory only",
-        arguments: ["file", "below a file", "relative", "empty", "nul", "forbidden"])
+        arguments: ["file", "below a file", "relative", "empty", "root", "nul", "forbidden"])
     func unusableDirectories(kind: String) throws {
         let fixture = try DiskFixture()
         let file = fixture.scratch.appending("file").path
@@ -190,10 +190,19 @@ import Testing
             case "below a file": (file + "/x/y", .notADirectory(path: file + "/x/y"))
             case "relative": ("a/b", .cannotMakeDirectory(path: "a/b", errno: EINVAL))
             case "empty": ("", .cannotMakeDirectory(path: "", errno: EINVAL))
+            case "root": ("//", .cannotMakeDirectory(path: "/", errno: EINVAL))
             case "nul": ("/tmp/a\0b", .cannotMakeDirectory(path: "/tmp/a\0b", errno: EINVAL))
             default: ("/proc/nothing/here", .cannotMakeDirectory(path: "/proc/nothing", errno: ENOENT))
             }
-        let store = DiskStore(configuration: .init(directory: path, capacity: 1 << 20), report: fixture.log.report)
+        // Nothing is changed there, nor, for a path without a beginning, in the working directory or the root: not even when this fails.
+        let isNobodys = ["relative", "empty", "root", "nul"].contains(kind)
+        let changing: Set<FaultyFileSystem.Operation> = [.makeDirectory, .rename, .unlink, .write, .truncate]
+        let files = FaultyFileSystem { call in
+            isNobodys && (call.operation == .open || changing.contains(call.operation)) ? .error(EPERM) : nil
+        }
+        _ = files.takeCalls()
+        let store = DiskStore(
+            configuration: .init(directory: path, capacity: 1 << 20), fileSystem: files, report: fixture.log.report)
         #expect(store.variants(of: key).isEmpty)
         store.store(.test(testBody(1)), for: key)
         store.remove(.test("b"))
@@ -206,5 +215,6 @@ import Testing
         #expect(fixture.log.count { $0 == .unavailable(error) } == 1)
         #expect(fixture.log.events.contains(.dropped(key: key.name, .unavailable)))
         #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == testBody(1))
+        #expect(!isNobodys || !files.takeCalls().contains { changing.contains($0.operation) })
     }
 }

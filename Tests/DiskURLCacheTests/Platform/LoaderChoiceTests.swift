@@ -19,6 +19,7 @@ import Testing
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending(name))
         configuration.platform = platform
+        configuration.superclassDiskPath = scratch.appending("superclass").path
         return DiskURLCache(configuration: configuration)
     }
 

@@ -24,6 +24,7 @@ import Testing
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("cache"))
         configuration.platform = platform
+        configuration.superclassDiskPath = scratch.appending("superclass").path
         return DiskURLCache(configuration: configuration)
     }
 

@@ -63,7 +63,7 @@ struct CacheDirectory {
     /// A link to a directory is followed here, since the user gave the path.
     private func directoryStatus(mayMake: Bool) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
         let path = paths.directory
-        guard path.hasPrefix("/"), !path.utf8.contains(0) else {
+        guard paths.canBeUsed else {
             throw .cannotMakeDirectory(path: path, errno: EINVAL)
         }
         for attempt in 0..<2 {

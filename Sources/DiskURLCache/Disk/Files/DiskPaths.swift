@@ -11,6 +11,10 @@ struct DiskPaths: Sendable {
     var newRemovals: String { directory + "/removals.new" }
     var lock: String { directory + "/lock" }
 
+    /// Whether a cache may be there. Not where the path depends on the working directory, and not in the root folder, which is
+    /// nobody's own: nothing is made or removed there.
+    var canBeUsed: Bool { directory.hasPrefix("/") && directory != "/" && !directory.utf8.contains(0) }
+
     /// The bytes before a record's name.
     private let prefix: [CChar]
 
