@@ -50,11 +50,13 @@ struct SessionLink: Sendable {
         #endif
     }
 
-    /// The request as Foundation will send it: fields of the configuration are added where the request has none. The
+    /// The request as Foundation will send it: policy and fields of the configuration are added where the request has none. The
     /// session's cookies are in it since the task was made.
     func effectiveRequest(_ request: URLRequest) -> URLRequest {
-        guard let additional = session?.configuration.httpAdditionalHeaders, !additional.isEmpty else { return request }
+        guard let configuration = session?.configuration else { return request }
         var request = request
+        if request.cachePolicy == .useProtocolCachePolicy { request.cachePolicy = configuration.requestCachePolicy }
+        guard let additional = configuration.httpAdditionalHeaders, !additional.isEmpty else { return request }
         for (name, value) in additional {
             guard let name = name.base as? String, request.value(forHTTPHeaderField: name) == nil else { continue }
             request.setValue(value as? String ?? "\(value)", forHTTPHeaderField: name)

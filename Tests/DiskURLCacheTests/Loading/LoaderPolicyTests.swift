@@ -110,4 +110,27 @@ import Testing
             #expect(try await harness.load(url).text == "new", "what was loaded is stored")
         }
     }
+
+    /// A request that says nothing has the policy of its session's configuration, as on Apple platforms.
+    @Test(.enabled(if: LoadingHarness.storesForSessions)) func theSessionsPolicy() async throws {
+        let origin = try OriginServer.counting(["Cache-Control": "max-age=60"])
+        let harness = try LoadingHarness()
+        let url = origin.url("/a")
+        func load(_ session: URLRequest.CachePolicy, _ own: URLRequest.CachePolicy = .useProtocolCachePolicy)
+            async throws
+            -> String
+        {
+            let session = LoadingHarness.session(of: harness.cache) { $0.requestCachePolicy = session }
+            defer { session.invalidateAndCancel() }
+            return try await LoadingHarness.load(URLRequest(url, policy: own), in: session).text
+        }
+        await #expect(throws: URLError.self) { try await load(.returnCacheDataDontLoad) }
+        #expect(try await load(.reloadIgnoringLocalCacheData) == "1")
+        #expect(try await load(.useProtocolCachePolicy) == "1")
+        #expect(try await load(.reloadIgnoringLocalCacheData) == "2")
+        #expect(try await load(.reloadIgnoringLocalCacheData, .returnCacheDataElseLoad) == "2")
+        harness.clock.advance(by: 3600)
+        #expect(try await load(.returnCacheDataElseLoad) == "2")
+        #expect(try await load(.useProtocolCachePolicy) == "3")
+    }
 }
