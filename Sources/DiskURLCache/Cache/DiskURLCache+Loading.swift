@@ -42,11 +42,16 @@ extension DiskURLCache {
     }
 
     /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
-    func invalidate(_ url: URL) {
+    /// - Parameter ticket: of the load whose answer says so; that answer itself may be stored after it.
+    func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
-        var criteria = DiskCriteria()
-        criteria.uriHash = RequestKey.uriHash(parts.url)
-        store.remove(matching: criteria)
+        // What one of the policies takes for one resource goes as one.
+        let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
+        for uri in Set(policies.map { $0.uri(of: parts) }) {
+            var criteria = DiskCriteria()
+            criteria.uriHash = RequestKey.uriHash(uri)
+            store.remove(matching: criteria, by: ticket)
+        }
     }
 
     /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason where it is not stored.
@@ -144,7 +149,7 @@ extension DiskURLCache: LoadHost {
 
     func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
 
-    func beginFetch(of key: RequestKey) -> StoreTicket { store.ticket(at: now) }
+    func beginFetch() -> StoreTicket { store.ticket(at: now) }
 
     func freshen(
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest,

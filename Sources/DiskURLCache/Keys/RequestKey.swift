@@ -8,7 +8,8 @@ import Foundation
 struct RequestKey: Sendable, Hashable {
     /// All that tells requests apart. It may hold credentials, so it stays in memory.
     let text: String
-    /// The canonical URL, whatever the key policy adds or drops: names the resource for invalidation (RFC 9111 §4.4).
+    /// The canonical URL as far as the key policy keeps it, without what the policy adds: names the resource for invalidation
+    /// (RFC 9111 §4.4).
     var uri: String { otherURI ?? text }
     /// Nil where the text is that URL, as it is for a plain `GET`.
     private let otherURI: String?
@@ -102,8 +103,8 @@ extension KeyPolicy {
         // With a stream set, `httpBody` is nil: the body that will be sent is not known, so no answer may be shared.
         guard request.httpBodyStream == nil else { return nil }
         let method = request.httpMethod ?? "GET"
-        let uri = parts.url
-        guard var text = custom.map({ $0(request) }) ?? recipeText(request, method: method, parts: parts, uri: uri)
+        let uri = uri(of: parts)
+        guard var text = custom.map({ $0(request) }) ?? recipeText(request, method: method, uri: uri)
         else { return nil }
         if let credentials { text += "\nauthorization:\(credentials)" }
         if let host { text += "\nhost:\(host)" }
@@ -130,22 +131,22 @@ extension KeyPolicy {
         custom == nil && headerNames.isEmpty && bodyForms.isEmpty && droppedQueryItems == nil && !sortsQueryItems
     }
 
-    private func recipeText(
-        _ request: URLRequest, method: String, parts: URLCanonicalizer.Parts, uri: String
-    ) -> String? {
+    /// The URL without the query items that are no part of keys, the others in their order.
+    func uri(of parts: URLCanonicalizer.Parts) -> String {
+        guard custom == nil, droppedQueryItems != nil || sortsQueryItems else { return parts.url }
+        var parts = parts
+        parts.query = parts.query.flatMap(keyedQuery)
+        return parts.url
+    }
+
+    private func recipeText(_ request: URLRequest, method: String, uri: String) -> String? {
         let body = request.httpBody
         let bodyForm = bodyForms[method]
         // HEAD is answered from GET, so it has GET's key. Requests whose bodies are not in the key would share answers.
         guard bodyForm != nil || ((method == "GET" || method == "HEAD") && (body ?? Data()).isEmpty) else { return nil }
 
-        var parts = parts
-        let keepsQuery = droppedQueryItems == nil && !sortsQueryItems
-        if !keepsQuery {
-            parts.query = parts.query.flatMap(keyedQuery)
-        }
         // `GET` is left out: the key of the plain case is the URL itself.
-        let url = keepsQuery ? uri : parts.url
-        var text = method == "GET" || method == "HEAD" ? url : "\(method) \(url)"
+        var text = method == "GET" || method == "HEAD" ? uri : "\(method) \(uri)"
         for name in headerNames {
             // The length keeps a value from imitating the next part of the key.
             let value = request.value(forHTTPHeaderField: name)

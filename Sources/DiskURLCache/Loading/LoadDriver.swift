@@ -218,7 +218,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
                 setNotStored(.tooLarge(bytes: bytes, limit: cache.largestStorableBody))
             case .change(let change, let target): apply(change, target)
             case .invalidate(let urls):
-                for url in urls { cache.invalidate(url) }
+                for url in urls { cache.invalidate(url, by: nil) }
             case .confirmRedirect(let head, let next): confirmRedirect(head, next)
             case .refreshInBackground(let revalidation, let target): refreshInBackground(revalidation, target)
             case .report(let report): state.withLock { $0.report = report }
@@ -279,7 +279,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             guard leading == identity || mayFetch(identity) else { return }
         }
         takeIncoming()?.discard()
-        let ticket = state.withLock { $0.machine.key }.map { cache.beginFetch(of: $0) }
+        let ticket = state.withLock { $0.machine.key }.map { _ in cache.beginFetch() }
         let token = FetchToken(priority: priority)
         let isLate = state.withLock { state in
             state.fetch = token

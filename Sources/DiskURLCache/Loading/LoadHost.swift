@@ -26,7 +26,7 @@ protocol LoadHost: AnyObject, Sendable {
     /// What is stored of a key.
     func lookUp(_ key: RequestKey) -> Lookup
     /// Taken when the network is asked, and handed over with the answer.
-    func beginFetch(of key: RequestKey) -> StoreTicket
+    func beginFetch() -> StoreTicket
     /// Stores what a load fetched; tells why where it is not stored. Not stored is what the ticket says was removed or
     /// invalidated since.
     func insert(
@@ -57,5 +57,6 @@ protocol LoadHost: AnyObject, Sendable {
     /// The largest entry that memory keeps, in bytes.
     var largestMemoryEntry: Int { get }
     /// Removes every stored response of a URL (RFC 9111 §4.4).
-    func invalidate(_ url: URL)
+    /// - Parameter ticket: of the load whose answer says so, where that answer may be stored itself.
+    func invalidate(_ url: URL, by ticket: StoreTicket?)
 }

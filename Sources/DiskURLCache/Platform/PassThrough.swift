@@ -14,6 +14,8 @@
         private let cache: (any LoadHost)?
         private let reason: CacheBypassReason?
         private let startTime: Date
+        /// Of a `POST`: its answer may stand for that of a `GET`.
+        private let ticket: StoreTicket?
         private var bytes = 0
         /// See `ClientPort.hasEnded`.
         private(set) var hasEnded = false
@@ -34,6 +36,7 @@
             self.cache = cache
             self.reason = reason
             startTime = cache?.now ?? Date()
+            ticket = task.originalRequest?.httpMethod == "POST" ? cache?.beginFetch() : nil
             super.init()
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
         }
@@ -94,7 +97,7 @@
             }
             let urls = Invalidation.urls(
                 method: RequestFacts(request).method, target: url, status: status, fields: fields)
-            for url in urls { cache.invalidate(url) }
+            for url in urls { cache.invalidate(url, by: ticket) }
         }
 
         // MARK: URLProtocolClient. The native protocol goes along: Foundation's client keeps its data there.
@@ -124,7 +127,7 @@
         func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
             let representation = representation
             end()
-            representation?.store()
+            representation?.store(ticket)
             let isUnauthorized = (`protocol`.task?.response as? HTTPURLResponse)?.statusCode == 401
             client.urlProtocolDidFinishLoading(`protocol`)
             hasEnded = !isUnauthorized

@@ -44,7 +44,8 @@
             if let count = body?.count, count > cache.largestStorableBody { body = nil }
         }
 
-        func store() {
+        /// - Parameter ticket: taken before the request was sent.
+        func store(_ ticket: StoreTicket?) {
             guard let body, let url = request.url,
                 let proposed = URLResponse.http(url: url, status: response.status, fields: response.fields)
                     as? HTTPURLResponse
@@ -54,7 +55,7 @@
             var response = response
             if let fields = edited.fields { response.fields = fields }
             if let status = edited.status { response.status = status }
-            _ = cache.insert(response, body: edited.data, edited: edited, for: request, key: key, ticket: nil)
+            _ = cache.insert(response, body: edited.data, edited: edited, for: request, key: key, ticket: ticket)
         }
     }
 #endif

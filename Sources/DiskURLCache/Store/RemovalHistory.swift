@@ -6,7 +6,8 @@ import Foundation
 final class RemovalHistory: Sendable {
     enum Removal: Sendable {
         case key(RequestKey)
-        case matching(DiskCriteria)
+        /// - Parameter by: the ticket of the load whose answer removed: that answer is not concerned.
+        case matching(DiskCriteria, by: UInt64?)
         /// By another cache of the directory.
         case shared(SharedRemoval)
         case everything
@@ -61,7 +62,7 @@ final class RemovalHistory: Sendable {
             return state.removals.dropFirst(Int(number - state.start)).contains { removal in
                 switch removal {
                 case .key(let removed): removed == key
-                case .matching(let criteria): criteria.matches(key, metadata)
+                case .matching(let criteria, let own): (own == nil || own != ticket) && criteria.matches(key, metadata)
                 case .shared(let removal):
                     removal.concerns(key.name, metadata, uriHash: key.uriHash, hostHash: key.hostHash)
                 case .everything: true

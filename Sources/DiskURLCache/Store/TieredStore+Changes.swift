@@ -298,9 +298,10 @@ extension TieredStore {
     }
 
     /// Removes what matches from all layers.
-    func remove(matching criteria: DiskCriteria) {
+    /// - Parameter ticket: of the load whose answer removes it; nil where no answer does.
+    func remove(matching criteria: DiskCriteria, by ticket: StoreTicket? = nil) {
         holdingAllStripes {
-            history.note(.matching(criteria))
+            history.note(.matching(criteria, by: ticket?.number))
             let cancelled = buffer.cancelAll { criteria.matches($0, $1.metadata) }
             writing.withLock { _ in }
             // The older versions of what is buffered may not match, and are not to come back.

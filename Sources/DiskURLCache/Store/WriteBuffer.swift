@@ -67,6 +67,8 @@ final class WriteBuffer: Sendable {
     /// Bytes of the entries that memory does not have.
     var aloneBytes: Int { state.withLock { $0.aloneBytes } }
     var count: Int { state.withLock { $0.writes.values.reduce(0) { $0 + $1.count } } }
+    /// Callers that wait for room.
+    var waiterCount: Int { state.withLock { $0.waiters } }
 
     func contains(_ key: RequestKey) -> Bool { state.withLock { $0.writes[key] != nil } }
 

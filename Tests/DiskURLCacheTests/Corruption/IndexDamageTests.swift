@@ -245,6 +245,61 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
+    /// The listing has marked the rows of the key; then somebody reads the headers, and the rows that this makes have no marks.
+    @Test("Fault 18: a row that is made anew after the listing stays")
+    func rowsMadeAnewAfterTheListing() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        for number in 0..<600 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.close()
+        // So many unknown files are taken in by name and size alone, and saved like that.
+        try FileManager.default.removeItem(at: index(fixture))
+        store = fixture.open()
+        store.flush()
+        store.close()
+        let files = FaultyFileSystem()
+        let opened = WeakReference<DiskStore>()
+        let (isOpened, hasEntered, hasListed) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), Mutex(false)
+        )
+        files.onListed = { _ in
+            let isFirst = hasListed.withLock { hasListed in
+                defer { hasListed = true }
+                return !hasListed
+            }
+            guard isFirst else { return }
+            isOpened.wait()
+            // Holds the files' lock until all rows have their marks.
+            Thread.detachNewThread {
+                opened.object?.withIO { io in
+                    hasEntered.signal()
+                    guard let store = opened.object else { return }
+                    func isMarked() -> Bool {
+                        store.catalog.read { index in
+                            var isMarked = false
+                            index.forEachLeastRecentFirst { row in
+                                isMarked = row.flags.contains(.seen)
+                                return isMarked
+                            }
+                            return isMarked
+                        }
+                    }
+                    while !isMarked() { usleep(100) }
+                    store.examine(RequestKey.test("7").name, &io)
+                }
+            }
+            hasEntered.wait()
+        }
+        store = fixture.open(files: files)
+        opened.object = store
+        isOpened.signal()
+        store.flush()
+        files.onListed = { _ in }
+        #expect(store.body(.test("7")) == testBody(7))
+        #expect(store.entryCount == 600)
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
     @Test("Faults 19-21: an index with hostile numbers, checksum right: no trap, usage exact")
     func hostileNumbers() throws {
         let fixture = try fixture()

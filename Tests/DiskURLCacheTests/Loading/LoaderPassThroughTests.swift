@@ -29,6 +29,40 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    /// RFC 9111 §4.4: what the key policy takes for one resource is one.
+    @Test(.enabled(if: LoadingHarness.storesForSessions), arguments: ["/a", "/a?utm_source=y", "/a?utm_source=x"])
+    func anUnsafeRequestInvalidatesWhatHasItsKey(target: String) async throws {
+        let origin = try OriginServer.counting()
+        let harness = try LoadingHarness {
+            $0.keyPolicy = .standard.droppingQueryItems("utm_source").includingHeaders("X-A")
+        }
+        #expect(try await harness.load(origin.url("/a?utm_source=x"), ["X-A": "1"]).text == "1")
+        #expect(try await harness.load(origin.url(target), ["X-A": "1"]).text == "1")
+        try await harness.load(origin.url(target), method: "POST", body: Data("x".utf8))
+        #expect(try await harness.load(origin.url(target), ["X-A": "1"]).text == "3")
+    }
+
+    /// What it says was asked before the removal.
+    @Test(.enabled(if: LoadingHarness.storesForSessions)) func aLateAnswerToAPostIsNotStoredForAGet() async throws {
+        let gate = Gate()
+        let origin = try OriginServer { request in
+            var response = OriginResponse.ok(
+                request.method, ["Cache-Control": "max-age=60", "Content-Location": request.target])
+            if request.path == "/late" { response.beforeHead = { gate.wait() } }
+            return response
+        }
+        let harness = try LoadingHarness()
+        try await harness.load(origin.url("/a"), method: "POST", body: Data("x".utf8))
+        #expect(try await harness.load(origin.url("/a")).text == "POST")
+        let url = origin.url("/late")
+        async let late = harness.load(url, method: "POST", body: Data("x".utf8))
+        await gate.arrival()
+        harness.cache.removeAllCachedResponses()
+        gate.open()
+        #expect(try await late.text == "POST")
+        #expect(!harness.cache.contains(URLRequest(url)))
+    }
+
     @Test func uploads() async throws {
         let origin = try echo()
         let delegate = RecordingDelegate()

@@ -130,6 +130,14 @@ import Testing
         #expect(storage.isStored.isSignalled())
     }
 
+    @Test func whatIsStoredDuringAPauseLandsAfterIt() throws {
+        let storage = SignallingStorage()
+        let fixture = try Fixture(memory: 0) { $0.diskStorage = storage }
+        fixture.store("/a", "1")
+        fixture.store.maintenance.resume()
+        #expect(storage.isStored.isSignalled())
+    }
+
     @Test func itLandsWhenTheCacheGoes() throws {
         let scratch = try ScratchDirectory()
         for number in 0..<20 {
@@ -223,6 +231,69 @@ import Testing
         }
         fixture.cache.flush()
         for number in 0..<150 { #expect(fixture.body("/\(number)")?.utf8.count == 30_000) }
+    }
+
+    /// Fills the buffer, and gives the number of what is in it.
+    private func fill(_ fixture: Fixture) -> Int {
+        var number = 0
+        while fixture.store.buffer.bytes + 1_025 <= 64 << 10 {
+            fixture.store("/\(number)", "x")
+            number += 1
+        }
+        return number
+    }
+
+    @Test("Fault 64: who stores faster than the disk writes waits for room") func aFullBuffer() throws {
+        let fixture = try Fixture(memory: 0) { $0.pendingWriteLimit = 64 << 10 }
+        let count = fill(fixture)
+        let isStored = Mutex(false)
+        let hasEnded = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            fixture.store("/last", "x")
+            isStored.withLock { $0 = true }
+            hasEnded.signal()
+        }
+        while fixture.store.buffer.waiterCount == 0, !isStored.withLock({ $0 }) { usleep(100) }
+        #expect(fixture.store.buffer.bytes <= 64 << 10)
+        fixture.store.maintenance.resume()
+        #expect(hasEnded.isSignalled())
+        fixture.cache.flush()
+        #expect(fixture.store.buffer.isEmpty && fixture.store.buffer.bytes == 0)
+        for number in 0..<count { #expect(fixture.body("/\(number)") == "x") }
+        #expect(fixture.body("/last") == "x")
+    }
+
+    /// The maintenance queue cannot wait for itself.
+    @Test("Fault 64: what there is no room for takes the older one along") func whatIsGivenUp() throws {
+        let fixture = try Fixture(memory: 0) { $0.pendingWriteLimit = 64 << 10 }
+        fixture.store("/a", "old")
+        fixture.cache.flush()
+        #expect(fixture.body("/a") == "old")
+        _ = fill(fixture)
+        fixture.store.maintenance.perform { fixture.store("/a", "new") }
+        #expect(fixture.body("/a") == nil)
+        fixture.cache.flush()
+        #expect(fixture.body("/a") == nil)
+    }
+
+    /// A pass that comes while a removal runs does not write what the removal has cancelled.
+    @Test(arguments: [false, true]) func aPassDuringARemovalWritesNothingOfIt(isOfAll: Bool) throws {
+        let (memory, disk) = (DictionaryStorage(capacity: 1 << 20), DictionaryStorage(capacity: 1 << 20))
+        let fixture = try Fixture {
+            $0.memoryStorage = memory
+            $0.diskStorage = disk
+        }
+        fixture.store("/a", "1")
+        #expect(fixture.store.buffer.count == 1)
+        // The disk is erased first, and what was cancelled is dropped last.
+        memory.beforeNextChange.withLock { $0 = { [cache = fixture.cache] in cache.flush() } }
+        if isOfAll {
+            fixture.cache.removeAllCachedResponses()
+        } else {
+            fixture.cache.removeCachedResponse(for: Responses.request("/a"))
+        }
+        #expect(disk.count == 0)
+        #expect(fixture.body("/a") == nil)
     }
 
     /// With a full buffer the order of use still is that of the calls: the newest entries stay.
