@@ -14,14 +14,15 @@ extension TieredStore {
             return
         }
         noteUses()
-        drain(to: disk)
-        // Who removes from now on finds what was written.
-        if hasWrites { takeRemovalsNow(isCertain: true) }
+        // Who removes from now on finds what was written, also what came after the pass had begun.
+        if drain(to: disk) { takeRemovalsNow(isCertain: true) }
         disk.endPass(isFlush: isFlush)
         updateReserved()
     }
 
-    private func drain(to disk: any StorageLayer) {
+    /// True where something was written.
+    private func drain(to disk: any StorageLayer) -> Bool {
+        var hasWritten = false
         var folder: FileIdentity?
         var lastLook: UInt64 = 0
         while let next = buffer.next() {
@@ -39,6 +40,7 @@ extension TieredStore {
                     if let folder, folder != stored { return }
                 }
                 disk.write(write.entry, for: write.key, usedAt: write.usedAt)
+                hasWritten = true
                 if disk.isShared { noteUnconfirmed(write.key, write.entry.metadata) }
             }
             // What another process removed while it was written is still in the buffer, and goes with the file.
@@ -49,6 +51,7 @@ extension TieredStore {
                 disk.evictIfNeeded(now: false)
             }
         }
+        return hasWritten
     }
 
     /// The directory cannot be used: what is buffered lives in memory only.

@@ -342,6 +342,33 @@
             }
         }
 
+        /// Also where it came after the pass had begun: what is removed from then on finds it, and nothing is taken for written during a
+        /// removal.
+        @Test func whatAPassWritesIsConfirmedAtItsEnd() throws {
+            let scratch = try ScratchDirectory()
+            let opened = WeakReference<TieredStore>()
+            let files = FaultyFileSystem()
+            let store = Self.open(scratch.url.path + "/c", files: files, isResting: true)
+            store.flush()
+            opened.object = store
+            let isArmed = Mutex(true)
+            files.rule = { call in
+                // A pass looks at the directory when it has seen what there is to write.
+                guard call.operation == .statusAt, call.path.hasSuffix("/."), let store = opened.object,
+                    isArmed.withLock({ isArmed in
+                        defer { isArmed = false }
+                        return isArmed
+                    })
+                else { return nil }
+                Self.store("a", in: store)
+                return nil
+            }
+            store.flush()
+            #expect(!isArmed.withLock { $0 } && store.buffer.isEmpty)
+            #expect(store.unconfirmed.withLock { $0.isEmpty })
+            #expect(Self.body(in: store) == "a")
+        }
+
         /// A full disk, no permission, a lock that somebody holds: the others hear that something went, and then anything may.
         @Test func aRowThatCannotBeWritten() throws {
             let scratch = try ScratchDirectory()

@@ -9,8 +9,6 @@ final class MaintenanceQueue: Sendable {
         /// When the timer is to fire; nil while it is suspended.
         var deadline: Double?
         var isPaused = false
-        /// Kept alive until what it asked for is done.
-        var kept: (any AnyObject & Sendable)?
         var work: @Sendable () -> Void = {}
     }
 
@@ -40,11 +38,10 @@ final class MaintenanceQueue: Sendable {
         dispatchPrecondition(condition: .onQueue(queue))
     }
 
-    /// Asks for a pass within that many seconds. `keeping` lives until the pass is over.
-    func schedule(after seconds: Double, keeping owner: (any AnyObject & Sendable)? = nil) {
+    /// Asks for a pass within that many seconds.
+    func schedule(after seconds: Double) {
         let now = MonotonicTime.seconds
         state.withLock { state in
-            if let owner { state.kept = owner }
             if let deadline = state.deadline, deadline <= now + seconds { return }
             state.deadline = now + seconds
             if !state.isPaused { timer.start(after: seconds) }
@@ -61,14 +58,9 @@ final class MaintenanceQueue: Sendable {
         }
         guard let work else { return }
         work()
-        // Released outside the lock: it may be the last reference.
-        let kept = state.withLock { state -> (any AnyObject & Sendable)? in
-            guard state.deadline == nil else { return nil }
-            timer.suspend()
-            defer { state.kept = nil }
-            return state.kept
+        state.withLock { state in
+            if state.deadline == nil { timer.suspend() }
         }
-        _ = kept
     }
 
     func pause() {
@@ -85,15 +77,6 @@ final class MaintenanceQueue: Sendable {
             state.isPaused = false
             if state.deadline != nil { timer.start(after: 0) }
         }
-    }
-
-    /// Releases the owner that was kept for a pass that never came.
-    func forget() {
-        let kept = state.withLock { state in
-            defer { state.kept = nil }
-            return state.kept
-        }
-        _ = kept
     }
 
     /// Runs work on the queue and waits for it; at once when called there.
