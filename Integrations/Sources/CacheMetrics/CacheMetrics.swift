@@ -1,0 +1,145 @@
+import DiskURLCache
+import Foundation
+import Logging
+import Metrics
+import NIOConcurrencyHelpers
+
+/// How a cache is doing, for a metrics system (swift-metrics) and a log (swift-log).
+///
+/// ```swift
+/// let health = CacheMetrics(client.cache, name: "upstream", logger: logger)
+/// await health.run()  // beside the server, until its task is cancelled
+/// ```
+///
+/// | Metric | Kind | What it counts |
+/// |---|---|---|
+/// | `http_cache_hits` | counter, `layer`: `memory`, `disk` | answers from there |
+/// | `http_cache_misses` | counter | answers from the origin |
+/// | `http_cache_revalidations` | counter | stored answers that the origin confirmed with a 304 |
+/// | `http_cache_stores` | counter | answers stored |
+/// | `http_cache_not_stored` | counter | answers of the origin that were not stored; the log has the reasons on level `debug` |
+/// | `http_cache_evictions` | counter | entries that had to go from disk |
+/// | `http_cache_saved_bytes` | counter | bytes of bodies that did not cross the network |
+/// | `http_cache_memory_bytes`, `http_cache_disk_bytes` | gauge | what the layers take |
+/// | `http_cache_problems` | counter | what the log tells on level `warning` |
+///
+/// Each has the dimension `cache`, with the name.
+///
+/// Most counters are those of `cache.statistics` and miss nothing. `http_cache_not_stored`, `http_cache_problems` and the log come from
+/// `cache.events()`, which drops the oldest when a thousand wait: under a load that the machine can hardly carry they may count too few.
+public final class CacheMetrics: Sendable {
+    private struct Counters: Sendable {
+        let memoryHits: Counter
+        let diskHits: Counter
+        let misses: Counter
+        let revalidations: Counter
+        let stores: Counter
+        let notStored: Counter
+        let evictions: Counter
+        let savedBytes: Counter
+        let problems: Counter
+    }
+
+    private let cache: DiskURLCache
+    private let logger: Logger?
+    private let counters: Counters
+    private let memoryBytes: Gauge
+    private let diskBytes: Gauge
+    /// What has been counted already.
+    private let reported = NIOLockedValueBox(CacheStatistics?.none)
+
+    /// - Parameters:
+    ///   - cache: the cache that is told of.
+    ///   - name: tells caches of one process apart.
+    ///   - factory: nil for the one that the process has.
+    ///   - logger: gets what needs somebody's eyes on level `warning`, and the rest on level `debug`; nil for no log.
+    public init(
+        _ cache: DiskURLCache, name: String = "default", factory: (any MetricsFactory)? = nil, logger: Logger? = nil
+    ) {
+        let factory = factory ?? MetricsSystem.factory
+        func counter(_ label: String, _ dimensions: (String, String)...) -> Counter {
+            Counter(label: "http_cache_\(label)", dimensions: [("cache", name)] + dimensions, factory: factory)
+        }
+        func gauge(_ label: String) -> Gauge {
+            Gauge(label: "http_cache_\(label)", dimensions: [("cache", name)], factory: factory)
+        }
+        self.cache = cache
+        var named = logger
+        named?[metadataKey: "cache"] = "\(name)"
+        self.logger = named
+        counters = Counters(
+            memoryHits: counter("hits", ("layer", "memory")), diskHits: counter("hits", ("layer", "disk")),
+            misses: counter("misses"), revalidations: counter("revalidations"), stores: counter("stores"),
+            notStored: counter("not_stored"), evictions: counter("evictions"), savedBytes: counter("saved_bytes"),
+            problems: counter("problems"))
+        (memoryBytes, diskBytes) = (gauge("memory_bytes"), gauge("disk_bytes"))
+    }
+
+    /// Counts and logs until the task is cancelled.
+    /// - Parameter interval: after how many seconds the counters are brought up to date.
+    public func run(updatingEvery interval: TimeInterval = 10) async {
+        let events = cache.events()
+        update()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await event in events { self.take(event) } }
+            group.addTask {
+                while !Task.isCancelled {
+                    try? await Task.sleep(nanoseconds: UInt64(max(0.001, interval) * 1e9))
+                    self.update()
+                }
+            }
+        }
+    }
+
+    /// Brings the counters up to date now: for an endpoint that is read more often than ``run(updatingEvery:)`` does it.
+    public func update() {
+        reported.withLockedValue { reported in
+            let (now, before) = (cache.statistics, reported)
+            func add(_ counter: Counter, _ count: KeyPath<CacheStatistics, Int>) {
+                counter.increment(by: now[keyPath: count] - (before?[keyPath: count] ?? 0))
+            }
+            add(counters.memoryHits, \.memoryHits)
+            add(counters.diskHits, \.diskHits)
+            add(counters.misses, \.misses)
+            add(counters.revalidations, \.revalidations)
+            add(counters.stores, \.stores)
+            add(counters.evictions, \.evictions)
+            add(counters.savedBytes, \.bytesSaved)
+            reported = now
+        }
+        memoryBytes.record(cache.currentMemoryUsage)
+        diskBytes.record(cache.currentDiskUsage)
+    }
+
+    func take(_ event: CacheEvent) {
+        switch event {
+        case .load(let load):
+            guard let reason = load.notStoredReason else { return }
+            counters.notStored.increment()
+            logger?.debug("not stored: \(reason)")
+        case .notStored(_, let reason):
+            switch reason {
+            case .diskFailed, .diskTooSlow: report("not stored: \(reason)")
+            // Is in the report of the load.
+            default: break
+            }
+        case .evicted(let entries, let bytes):
+            logger?.debug("evicted from disk", metadata: ["entries": "\(entries)", "bytes": "\(bytes)"])
+        case .removedDamagedRecord:
+            report("removed a damaged record from disk")
+        case .rebuiltIndex(wasDamaged: true):
+            report("made the index on disk anew, since it was damaged")
+        case .rebuiltIndex(wasDamaged: false):
+            logger?.debug("made the index on disk anew")
+        case .problem(let error):
+            report("\(error)")
+        case .stored, .userInfoKeptInMemory:
+            break
+        }
+    }
+
+    private func report(_ problem: String) {
+        counters.problems.increment()
+        logger?.warning("\(problem)")
+    }
+}

@@ -1,0 +1,150 @@
+import DiskURLCache
+import Foundation
+import Logging
+import Metrics
+import MetricsTestKit
+import NIOConcurrencyHelpers
+import Testing
+
+@testable import CacheMetrics
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite(.timeLimit(.minutes(2))) final class CacheMetricsTests {
+    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
+        "metrics-\(UUID().uuidString)")
+    private let cache: DiskURLCache
+    private let metrics = TestMetrics()
+    private let lines = NIOLockedValueBox<[String]>([])
+    private let health: CacheMetrics
+
+    init() {
+        cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: directory)
+        var logger = Logger(label: "test") { [lines] _ in LineHandler(lines: lines) }
+        logger.logLevel = .debug
+        health = CacheMetrics(cache, name: "test", factory: metrics, logger: logger)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    private func count(_ label: String, layer: String? = nil) -> Int64? {
+        let dimensions = [("cache", "test")] + (layer.map { [("layer", $0)] } ?? [])
+        return try? metrics.expectCounter("http_cache_\(label)", dimensions).totalValue
+    }
+
+    private func gauge(_ label: String) -> Double? {
+        try? metrics.expectGauge("http_cache_\(label)", [("cache", "test")]).lastValue
+    }
+
+    /// Loads from an origin that answers with this field, or with 304 where it is asked about a tag.
+    private func load(
+        _ path: String, _ cacheControl: String = "max-age=60", body: Data = Data("body".utf8)
+    ) async throws {
+        let url = try #require(URL(string: "https://example.com\(path)"))
+        let stream = try await cache.load(URLRequest(url: url), through: Origin(cacheControl: cacheControl, body: body))
+        for try await _ in stream {}
+    }
+
+    @Test func countersFollowTheCache() async throws {
+        try await load("/a")
+        try await load("/a")
+        cache.flush()
+        cache.removeMemory()
+        try await load("/a")
+        try await load("/b", "no-cache")
+        try await load("/b", "no-cache")
+        health.update()
+        #expect(count("misses") == 2 && count("stores") == 2)
+        #expect(count("hits", layer: "memory") == 1 && count("hits", layer: "disk") == 1)
+        #expect(count("revalidations") == 1)
+        #expect(count("saved_bytes") == 12)
+        #expect(count("evictions") == 0)
+        #expect(gauge("memory_bytes") == Double(cache.currentMemoryUsage))
+        #expect(gauge("disk_bytes") == Double(cache.currentDiskUsage))
+
+        // What was counted is not counted again.
+        try await load("/a")
+        health.update()
+        health.update()
+        #expect(count("misses") == 2 && count("hits", layer: "memory") == 2)
+    }
+
+    @Test func whatWasEvictedIsCounted() async throws {
+        for number in 0..<30 { try await load("/\(number)", body: Data(count: 60_000)) }
+        cache.flush()
+        health.update()
+        #expect(try #require(count("evictions")) > 0)
+    }
+
+    @Test func whileItRunsItCountsAndLogsWhatIsNotStored() async throws {
+        let task = Task { [health] in await health.run(updatingEvery: 0.001) }
+        // Then it listens.
+        while gauge("disk_bytes") == nil { await Task.yield() }
+        try await load("/a", "no-store")
+        while count("not_stored") != 1 || count("misses") != 1 { await Task.yield() }
+        while lines.withLockedValue(\.isEmpty) { await Task.yield() }
+        #expect(lines.withLockedValue { $0 }.first?.hasPrefix("debug: not stored: ") == true)
+        task.cancel()
+        await task.value
+    }
+
+    @Test func onlyProblemsAreWarnings() {
+        health.take(.evicted(entries: 2, bytes: 100))
+        health.take(.rebuiltIndex(wasDamaged: false))
+        health.take(.notStored(url: nil, reason: .refused))
+        #expect(count("problems") == 0)
+        health.take(.removedDamagedRecord)
+        health.take(.rebuiltIndex(wasDamaged: true))
+        health.take(.notStored(url: nil, reason: .diskFailed(errno: ENOSPC)))
+        #expect(count("problems") == 3)
+        #expect(
+            lines.withLockedValue { $0.map { $0.prefix(7) } } == ["debug: ", "debug: "]
+                + Array(repeating: "warning", count: 3))
+    }
+
+    /// A folder that cannot be had, as a cache tells of it.
+    @Test func aProblemOfTheCacheIsAWarning() throws {
+        let file = directory.appendingPathComponent("file")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try Data("here".utf8).write(to: file)
+        let error = try #require(throws: CacheError.self) { try CacheInspector(directory: file) }
+        health.take(.problem(error))
+        #expect(count("problems") == 1)
+        #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
+    }
+}
+
+private struct Origin: CacheTransport {
+    let cacheControl: String
+    let body: Data
+
+    func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+        let isConfirmed = request.value(forHTTPHeaderField: "If-None-Match") != nil
+        guard let url = request.url,
+            let head = HTTPURLResponse(
+                url: url, statusCode: isConfirmed ? 304 : 200, httpVersion: "HTTP/1.1",
+                headerFields: ["Cache-Control": cacheControl, "ETag": "\"1\""])
+        else { throw URLError(.badURL) }
+        receiver.receive(head)
+        if !isConfirmed { await receiver.receive(body) }
+    }
+}
+
+private struct LineHandler: LogHandler {
+    let lines: NIOLockedValueBox<[String]>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.debug
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        lines.withLockedValue { $0.append("\(event.level): \(event.message)") }
+    }
+}
