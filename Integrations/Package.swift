@@ -66,6 +66,15 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
+        // Measures memory, and is the process in which tests do.
+        .executableTarget(
+            name: "LargeBody",
+            dependencies: [
+                "CachingHTTPClient", "LoopbackOrigin",
+                .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ]),
         // One of the processes that a test of RedisStorage starts.
         .executableTarget(
             name: "RedisWorker",
@@ -83,7 +92,7 @@ let package = Package(
         .testTarget(
             name: "CachingHTTPClientTests",
             dependencies: [
-                "CachingHTTPClient", "LoopbackOrigin",
+                "CachingHTTPClient", "LargeBody", "LoopbackOrigin",
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),

@@ -1,0 +1,39 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// A body of any length whose bytes say where they are.
+public enum MarkedBody {
+    private static let piece = 256 << 10
+
+    /// Wrong bytes, or too few of them.
+    public struct Damage: Error {}
+
+    private static func byte(at offset: Int) -> UInt8 { UInt8(truncatingIfNeeded: offset / piece % 251) }
+
+    /// An origin whose answer to `/stored` may be stored, and to anything else may not.
+    public static func origin(length: Int) async throws -> Origin {
+        try await Origin { request, answer in
+            let cacheControl = request.path == "/stored" ? "max-age=3600" : "no-store"
+            try await answer.head(.ok, ["Cache-Control": cacheControl, "Content-Length": "\(length)"])
+            var sent = 0
+            while sent < length {
+                let count = min(piece, length - sent)
+                try await answer.piece(ByteBuffer(repeating: byte(at: sent), count: count))
+                sent += count
+            }
+        }
+    }
+
+    /// Reads it all, and looks at both ends of each piece.
+    public static func read<Body: AsyncSequence>(_ body: Body, length: Int) async throws
+    where Body.Element == ByteBuffer {
+        var read = 0
+        for try await buffer in body where buffer.readableBytes > 0 {
+            let ends = [buffer.readableBytesView.first, buffer.readableBytesView.last]
+            guard ends == [byte(at: read), byte(at: read + buffer.readableBytes - 1)] else { throw Damage() }
+            read += buffer.readableBytes
+        }
+        guard read == length else { throw Damage() }
+    }
+}
