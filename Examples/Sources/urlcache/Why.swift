@@ -10,11 +10,12 @@ struct Why: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
             "Explains what a cache does with a URL, clause by clause: key, variants, freshness, what would change it.",
-        usage: "urlcache why [<directory>] <url> [--load] [--method <method>] [--header <header> ...]",
+        usage:
+            "urlcache why [<directory>] <url> [--load] [--method <method>] [--header <header> ...] [--variant <variant>]",
         discussion: """
             With a directory: from what is stored there, without a change and without the network. Without one, or with \
             --load: from the origin's answer to the request, which is not stored anywhere. The standard rules count, not those \
-            of an app: in a program, DiskURLCache.explanation(for:response:sentAt:) knows these.
+            of an app: in a program, DiskURLCache.explanation(for:variant:response:sentAt:) knows these.
             """)
 
     @Argument(help: "The cache's directory, if any, and an http or https URL.")
@@ -28,6 +29,13 @@ struct Why: AsyncParsableCommand {
 
     @Option(help: "A field of the request, such as 'Accept-Language: de'. May be given several times.")
     var header: [String] = []
+
+    @Option(
+        help: """
+            The variant of the client that stored it. Without one, what URLSession stored is looked for, and then what a \
+            CachingHTTPClient did.
+            """)
+    var variant: String?
 
     func validate() throws {
         guard (1...2).contains(arguments.count) else {
@@ -56,7 +64,8 @@ struct Why: AsyncParsableCommand {
         // A request that may change something at the origin is sent only where that is asked for.
         let isSafe = ["GET", "HEAD", "OPTIONS"].contains(method.uppercased())
         guard load || (inspector == nil && isSafe) else {
-            let explanation = inspector?.explanation(for: request) ?? Self.empty.explanation(for: request)
+            let explanation =
+                inspector?.explanation(for: request, variant: variant) ?? Self.empty.explanation(for: request)
             show(explanation)
             if let directory { showHistory(of: request.url, in: directory) }
             if case .miss = explanation.outcome {
@@ -72,7 +81,7 @@ struct Why: AsyncParsableCommand {
             print("  \(printable("\(name): \(value)"))")
         }
         show(
-            inspector?.explanation(for: request, response: response, sentAt: sentAt)
+            inspector?.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
                 ?? Self.empty.explanation(for: request, response: response, sentAt: sentAt))
         if let directory { showHistory(of: request.url, in: directory) }
     }

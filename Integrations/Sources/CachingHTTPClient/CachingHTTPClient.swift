@@ -105,25 +105,11 @@ public final class CachingHTTPClient: Sendable {
             return try await client.execute(request, deadline: deadline, logger: logger)
         }
         var request = request
-        var asked = URLRequest(url: url)
-        asked.httpMethod = request.method.rawValue
-        asked.httpShouldHandleCookies = false
-        for (name, value) in request.headers.combined { asked.setValue(value, forHTTPHeaderField: name) }
+        var (asked, body) = try await asked(request, url, treatment)
+        if let body { request.body = .bytes(body) }
         // The client's own deadline comes first: then a stored answer can stand in for the failure.
         let remaining = Double((deadline - .now()).nanoseconds) / 1e9
         asked.timeoutInterval = max(0, remaining) + 0.05
-        // A client certificate is no part of the key.
-        asked.cacheTreatment = request.tlsConfiguration == nil ? treatment : CacheTreatment(storage: .never)
-        if let body = request.body {
-            if methodsKeyedByBody.contains(request.method.rawValue) {
-                let bytes = try await body.collect(upTo: .max)
-                asked.httpBody = Data(buffer: bytes)
-                request.body = .bytes(bytes)
-            } else {
-                // Only says that there is one which the key does not know. What is sent is the request's own.
-                asked.httpBodyStream = InputStream(data: Data())
-            }
-        }
         let upstream = Upstream(client, request, asked: asked, deadline: deadline, logger: logger)
         let stream: CacheStream
         do {
@@ -140,6 +126,27 @@ public final class CachingHTTPClient: Sendable {
         return upstream.response(stream)
     }
 
+    /// The request as the cache is asked, and its body where that had to be gathered for the key.
+    func asked(
+        _ request: HTTPClientRequest, _ url: URL, _ treatment: CacheTreatment?
+    ) async throws -> (asked: URLRequest, body: ByteBuffer?) {
+        var asked = URLRequest(url: url)
+        asked.httpMethod = request.method.rawValue
+        asked.httpShouldHandleCookies = false
+        for (name, value) in request.headers.combined { asked.setValue(value, forHTTPHeaderField: name) }
+        // A client certificate is no part of the key.
+        asked.cacheTreatment = request.tlsConfiguration == nil ? treatment : CacheTreatment(storage: .never)
+        guard let body = request.body else { return (asked, nil) }
+        guard methodsKeyedByBody.contains(request.method.rawValue) else {
+            // Only says that there is one which the key does not know. What is sent is the request's own.
+            asked.httpBodyStream = InputStream(data: Data())
+            return (asked, nil)
+        }
+        let bytes = try await body.collect(upTo: .max)
+        asked.httpBody = Data(buffer: bytes)
+        return (asked, bytes)
+    }
+
     /// Which entries a request shares. What is stored is what the client delivers, and that depends on its decompression:
     ///
     /// - A client that decodes shares entries with `URLSession`, which decodes too. It asks for `gzip` and `deflate`, unless the
@@ -148,7 +155,7 @@ public final class CachingHTTPClient: Sendable {
     ///
     /// `Vary: Accept-Encoding` does not see to that. The field is added below the cache, and an origin may send a coded body without
     /// `Vary`.
-    private func variant(of request: HTTPClientRequest) -> String? {
+    func variant(of request: HTTPClientRequest) -> String? {
         guard decodes else { return "coded" }
         return request.headers.contains(name: "Accept-Encoding") ? "own-coding" : nil
     }

@@ -53,6 +53,10 @@ struct Explainer {
     private let now: Date
     private var received: Received?
     var treatment = CacheTreatment()
+    /// Of the transport, where the key has one.
+    var variant: String?
+    /// The transports' variants that have entries, too.
+    var otherVariants: [String] = []
 
     init(_ request: URLRequest, key: RequestKey?, variants: [Variant], now: Date, options: CachingOptions) {
         self.request = request
@@ -61,19 +65,6 @@ struct Explainer {
         self.now = now
         facts = RequestFacts(request)
         self.options = Self.options(options, cacheable: facts.method, key)
-    }
-
-    /// With the standard options.
-    static func standard(
-        _ request: URLRequest, key: RequestKey?, variants: [Variant], response: HTTPURLResponse?, sentAt: Date?,
-        now: Date
-    ) -> DiskURLCache.Explanation {
-        let options = CachingOptions()
-        var explainer = Explainer(request, key: key, variants: variants, now: now, options: options)
-        if let response {
-            explainer.take(HeaderFields(response), status: response.statusCode, sentAt: sentAt, options: options)
-        }
-        return explainer.explanation()
     }
 
     /// The response to explain.
@@ -208,7 +199,13 @@ struct Explainer {
                     .key, "The value of Authorization is part of it: other credentials have entries of their own.",
                     "RFC 9111 §3.5"))
         }
-        if !key.isURL, facts.fields["Authorization"] == nil {
+        if let variant {
+            clauses.append(
+                Clause(
+                    .key, "The variant \"\(variant)\" of the client is part of it: others have entries of their own."))
+        }
+        let plain = KeyPolicy.standard.key(for: request)
+        if key != plain?.variant(variant), key != plain?.inSharedCache.variant(variant) {
             clauses.append(Clause(.key, "A key policy adds to it, or takes from it."))
         }
         return clauses
@@ -247,7 +244,10 @@ struct Explainer {
     // MARK: What is stored
 
     private func storedClauses() -> [Clause] {
-        guard !variants.isEmpty else { return [Clause(.stored, "Nothing is stored under this key.")] }
+        let others = otherVariants.map { name in
+            Clause(.stored, "More is stored for the variant \"\(name)\" of a client.")
+        }
+        guard !variants.isEmpty else { return [Clause(.stored, "Nothing is stored under this key.")] + others }
         let isOne = variants.count == 1
         var clauses = [
             Clause(
@@ -277,7 +277,7 @@ struct Explainer {
             }
             clauses.append(Clause(.stored, text + ".", vary.fields.isEmpty ? nil : "RFC 9111 §4.1"))
         }
-        return clauses
+        return clauses + others
     }
 
     // MARK: Freshness

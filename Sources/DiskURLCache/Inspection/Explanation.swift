@@ -5,8 +5,9 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// What a cache does with one request, and why, clause by clause. Made by ``DiskURLCache/explanation(for:response:sentAt:)``
-    /// and ``CacheInspector/explanation(for:response:sentAt:now:)``.
+    /// What a cache does with one request, and why, clause by clause. Made by
+    /// ``DiskURLCache/explanation(for:variant:response:sentAt:)`` and
+    /// ``CacheInspector/explanation(for:variant:response:sentAt:now:)``.
     public struct Explanation: Sendable, Hashable, CustomStringConvertible {
         /// What a load would report now: ``CacheLoadReport/Outcome/revalidated(_:)`` where it would ask the origin, should that
         /// confirm what is stored; else the network is taken to answer.
@@ -24,13 +25,14 @@ extension DiskURLCache {
     /// Reads what is stored on the caller's thread, asks no network, stores nothing.
     /// - Parameters:
     ///   - request: the request that is asked about.
+    ///   - variant: that of ``load(_:through:variant:redirect:)``; nil for `URLSession` and all who share its entries.
     ///   - response: what the origin answered, to learn whether that would be stored; nil to look at the request only.
     ///     Its arrival counts as now.
     ///   - sentAt: when the request for it was sent; nil: now too.
     public func explanation(
-        for request: URLRequest, response: HTTPURLResponse? = nil, sentAt: Date? = nil
+        for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
     ) -> Explanation {
-        let key = key(for: request)
+        let key = key(for: request)?.variant(variant)
         let stored = key.map { store.lookup($0).variants() } ?? []
         let variants = stored.compactMap { variant in
             variant.metadata.http.map {
@@ -42,6 +44,7 @@ extension DiskURLCache {
         var explainer = Explainer(
             request, key: key, variants: variants, now: now,
             options: cachingOptions(for: request, response: variants.first?.candidate.response.fields))
+        explainer.variant = variant
         explainer.treatment = treatment(for: request, contentType: response?.value(forHTTPHeaderField: "Content-Type"))
         if let response {
             let fields = HeaderFields(response)
@@ -54,27 +57,51 @@ extension DiskURLCache {
 }
 
 extension CacheInspector {
+    /// The variants of `CachingHTTPClient`, looked for where nothing else is asked for.
+    private static let wellKnownVariants = ["coded", "own-coding"]
+
     /// What a cache on this directory would do with a request now, and why: with the standard key policy and the standard
-    /// options, since the app's own rules are not known here. ``DiskURLCache/DiskURLCache/explanation(for:response:sentAt:)``
+    /// options, since the app's own rules are not known here. ``DiskURLCache/DiskURLCache/explanation(for:variant:response:sentAt:)``
     /// knows them.
     ///
     /// Takes no lock, changes nothing, asks no network.
     /// - Parameters:
     ///   - request: the request that is asked about.
+    ///   - variant: that of ``DiskURLCache/DiskURLCache/load(_:through:variant:redirect:)``. Nil looks for what `URLSession` stored,
+    ///     and where that is nothing, for what a `CachingHTTPClient` did.
     ///   - response: what the origin answered, to learn whether that would be stored; nil to look at the request only.
     ///     Its arrival counts as `now`.
     ///   - sentAt: when the request for it was sent; nil: `now` too.
     ///   - now: the time that ages are counted to.
     public func explanation(
-        for request: URLRequest, response: HTTPURLResponse? = nil, sentAt: Date? = nil, now: Date = Date()
+        for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil,
+        now: Date = Date()
     ) -> DiskURLCache.Explanation {
-        let key = KeyPolicy.standard.key(for: request)
-        var found = key.map { variants(of: $0) } ?? []
-        // Whether the cache is shared is not known here.
-        if found.isEmpty, let key { found = variants(of: key.inSharedCache) }
-        return Explainer.standard(
-            request, key: key, variants: found, response: response, sentAt: sentAt,
-            now: now)
+        var (key, variants, name) = (KeyPolicy.standard.key(for: request), [Explainer.Variant](), variant)
+        var options = CachingOptions()
+        var otherVariants: [String] = []
+        if let plain = key {
+            // Whether the cache is shared is not known here.
+            let places = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { name in
+                [(name, plain.variant(name), false), (name, plain.inSharedCache.variant(name), true)]
+            }
+            key = plain.variant(variant)
+            for (place, placeKey, isShared) in places {
+                let found = self.variants(of: placeKey)
+                guard !found.isEmpty else { continue }
+                if variants.isEmpty {
+                    (key, variants, name, options.isShared) = (placeKey, found, place, isShared)
+                } else if let place, place != name {
+                    otherVariants.append(place)
+                }
+            }
+        }
+        var explainer = Explainer(request, key: key, variants: variants, now: now, options: options)
+        (explainer.variant, explainer.otherVariants) = (name, otherVariants)
+        if let response {
+            explainer.take(HeaderFields(response), status: response.statusCode, sentAt: sentAt, options: options)
+        }
+        return explainer.explanation()
     }
 
     private func variants(of key: RequestKey) -> [Explainer.Variant] {

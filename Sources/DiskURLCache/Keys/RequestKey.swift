@@ -13,8 +13,6 @@ struct RequestKey: Sendable, Hashable {
     var uri: String { otherURI ?? text }
     /// Nil where the text is that URL, as it is for a plain `GET`.
     private let otherURI: String?
-    /// Whether the text is a URL and nothing else.
-    var isURL: Bool { otherURI == nil }
     /// The request is a `HEAD`, which has the key of a `GET`. No part of the key's identity.
     let isForHead: Bool
     /// The hash of `text`, computed once: a lookup needs it several times.

@@ -173,4 +173,60 @@ struct ExplanationTests {
         #expect(inspector.explanation(for: request, now: clock.now).description.contains("2 variants"))
         #expect(scratch.files() == before)
     }
+
+    // MARK: What other clients stored
+
+    private func load(_ path: String, variant: String?, _ cache: DiskURLCache, _ control: String = "max-age=600")
+        async throws
+    {
+        struct Canned: CacheTransport {
+            let control: String
+            func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+                guard let url = request.url else { throw URLError(.badURL) }
+                receiver.receive(Responses.http(url, fields: ["Cache-Control": control]))
+                await receiver.receive(Data("body".utf8))
+            }
+        }
+        let transport = Canned(control: control)
+        for try await _ in try await cache.load(Responses.request(path), through: transport, variant: variant) {}
+        cache.flush()
+    }
+
+    @Test func aVariantOfATransportIsItsOwnKey() async throws {
+        try await load("/a", variant: "mine", cache)
+        let request = Responses.request("/a")
+        #expect(cache.explanation(for: request).outcome == .miss(.notStored))
+        let explanation = cache.explanation(for: request, variant: "mine")
+        #expect(explanation.outcome == .hit(.disk))
+        #expect(text(explanation, .key).contains("The variant \"mine\""))
+        #expect(!text(explanation, .key).contains("key policy"))
+        let inspector = try CacheInspector(directory: directory)
+        #expect(inspector.explanation(for: request, now: clock.now).outcome == .miss(.notStored))
+        #expect(inspector.explanation(for: request, variant: "mine", now: clock.now) == explanation)
+    }
+
+    @Test(arguments: ["coded", "own-coding"], [DiskURLCache.Sharing.private, .shared])
+    func anInspectorFindsWhatACachingHTTPClientStored(_ variant: String, _ sharing: DiskURLCache.Sharing) async throws {
+        let folder = scratch.appending("other")
+        var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 10 << 20, directory: folder)
+        settings.clock = clock.wallClock
+        settings.sharing = sharing
+        let cache = DiskURLCache(configuration: settings)
+        try await load("/a", variant: variant, cache, "max-age=600, s-maxage=10")
+        clock.advance(by: 60)
+        let request = Responses.request("/a")
+        let inspector = try CacheInspector(directory: folder)
+        let explanation = inspector.explanation(for: request, now: clock.now)
+        #expect(explanation == cache.explanation(for: request, variant: variant))
+        #expect(explanation.outcome == (sharing == .private ? .hit(.disk) : .miss(.stale)))
+        #expect(text(explanation, .key).contains("The variant \"\(variant)\""))
+        #expect(!text(explanation, .key).contains("key policy"))
+
+        // What URLSession stored comes first.
+        try await load("/a", variant: nil, cache)
+        let both = inspector.explanation(for: request, now: clock.now)
+        #expect(both.outcome == .hit(.disk))
+        #expect(!text(both, .key).contains("variant"))
+        #expect(text(both, .stored).contains("More is stored for the variant \"\(variant)\""))
+    }
 }

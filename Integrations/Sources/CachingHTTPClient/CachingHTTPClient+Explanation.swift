@@ -1,0 +1,23 @@
+import AsyncHTTPClient
+import DiskURLCache
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension CachingHTTPClient {
+    /// What this client would do with a request now, and why, clause by clause. Asks no network and stores nothing.
+    ///
+    /// `cache.explanation(for:)` knows the entries of `URLSession` only.
+    /// - Parameters:
+    ///   - request: as for ``execute(_:timeout:treatment:logger:)``. Its body is read only where it is part of the key.
+    ///   - treatment: as there.
+    public func explanation(
+        for request: HTTPClientRequest, treatment: CacheTreatment? = nil
+    ) async throws -> DiskURLCache.Explanation {
+        guard let url = URL(string: request.url) else { throw HTTPClientError.invalidURL }
+        let (asked, _) = try await asked(request, url, treatment)
+        return cache.explanation(for: asked, variant: variant(of: request))
+    }
+}
