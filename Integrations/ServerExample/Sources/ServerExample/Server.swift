@@ -19,6 +19,9 @@ func serve(_ settings: ServerSettings) async throws {
     router.add(middleware: MetricsMiddleware())
     router.get("health") { _, _ in HTTPResponse.Status.ok }
 
+    var configuration = HTTPClient.Configuration()
+    // The standard 8 would be what the server without a cache waits for.
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
     var services: [any Service] = []
     var health: CacheMetrics?
     let client: any UpstreamClient
@@ -26,12 +29,12 @@ func serve(_ settings: ServerSettings) async throws {
         var storage = DiskURLCache.Configuration(memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: directory)
         storage.cacheStatusName = "articles"
         // A shared cache: what an answer says is for one user only is not stored.
-        let caching = CachingHTTPClient(storage: storage)
+        let caching = CachingHTTPClient(storage: storage, configuration: configuration)
         let told = CacheMetrics(caching.cache, name: "articles", logger: logger)
         services.append(HealthService(health: told))
         (client, health) = (caching, told)
     } else {
-        client = HTTPClient()
+        client = HTTPClient(configuration: configuration)
     }
 
     let articles = Articles(upstream: settings.upstream, client: client)
@@ -53,11 +56,11 @@ func serve(_ settings: ServerSettings) async throws {
 
     // They end in the other order: the server takes no more requests and answers those that it has, and only then the client ends.
     services = [ClientService(client: client, logger: logger)] + services + [server]
-    var configuration = ServiceGroupConfiguration(
+    var group = ServiceGroupConfiguration(
         services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
     // Who waits for this process, and kills it in the end, mostly waits longer than this.
-    configuration.maximumGracefulShutdownDuration = .seconds(15)
-    try await ServiceGroup(configuration: configuration).run()
+    group.maximumGracefulShutdownDuration = .seconds(15)
+    try await ServiceGroup(configuration: group).run()
 }
 
 /// Ends the client when nobody uses it any more.
