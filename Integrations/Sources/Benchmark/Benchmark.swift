@@ -1,6 +1,8 @@
 // What the cache costs beside the bare client, in turns on one machine: a table for Integrations/README.md.
 //
 //     swift run -c release --package-path Integrations Benchmark
+//
+// For a profile, one row and one side: `Benchmark "hit on disk" cached`.
 
 import AsyncHTTPClient
 import CachingHTTPClient
@@ -15,16 +17,20 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
 
 @main struct Benchmark {
     static let bodyLength = 16 << 10
+    static let rounds = 44
+    /// The first rounds warm up.
+    static let warmUp = 4
 
     static func main() async throws {
         let body = ByteBuffer(repeating: 7, count: bodyLength)
-        let origin = try await Origin { _, answer in
+        let origin = try await Origin { request, answer in
             try await answer.head(
                 .ok,
                 [
-                    "Content-Length": "\(bodyLength)", "Cache-Control": "max-age=3600", "Content-Type": "image/png",
-                    "ETag": "\"0123456789\"", "Vary": "Accept-Encoding", "Server": "loopback",
-                    "Last-Modified": "Wed, 01 Jan 2025 00:00:00 GMT", "X-Field": "a field more",
+                    "Content-Length": "\(bodyLength)",
+                    "Cache-Control": request.path.hasPrefix("/no-store") ? "no-store" : "max-age=3600",
+                    "Content-Type": "image/png", "ETag": "\"0123456789\"", "Vary": "Accept-Encoding",
+                    "Server": "loopback", "Last-Modified": "Wed, 01 Jan 2025 00:00:00 GMT", "X-Field": "a field more",
                 ])
             try await answer.piece(body)
         }
@@ -37,12 +43,15 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
             let response = try await bareClient.execute(HTTPClientRequest(url: origin.url(path)), timeout: timeout)
             _ = try await response.body.collect(upTo: bodyLength)
         }
-        func client(memory: Int, _ name: String) -> CachingHTTPClient {
+        func client(memory: Int, disk: Int, _ name: String) -> CachingHTTPClient {
             CachingHTTPClient(
                 cache: DiskURLCache(
-                    memoryCapacity: memory, diskCapacity: 1 << 30, directory: directory.appendingPathComponent(name)))
+                    memoryCapacity: memory, diskCapacity: disk, directory: directory.appendingPathComponent(name)))
         }
-        let (inMemory, onDisk) = (client(memory: 64 << 20, "memory"), client(memory: 0, "disk"))
+        let (onBoth, inMemory, onDisk) = (
+            client(memory: 64 << 20, disk: 1 << 30, "both"), client(memory: 64 << 20, disk: 0, "memory"),
+            client(memory: 0, disk: 1 << 30, "disk")
+        )
         func load(_ client: CachingHTTPClient) -> Load {
             { path in
                 let response = try await client.execute(HTTPClientRequest(url: origin.url(path)), timeout: timeout)
@@ -50,49 +59,71 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
             }
         }
 
-        print("16 KB from loopback, median of 40 rounds in turns\n")
-        print("| | HTTPClient | CachingHTTPClient | ratio |\n|---|---|---|---|")
-        // New URLs in each round.
-        try await row("first load", bare, load(inMemory), count: 100)
-        try await row("first load, 32 at once, each", bare, load(inMemory), count: 320, atOnce: 32)
-        for client in [inMemory, onDisk] {
+        print(
+            "16 KB from loopback, each load: median of \(rounds - warmUp) rounds in turns, and CPU time of the process\n"
+        )
+        print("| | HTTPClient | CachingHTTPClient | ratio | CPU | CPU | ratio |\n|---|---|---|---|---|---|---|")
+        for (name, atOnce) in [("", 1), (", 32 at once", 32)] {
+            let count = atOnce == 1 ? 100 : 320
+            try await row("first load" + name, bare, load(onBoth), count: count, atOnce: atOnce, "/both\(atOnce)")
+            try await row(
+                "first load, memory only" + name, bare, load(inMemory), count: count, atOnce: atOnce,
+                "/memory\(atOnce)")
+            try await row(
+                "not to be stored" + name, bare, load(onBoth), count: count, atOnce: atOnce, "/no-store\(atOnce)")
+        }
+        for (name, client) in [("hit in memory", onBoth), ("hit on disk", onDisk)] {
             try await load(client)("/stored")
             client.cache.flush()
+            try await row(name, bare, load(client), count: 200, "/stored", isOnePath: true)
         }
-        try await row("hit in memory", bare, load(inMemory), count: 200, path: "/stored")
-        try await row("hit on disk", bare, load(onDisk), count: 200, path: "/stored")
-        try await inMemory.shutdown()
-        try await onDisk.shutdown()
+        for client in [onBoth, inMemory, onDisk] { try await client.shutdown() }
         try await bareClient.shutdown()
     }
 
-    /// - Parameter path: the same for all; nil for another one each time.
+    /// - Parameter isOnePath: the same for all; else another one each time.
     static func row(
         _ name: String, _ bare: @escaping Load, _ cached: @escaping Load, count: Int, atOnce: Int = 1,
-        path: String? = nil
+        _ path: String, isOnePath: Bool = false
     ) async throws {
+        let wanted = CommandLine.arguments.dropFirst()
+        if let only = wanted.first, only != name { return }
         var times: [[Double]] = [[], []]
-        for round in 0..<44 {
-            for (side, load) in [bare, cached].enumerated() {
-                let start = DispatchTime.now().uptimeNanoseconds
+        var cpu: [[Double]] = [[], []]
+        for round in 0..<rounds {
+            for (side, load) in [bare, cached].enumerated()
+            where wanted.count < 2 || (side == 1) == (wanted.last == "cached") {
+                let (start, cpuStart) = (DispatchTime.now().uptimeNanoseconds, cpuTime())
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for worker in 0..<atOnce {
                         group.addTask {
                             for number in 0..<(count / atOnce) {
-                                try await load(path ?? "/\(name.count)/\(side)/\(round)/\(worker)/\(number)")
+                                try await load(isOnePath ? path : "\(path)/\(side)/\(round)/\(worker)/\(number)")
                             }
                         }
                     }
                     try await group.waitForAll()
                 }
                 let time = Double(DispatchTime.now().uptimeNanoseconds - start) / Double(count) / 1_000
-                // The first rounds warm up.
-                if round >= 4 { times[side].append(time) }
+                if round >= warmUp {
+                    times[side].append(time)
+                    cpu[side].append((cpuTime() - cpuStart) / Double(count))
+                }
             }
         }
-        let medians = times.map { $0.sorted()[$0.count / 2] }
-        func text(_ microseconds: Double) -> String { String(format: "%.0f µs", microseconds) }
-        let ratio = String(format: "%.2f", medians[1] / medians[0])
-        print("| \(name) | \(text(medians[0])) | \(text(medians[1])) | \(ratio) |")
+        func cells(_ values: [[Double]]) -> String {
+            let medians = values.map { $0.isEmpty ? .nan : $0.sorted()[$0.count / 2] }
+            let texts =
+                medians.map { String(format: "%.0f µs", $0) } + [String(format: "%.2f", medians[1] / medians[0])]
+            return texts.joined(separator: " | ")
+        }
+        print("| \(name) | \(cells(times)) | \(cells(cpu)) |")
+    }
+
+    /// What this process has used so far, in microseconds: also that of the origin, and of what is written later.
+    static func cpuTime() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
     }
 }

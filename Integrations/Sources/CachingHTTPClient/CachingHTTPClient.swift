@@ -107,9 +107,9 @@ public final class CachingHTTPClient: Sendable {
         var request = request
         var (asked, body) = try await asked(request, url, treatment)
         if let body { request.body = .bytes(body) }
-        // The client's own deadline comes first: then a stored answer can stand in for the failure.
+        // The client's own deadline comes first, on a busy machine too: then a stored answer can stand in for the failure.
         let remaining = Double((deadline - .now()).nanoseconds) / 1e9
-        asked.timeoutInterval = max(0, remaining) + 0.05
+        asked.timeoutInterval = max(0, remaining) + 0.25
         let upstream = Upstream(client, request, asked: asked, deadline: deadline, logger: logger)
         let stream: CacheStream
         do {

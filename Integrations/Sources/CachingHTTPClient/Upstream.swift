@@ -14,10 +14,11 @@ import NIOHTTP1
 /// The network of one request: the `HTTPClient`, and what `URLRequest` and `HTTPURLResponse` cannot hold.
 final class Upstream: CacheTransport {
     private struct State {
-        /// The last one that came from the network.
-        var head: HTTPResponseHead?
+        /// That of the last answer of the network.
+        var version = HTTPVersion.http1_1
         /// The hops before the last.
         var history: [HTTPClientRequestResponse] = []
+        var passing = Passing()
     }
 
     private let client: HTTPClient
@@ -39,17 +40,12 @@ final class Upstream: CacheTransport {
     }
 
     func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
-        guard let url = request.url else { throw HTTPClientError.invalidURL }
         let response = try await client.execute(outgoing(request), deadline: deadline, logger: logger)
-        let head = HTTPResponseHead(version: response.version, status: response.status, headers: response.headers)
-        guard
-            let received = HTTPURLResponse(
-                url: url, statusCode: Int(head.status.code), httpVersion: "HTTP/1.1",
-                headerFields: [String: String](head.headers.combined, uniquingKeysWith: { $1 }))
-        else { throw HTTPClientError.invalidURL }
-        state.withLockedValue { $0.head = head }
-        receiver.receive(received)
-        for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
+        state.withLockedValue { $0.version = response.version }
+        receiver.receive(CacheHead(status: Int(response.status.code), fields: Array(response.headers)))
+        for try await buffer in response.body {
+            await receiver.receive(state.withLockedValue { $0.passing.enter(buffer) })
+        }
     }
 
     /// The caller's own request, with what the cache changed: conditions that it added, credentials that a redirect took away.
@@ -70,10 +66,12 @@ final class Upstream: CacheTransport {
 
     /// The request that follows a redirect, nil for one that is not followed.
     func redirected(_ response: HTTPURLResponse, to next: URLRequest) -> URLRequest? {
-        // A body that streams can be sent once, and nobody can tell which do.
-        guard original.body == nil || next.httpMethod != original.method.rawValue else { return nil }
+        // A body that streams can be sent once. As with the client alone, the redirect is the answer then.
+        guard next.httpMethod != original.method.rawValue || original.body?.canBeSentAgain != false else { return nil }
         var next = next
-        if response.url?.host != next.url?.host || response.url?.port != next.url?.port {
+        if (response.url?.scheme, response.url?.host, response.url?.port)
+            != (next.url?.scheme, next.url?.host, next.url?.port)
+        {
             for name in ["Host", "Origin", "Proxy-Authorization"] { next.setValue(nil, forHTTPHeaderField: name) }
         }
         let hop = HTTPClientRequestResponse(
@@ -88,32 +86,63 @@ final class Upstream: CacheTransport {
         return request
     }
 
+    fileprivate func buffer(of data: Data) -> ByteBuffer { state.withLockedValue { $0.passing.leave(data) } }
+
     /// The answer in the client's own types.
     func response(_ stream: CacheStream) -> HTTPClientResponse {
-        let (received, history) = state.withLockedValue { ($0.head, $0.history) }
-        let head: HTTPResponseHead
-        // What came from the network for this caller alone has its fields as they came: `HTTPURLResponse` joins those of one name.
-        if var received, case let report = stream.report, case .miss = report.outcome, !report.isCollapsed {
-            if let field = stream.response.value(forHTTPHeaderField: "Cache-Status") {
-                received.headers.replaceOrAdd(name: "Cache-Status", value: field)
-            }
-            head = received
-        } else {
-            head = HTTPResponseHead(stream.response)
-        }
-        let last = HTTPClientRequestResponse(request: request(for: stream.response.url), responseHead: head)
+        let (version, history) = state.withLockedValue { ($0.version, $0.history) }
+        let head = HTTPResponseHead(
+            version: version, status: HTTPResponseStatus(statusCode: stream.head.status),
+            headers: HTTPHeaders(stream.head.fields))
+        let last = HTTPClientRequestResponse(request: request(for: stream.url), responseHead: head)
         return HTTPClientResponse(
-            version: head.version, status: head.status, headers: head.headers, body: .stream(Buffers(stream: stream)),
+            version: head.version, status: head.status, headers: head.headers,
+            body: .stream(Buffers(stream: stream, upstream: self)),
             history: history + [last])
+    }
+}
+
+/// Pieces of a body on their way through the cache. Most come out as they went in, and then the reader gets the very buffer: copying
+/// each piece twice would cost a quarter of all that a load adds.
+private struct Passing {
+    /// Bytes that may be on their way; of the rest copies come out. What the cache took from memory is not asked for any more.
+    private static let limit = 1 << 20
+
+    private var buffers: [ByteBuffer] = []
+    private var bytes = 0
+
+    mutating func enter(_ buffer: ByteBuffer) -> Data {
+        // A small piece would keep alive all of the memory into which the socket was read.
+        guard buffer.readableBytes >= buffer.storageCapacity / 4 else { return Data(buffer: buffer) }
+        buffers.append(buffer)
+        bytes += buffer.readableBytes
+        while bytes > Self.limit, buffers.count > 1 { bytes -= buffers.removeFirst().readableBytes }
+        return Data(buffer: buffer, byteTransferStrategy: .noCopy)
+    }
+
+    mutating func leave(_ data: Data) -> ByteBuffer {
+        // The same memory is the same piece: as long as the buffer is here nothing else can be there.
+        let place = data.withUnsafeBytes { data in
+            buffers.firstIndex { buffer in
+                buffer.withUnsafeReadableBytes { $0.baseAddress == data.baseAddress && $0.count == data.count }
+            }
+        }
+        guard let place else { return ByteBuffer(data: data) }
+        defer {
+            bytes -= buffers[...place].reduce(0) { $0 + $1.readableBytes }
+            buffers.removeSubrange(...place)
+        }
+        return buffers[place]
     }
 }
 
 /// A body in the client's own type.
 private struct Buffers: AsyncSequence, AsyncIteratorProtocol, Sendable {
     let stream: CacheStream
+    let upstream: Upstream
 
     func next() async throws -> ByteBuffer? {
-        try await stream.next().map { ByteBuffer(data: $0) }
+        try await stream.next().map { upstream.buffer(of: $0) }
     }
 
     func makeAsyncIterator() -> Buffers { self }

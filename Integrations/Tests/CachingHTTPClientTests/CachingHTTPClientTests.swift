@@ -325,24 +325,90 @@ import Testing
         #expect(headers["Host"] == ["127.0.0.1:\(other.port)"])
     }
 
-    @Test func aPostIsNotSentAgainElsewhere() async throws {
-        let origin = try await Origin { request, answer in
-            switch request.path {
-            case "/303": try await answer.whole(.seeOther, ["Location": "/b"])
-            case "/307": try await answer.whole(.temporaryRedirect, ["Location": "/b"])
-            default: try await answer.whole(.ok, [:], request.head.method.rawValue)
+    /// Whether a body is sent again after a redirect, and how, is as with the client alone.
+    @Test(arguments: [301, 302, 303, 307, 308], RequestBody.allCases)
+    func aBodyIsSentAgainWhereTheClientAloneWould(status: Int, body: RequestBody) async throws {
+        for method in [HTTPMethod.POST, .PUT] {
+            // What the origin and the caller see. The shared client decodes, and so asks for codings.
+            func exchange(
+                _ send: (HTTPClientRequest) async throws -> HTTPClientResponse
+            ) async throws -> [String] {
+                let origin = try await Origin { request, answer in
+                    if request.path == "/b" { return try await answer.whole(.ok, [:], "answer") }
+                    try await answer.whole(HTTPResponseStatus(statusCode: status), ["Location": "/b"], "moved")
+                }
+                var request = HTTPClientRequest(url: origin.url("/a"))
+                request.method = method
+                request.headers = ["Content-Type": "text/plain"]
+                request.body = body.body
+                let response = try await send(request)
+                let text = try await response.text()
+                let seen = origin.requests.map { request in
+                    let fields = request.head.headers.map { ($0.name.lowercased(), $0.value) }
+                        .filter { !["host", "accept-encoding"].contains($0.0) }
+                    return "\(request.head.method) \(request.path) \(String(buffer: request.body)) "
+                        + fields.map { "\($0.0): \($0.1)" }.sorted().joined(separator: ", ")
+                }
+                let history = response.history.map(\.responseHead.status.code)
+                return ["\(response.status.code) \(text)", "\(history)"] + seen
             }
+            let alone = try await exchange { try await HTTPClient.shared.execute($0, timeout: patience) }
+            try await withClient { client in
+                let cached = try await exchange { try await client.execute($0, timeout: patience) }
+                #expect(cached == alone)
+            }
+            // The client alone does what this test is about.
+            let isRepeated = status >= 307 || method == .PUT && status != 303
+            #expect(alone.count == (isRepeated && body == .stream ? 3 : 4))
+            #expect(alone.last?.contains("/b one two ") == (isRepeated && body != .stream))
         }
+    }
+
+    @Test func aBodySentAgainElsewhereTakesNoCredentials() async throws {
+        let other = try await Origin { request, answer in
+            try await answer.whole(.ok, [:], String(buffer: request.body))
+        }
+        let target = other.url("/b")
+        let origin = try await Origin { _, answer in try await answer.whole(.permanentRedirect, ["Location": target]) }
         try await withClient { client in
-            for (path, status, text) in [("/303", HTTPResponseStatus.ok, "GET"), ("/307", .temporaryRedirect, "")] {
-                var post = HTTPClientRequest(url: origin.url(path))
-                post.method = .POST
-                post.body = .bytes(ByteBuffer(string: "body"))
-                let response = try await client.execute(post, timeout: patience)
-                #expect(response.status == status)
-                #expect(try await response.text() == text)
+            var request = HTTPClientRequest(url: origin.url("/a"))
+            request.method = .POST
+            request.body = .bytes(ByteBuffer(string: "body"))
+            request.headers = [
+                "Authorization": "secret", "Proxy-Authorization": "secret", "Cookie": "a=1",
+                "Origin": "http://a.example",
+                "Host": "named.example", "X-Field": "1",
+            ]
+            let text = try await client.execute(request, timeout: patience).text()
+            #expect(text == "body")
+        }
+        #expect(origin.requests.first?.head.headers["Authorization"] == ["secret"])
+        let headers = try #require(other.requests.first?.head.headers)
+        for name in ["Authorization", "Proxy-Authorization", "Cookie", "Origin"] { #expect(headers[name] == []) }
+        #expect(headers["Host"] == ["127.0.0.1:\(other.port)"] && headers["X-Field"] == ["1"])
+    }
+
+    /// The redirect and the answer are stored, each under its URL and the body.
+    @Test func aBodyInTheKeyIsThereAfterARedirectToo() async throws {
+        let origin = try await Origin { request, answer in
+            if request.path == "/b" {
+                return try await answer.whole(.ok, ["Cache-Control": "max-age=60"], String(buffer: request.body))
+            }
+            try await answer.whole(.permanentRedirect, ["Location": "/b", "Cache-Control": "max-age=60"])
+        }
+        var storage = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
+        storage.keyPolicy = .standard.includingBody(ofMethods: "POST")
+        try await withClient(storage, methodsKeyedByBody: [.POST]) { client in
+            for text in ["one", "two", "one", "two"] {
+                var request = HTTPClientRequest(url: origin.url("/a"))
+                request.method = .POST
+                request.body = .bytes(ByteBuffer(string: text))
+                let answer = try await client.execute(request, timeout: patience).text()
+                #expect(answer == text)
             }
         }
+        #expect(
+            origin.requests.map { "\($0.path) \(String(buffer: $0.body))" } == ["/a one", "/b one", "/a two", "/b two"])
     }
 
     // MARK: Codings
@@ -476,6 +542,26 @@ import Testing
 }
 
 private let patience = TimeAmount.seconds(120)
+
+/// "one two" in the forms that a request's body can have.
+enum RequestBody: CaseIterable {
+    case buffer, array, collection, stream
+
+    var body: HTTPClientRequest.Body {
+        let bytes = Array("one two".utf8)
+        switch self {
+        case .buffer: return .bytes(ByteBuffer(bytes: bytes))
+        case .array: return .bytes(bytes)
+        case .collection: return .bytes(bytes, length: .unknown)
+        case .stream:
+            let pieces = AsyncStream<ByteBuffer> { continuation in
+                continuation.yield(ByteBuffer(bytes: bytes))
+                continuation.finish()
+            }
+            return .stream(pieces, length: .known(Int64(bytes.count)))
+        }
+    }
+}
 
 /// A client on a scratch directory, shut down at the end.
 private func withClient(

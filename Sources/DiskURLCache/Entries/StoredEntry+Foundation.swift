@@ -36,22 +36,22 @@ extension StoredResponse {
         .http(url: url, status: status, fields: fields)
     }
 
-    /// The response as a load delivers it that asked nobody.
+    /// The head as a load delivers it that asked nobody.
     /// - Parameters:
     ///   - age: `current_age` in seconds.
     ///   - cacheStatus: this cache's member of `Cache-Status`; nil where none is added.
     ///   - entry: of which it is the head, where that is at hand: the entry may have made it before.
-    func urlResponse(
+    func deliveredHead(
         _ presentation: Presentation, age: Int64, url: URL, cacheStatus: CacheStatus?, madeBy entry: StoredEntry?
-    ) -> URLResponse {
-        func make() -> URLResponse {
+    ) -> DeliveredHead {
+        func make() -> DeliveredHead {
             var head = presentation.head(of: self, age: age)
             cacheStatus?.append(to: &head.fields)
-            return .http(url: url, status: head.status, fields: head.fields)
+            return DeliveredHead(url: url, status: head.status, fields: head.fields)
         }
         let form = StoredEntry.DeliveredForm(
             url: url, presentation: presentation, age: age, cacheStatus: cacheStatus?.fieldValue)
-        return entry?.urlResponse(form, make) ?? make()
+        return entry?.deliveredHead(form, make) ?? make()
     }
 }
 

@@ -28,11 +28,11 @@ final class StoredEntry: @unchecked Sendable {
         var reuseFacts: ReuseFacts?
         /// The values of the fields that `Vary` names in the last request that matched. They stay in memory.
         var matched: [String?]?
-        /// The response that a load delivered last, and its form.
-        var delivered: (form: DeliveredForm, response: URLResponse)?
+        /// The head that a load delivered last, and its form.
+        var delivered: (form: DeliveredForm, head: DeliveredHead)?
     }
 
-    /// Everything besides the entry that a delivered response depends on.
+    /// Everything besides the entry that a delivered head depends on.
     struct DeliveredForm: Equatable {
         var url: URL
         var presentation: Presentation
@@ -86,13 +86,12 @@ final class StoredEntry: @unchecked Sendable {
         }
     }
 
-    /// The response as a load delivers it. Loads within one second, whose `Age` is the same, share the object: making
-    /// one costs more than the rest of a hit.
-    func urlResponse(_ form: DeliveredForm, _ make: () -> URLResponse) -> URLResponse {
-        if let last = SharedLock.withLock(of: self, { made.delivered }), last.form == form { return last.response }
-        let response = make()
-        SharedLock.withLock(of: self) { made.delivered = (form, response) }
-        return response
+    /// The head as a load delivers it. Loads within one second, whose `Age` is the same, share it, and so Foundation's object.
+    func deliveredHead(_ form: DeliveredForm, _ make: () -> DeliveredHead) -> DeliveredHead {
+        if let last = SharedLock.withLock(of: self, { made.delivered }), last.form == form { return last.head }
+        let head = make()
+        SharedLock.withLock(of: self) { made.delivered = (form, head) }
+        return head
     }
 
     /// The facts that decide about reuse, parsed once. Nil for a response that is not HTTP.

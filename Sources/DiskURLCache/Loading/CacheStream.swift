@@ -14,17 +14,29 @@ import Foundation
 /// Read to the end, else the answer may not be stored: when nothing reads it any more, the load is cancelled. The transfer is held
 /// up while more than 1 MB is not read, unless other loads wait for the same answer.
 public struct CacheStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
-    /// The head: status and header fields. From the network it is the very object that the transport made, unless
-    /// `Cache-Status` was added.
-    public let response: HTTPURLResponse
+    /// Status and header fields, those of the network as the transport gave them.
+    public var head: CacheHead {
+        CacheHead(status: delivered.status, fields: delivered.fields.fields.map { ($0.name, $0.value) })
+    }
+    /// Where the answer came from, redirects followed.
+    public var url: URL? { delivered.url }
+    /// The head as Foundation has it, made when it is first asked for. The very object that the transport gave, where it gave one and
+    /// no `Cache-Status` was added.
+    public var response: HTTPURLResponse {
+        guard let response = delivered.response as? HTTPURLResponse else {
+            preconditionFailure("Foundation makes no response with status \(delivered.status).")
+        }
+        return response
+    }
     /// What is known of the load by now. The outcome does not change any more; bytes, duration, and why the answer was not
     /// stored are complete once the body has ended.
     public var report: CacheLoadReport { reader.report }
 
+    private let delivered: DeliveredHead
     private let reader: LoadReader
 
-    init(_ response: HTTPURLResponse, _ reader: LoadReader) {
-        self.response = response
+    init(_ delivered: DeliveredHead, _ reader: LoadReader) {
+        self.delivered = delivered
         self.reader = reader
     }
 

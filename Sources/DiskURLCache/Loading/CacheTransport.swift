@@ -9,11 +9,7 @@ import Foundation
 /// ```swift
 /// struct Canned: CacheTransport {
 ///     func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
-///         guard let url = request.url,
-///             let head = HTTPURLResponse(
-///                 url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: ["Cache-Control": "max-age=60"])
-///         else { throw URLError(.badURL) }
-///         receiver.receive(head)
+///         receiver.receive(CacheHead(status: 200, fields: [("Cache-Control", "max-age=60")]))
 ///         await receiver.receive(Data("Hello".utf8))
 ///     }
 /// }
@@ -44,21 +40,34 @@ public final class CacheReceiver: Sendable {
     }
 
     private let state = Mutex(State())
+    private let url: URL
     private let receiver: any FetchReceiver
 
-    init(_ receiver: any FetchReceiver) {
+    init(_ receiver: any FetchReceiver, url: URL) {
         self.receiver = receiver
+        self.url = url
     }
 
-    /// Takes the head, once. Interim responses (1xx) may come before it.
+    /// Takes the head, once. Interim responses (1xx) may come before it. A status that is none fails the request.
+    public func receive(_ head: CacheHead) {
+        receive(DeliveredHead(url: url, status: head.status, fields: HeaderFields(head)))
+    }
+
+    /// The same as Foundation has it. Making such an object takes some time; see ``CacheHead``.
     public func receive(_ response: HTTPURLResponse) {
-        let isWanted = state.withLock { state in
-            guard !state.hasEnded, !state.hasHead else { return false }
-            state.hasHead = response.statusCode >= 200
-            return true
+        receive(DeliveredHead(response))
+    }
+
+    private func receive(_ head: DeliveredHead) {
+        guard (100...999).contains(head.status) else { return end(URLError(.badServerResponse)) }
+        let isFinal = head.status >= 200
+        let (isWanted, timeout) = state.withLock { state -> (Bool, Timeouts.ID?) in
+            guard !state.hasEnded, !state.hasHead else { return (false, nil) }
+            state.hasHead = isFinal
+            return (true, isFinal ? state.timeout : nil)
         }
-        if response.statusCode >= 200 { Timeouts.shared.cancel(state.withLock { $0.timeout }) }
-        if isWanted { receiver.fetchReceived(response) }
+        Timeouts.shared.cancel(timeout)
+        if isWanted { receiver.fetchReceived(head) }
     }
 
     /// Takes a piece of the body, of any length. Returns when the next one may come: a slow reader holds the transfer up
@@ -143,7 +152,8 @@ struct OpenTransport: Transport {
     let keyVariant: String?
 
     func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
-        let exchange = CacheReceiver(receiver)
+        guard let url = request.url else { return receiver.fetchEnded(URLError(.badURL)) }
+        let exchange = CacheReceiver(receiver, url: url)
         let controls = FetchControls(cancel: exchange.cancel, pause: exchange.pause, resume: exchange.resume)
         guard token.didStart(controls) else { return }
         exchange.start(within: request.timeoutInterval) { [transport] in try await transport.send(request, to: $0) }
@@ -151,4 +161,10 @@ struct OpenTransport: Transport {
 
     /// Who waits for another load's answer keeps its own time: see `LoadReader`.
     func timeout(of request: URLRequest) -> TimeInterval? { nil }
+}
+
+extension HeaderFields {
+    init(_ head: CacheHead) {
+        self.init(head.fields.map { Field(name: $0.name, value: $0.value) })
+    }
 }

@@ -15,7 +15,7 @@ final class DirectLoad: LoadClient {
     }
 
     fileprivate struct State {
-        var head: URLResponse?
+        var head: DeliveredHead?
         var pieces: ArraySlice<Piece> = []
         /// In memory.
         var unreadBytes = 0
@@ -80,7 +80,7 @@ final class DirectLoad: LoadClient {
         hear { state in
             for call in calls {
                 switch call {
-                case .receive(let response): state.head = response
+                case .receive(let head): state.head = head
                 case .load(let piece):
                     state.pieces.append(.data(piece))
                     state.unreadBytes += piece.count
@@ -141,13 +141,13 @@ final class LoadReader: Sendable {
     }
 
     /// The head, as soon as it is there.
-    func head() async throws -> HTTPURLResponse {
-        let head = try await take(within: timeout) { state -> URLResponse? in
+    func head() async throws -> DeliveredHead {
+        let head = try await take(within: timeout) { state -> DeliveredHead? in
             if let head = state.head { return head }
             if let end = state.end { try end.get() }
             return nil
         }
-        guard let head = head as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+        guard head.isHTTP else { throw URLError(.badServerResponse) }
         return head
     }
 
@@ -184,17 +184,15 @@ final class LoadReader: Sendable {
 
     /// All of it, at the end.
     func answer() async throws -> CacheAnswer {
-        try await take { state in
+        let (head, data, summary) = try await take { state -> (DeliveredHead?, Data, LoadSummary?)? in
             guard let end = state.end else { return nil }
             try end.get()
-            guard let head = state.head as? HTTPURLResponse, let summary = state.summary else {
-                throw URLError(.badServerResponse)
-            }
             // The one piece of a whole body is taken as it is.
             let pieces = state.pieces.compactMap(\.data)
-            let data = pieces.count == 1 ? pieces[0] : Data(pieces.joined())
-            return CacheAnswer(data: data, response: head, summary: summary)
+            return (state.head, pieces.count == 1 ? pieces[0] : Data(pieces.joined()), state.summary)
         }
+        guard let response = head?.response as? HTTPURLResponse, let summary else { throw URLError(.badServerResponse) }
+        return CacheAnswer(data: data, response: response, summary: summary)
     }
 
     var report: CacheLoadReport {

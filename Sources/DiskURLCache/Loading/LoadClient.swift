@@ -6,7 +6,7 @@ import Foundation
 
 /// What a load has to say to whoever asked: one head, any data, one end.
 enum LoadCall {
-    case receive(URLResponse)
+    case receive(DeliveredHead)
     case load(Data)
     /// A body that is left in its file: the client takes its pieces at its own pace, and what comes after it waits. Only for one that
     /// takes pieces.

@@ -17,7 +17,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         var machine: LoadMachine
         /// What was read of them is at hand, so that a 304 does not read twice.
         var variants: [StoredVariant] = []
-        var networkResponse: URLResponse?
+        var networkHead: DeliveredHead?
         var fetch: FetchToken?
         /// Of the key, from when the network was asked: what was removed since is not stored.
         var ticket: StoreTicket?
@@ -137,14 +137,15 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         handle(.moved(request))
     }
 
-    func fetchReceived(_ response: URLResponse) {
-        state.withLock { state in
-            state.networkResponse = response
+    func fetchReceived(_ head: DeliveredHead) {
+        let actions = state.withLock { state in
+            let now = now
+            state.networkHead = head
             state.respondedAt = now
+            // Another protocol class of the user's may answer without HTTP: that is delivered, and stored by no rule.
+            return state.machine.handle(.head(status: head.status, fields: head.fields, now: now))
         }
-        // Another protocol class of the user's may answer without HTTP: that is delivered, and stored by no rule.
-        let http = response as? HTTPURLResponse
-        handle(.head(status: http?.statusCode ?? 0, fields: http.map { HeaderFields($0) } ?? [:], now: now))
+        perform(actions, onClientQueue: false)
     }
 
     func fetchReceived(_ data: Data) {
@@ -187,14 +188,12 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             case .releaseFollowers: releaseFollowers()
             case .share(let response): share(response)
             case .deliverNetworkHead:
-                if let response = state.withLock({ $0.networkResponse }) {
-                    calls.append(.receive(withCacheStatus(response)))
-                }
+                if let head = state.withLock({ $0.networkHead }) { calls.append(.receive(withCacheStatus(head))) }
             case .deliverStoredHead(let head, let url):
                 let fields = withCacheStatus(head.fields)
-                calls.append(.receive(.http(url: url, status: head.status, fields: fields)))
+                calls.append(.receive(DeliveredHead(url: url, status: head.status, fields: fields)))
             case .deliverReusedHead(let presentation, let stored, let age, let index, let url):
-                calls.append(.receive(reusedResponse(presentation, stored, age: age, index: index, url: url)))
+                calls.append(.receive(reusedHead(presentation, stored, age: age, index: index, url: url)))
             case .deliverData(let data):
                 state.withLock { $0.deliveredBytes += data.count }
                 calls.append(delivery(of: data))
@@ -635,10 +634,10 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     // MARK: Heads
 
-    private func reusedResponse(
+    private func reusedHead(
         _ presentation: Presentation, _ stored: StoredResponse, age: Int64, index: Int, url: URL
-    ) -> URLResponse {
-        stored.urlResponse(
+    ) -> DeliveredHead {
+        stored.deliveredHead(
             presentation, age: age, url: url, cacheStatus: cacheStatus,
             madeBy: state.withLock { $0.variants[index].entry })
     }
@@ -656,11 +655,9 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         return fields
     }
 
-    private func withCacheStatus(_ response: URLResponse) -> URLResponse {
-        guard cache.cacheStatusName != nil, let response = response as? HTTPURLResponse,
-            let url = response.url
-        else { return response }
-        return .http(url: url, status: response.statusCode, fields: withCacheStatus(HeaderFields(response)))
+    private func withCacheStatus(_ head: DeliveredHead) -> DeliveredHead {
+        guard cache.cacheStatusName != nil, head.isHTTP, let url = head.url else { return head }
+        return DeliveredHead(url: url, status: head.status, fields: withCacheStatus(head.fields))
     }
 }
 

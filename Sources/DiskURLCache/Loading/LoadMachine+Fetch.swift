@@ -55,7 +55,9 @@ extension LoadMachine {
             break
         }
         let isTooLarge = isTooLarge(head, decision)
-        var actions: [Action] = servesFollowers(decision, now: now) ? [] : [.releaseFollowers]
+        // Once for all who ask: it is decided by what the head says, which is parsed for it.
+        let shareable = shareable(decision, now: now)
+        var actions: [Action] = servesFollowers(decision, shareable) ? [] : [.releaseFollowers]
         // RFC 9111 §4.4. A request that a key policy gave a key is a safe one, whatever its method.
         if key == nil, let url = request.url {
             let urls = Invalidation.urls(method: facts.method, target: url, status: head.status, fields: head.fields)
@@ -81,9 +83,12 @@ extension LoadMachine {
             // Known to be large: none of it is gathered in memory.
             if let limit = arriving.gatheringLimit, let length = head.bodyLength, length > limit {
                 arriving.gatheringLimit = 0
+            } else if arriving.isKept, let length = head.bodyLength {
+                // So that it does not grow piece by piece. What the head says may be wrong, so not all of a large one.
+                arriving.data.reserveCapacity(min(max(0, length), Self.reservedLength))
             }
         }
-        if answer.redirect == nil, let response = shareable(decision, now: now) {
+        if answer.redirect == nil, let response = shareable {
             actions.append(.share(response))
             // Those that wait now get what arrives; the others could not be given what came before.
             if isTooLarge { actions.append(.releaseFollowers) }
@@ -94,13 +99,15 @@ extension LoadMachine {
         return actions
     }
 
+    private static let reservedLength = 256 << 10
+
     /// Whether what arrives could answer the loads that wait for it. If not, they stop waiting at once: a stream of events
     /// may never end.
-    private func servesFollowers(_ decision: ResponseDecision, now: Date) -> Bool {
+    private func servesFollowers(_ decision: ResponseDecision, _ shareable: StoredResponse?) -> Bool {
         switch decision {
         case .freshen, .combine, .useStaleOnError, .repeatRequest: return true
         case .deliver(.refuse, _): return false
-        case .deliver(.store, _): return shareable(decision, now: now) != nil
+        case .deliver(.store, _): return shareable != nil
         }
     }
 

@@ -25,8 +25,9 @@ extension CacheAnswer {
         let report = LoadMachine.Report(reuse, of: stored)
         let cacheStatus = cache.cacheStatusName.map { report.cacheStatus(name: $0, isStored: false) }
         guard
-            let head = stored.urlResponse(
-                .whole, age: reuse.age, url: url, cacheStatus: cacheStatus, madeBy: entry) as? HTTPURLResponse
+            let head = stored.deliveredHead(
+                .whole, age: reuse.age, url: url, cacheStatus: cacheStatus, madeBy: entry
+            ).response as? HTTPURLResponse
         else { return nil }
         let layer = variants[reuse.index].layer
         let duration = cache.now.timeIntervalSince(now)

@@ -47,7 +47,7 @@ protocol FetchReceiver: AnyObject, Sendable {
     func fetchUsedCredentials()
     /// Before the head: a redirect was followed after all, and what comes answers this request.
     func fetchMoved(to request: URLRequest)
-    func fetchReceived(_ response: URLResponse)
+    func fetchReceived(_ head: DeliveredHead)
     func fetchReceived(_ data: Data)
     /// - Parameter error: nil when the answer is complete.
     func fetchEnded(_ error: (any Error)?)
@@ -56,6 +56,7 @@ protocol FetchReceiver: AnyObject, Sendable {
 extension FetchReceiver {
     func fetchUsedCredentials() {}
     func fetchMoved(to request: URLRequest) {}
+    func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
 }
 
 /// How a request that was sent is stopped. Each closure may be called from any thread.

@@ -166,9 +166,9 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     private func deliver(_ call: LoadCall) {
         guard let urlProtocol, let client = urlProtocol.client else { return }
         switch call {
-        case .receive(let response):
-            isUnauthorized = (response as? HTTPURLResponse)?.statusCode == 401
-            client.urlProtocol(urlProtocol, didReceive: response, cacheStoragePolicy: .notAllowed)
+        case .receive(let head):
+            isUnauthorized = head.status == 401
+            client.urlProtocol(urlProtocol, didReceive: head.response, cacheStoragePolicy: .notAllowed)
             hasToldHead = true
             openStream()
         case .load(let data):

@@ -458,8 +458,8 @@ final class PieceClient: LoadClient {
             guard !state.record.isClosed else { return }
             for call in calls {
                 switch call {
-                case .receive(let response):
-                    if let http = response as? HTTPURLResponse { state.record.heads.append(http) }
+                case .receive(let head):
+                    if let http = head.response as? HTTPURLResponse { state.record.heads.append(http) }
                 case .load(let data):
                     state.record.data += data
                     if takesItsTime { state.undelivered += data.count }

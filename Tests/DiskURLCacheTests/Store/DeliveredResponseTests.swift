@@ -26,8 +26,8 @@ import Testing
 
     @Test func theSameFormIsTheSameObject() {
         let entry = entry()
-        let first = entry.urlResponse(form) { Responses.http(form.url) }
-        #expect(entry.urlResponse(form) { Responses.http(form.url) } === first)
+        let first = entry.deliveredHead(form) { DeliveredHead(Responses.http(form.url)) }
+        #expect(entry.deliveredHead(form) { DeliveredHead(Responses.http(form.url)) } === first)
     }
 
     @Test(
@@ -37,10 +37,10 @@ import Testing
         ] as [@Sendable (inout StoredEntry.DeliveredForm) -> Void])
     func anotherFormIsAnotherObject(_ change: @Sendable (inout StoredEntry.DeliveredForm) -> Void) {
         let entry = entry()
-        let first = entry.urlResponse(form) { Responses.http(form.url) }
+        let first = entry.deliveredHead(form) { DeliveredHead(Responses.http(form.url)) }
         var other = form
         change(&other)
-        #expect(entry.urlResponse(other) { Responses.http(other.url) } !== first)
+        #expect(entry.deliveredHead(other) { DeliveredHead(Responses.http(other.url)) } !== first)
     }
 
     @Test func loadsWithinOneSecondShareIt() async throws {

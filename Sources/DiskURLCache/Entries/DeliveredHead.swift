@@ -1,0 +1,50 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A head on its way to whoever asked. Foundation's object is made when it is first asked for: on Linux that costs more than all the
+/// rest of a hit, and not everybody wants it.
+final class DeliveredHead: @unchecked Sendable {
+    // @unchecked: `object` is reached only while this object's `SharedLock` is held, and the rest is constant.
+    private enum Object {
+        case made(URLResponse)
+        case later(URL)
+    }
+
+    let url: URL?
+    /// 0 where the response is not HTTP.
+    let status: Int
+    let fields: HeaderFields
+    @exclusivity(unchecked) private var object: Object
+
+    init(url: URL, status: Int, fields: HeaderFields) {
+        (self.url, self.status, self.fields) = (url, status, fields)
+        object = .later(url)
+    }
+
+    /// A head that Foundation made.
+    init(_ response: URLResponse) {
+        let http = response as? HTTPURLResponse
+        (url, object) = (response.url, .made(response))
+        (status, fields) = (http?.statusCode ?? 0, http.map { HeaderFields($0) } ?? [:])
+    }
+
+    var isHTTP: Bool { status != 0 }
+
+    /// The same object each time.
+    var response: URLResponse {
+        switch SharedLock.withLock(of: self, { object }) {
+        case .made(let response): return response
+        case .later(let url):
+            let new = URLResponse.http(url: url, status: status, fields: fields)
+            return SharedLock.withLock(of: self) {
+                // Another thread may have been faster: all get one object.
+                if case .made(let response) = object { return response }
+                object = .made(new)
+                return new
+            }
+        }
+    }
+}
