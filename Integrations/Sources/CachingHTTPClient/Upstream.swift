@@ -18,7 +18,6 @@ final class Upstream: CacheTransport {
         var version = HTTPVersion.http1_1
         /// The hops before the last.
         var history: [HTTPClientRequestResponse] = []
-        var passing = Passing()
     }
 
     private let client: HTTPClient
@@ -43,19 +42,16 @@ final class Upstream: CacheTransport {
         let response = try await client.execute(outgoing(request), deadline: deadline, logger: logger)
         state.withLockedValue { $0.version = response.version }
         receiver.receive(CacheHead(status: Int(response.status.code), fields: Array(response.headers)))
-        for try await buffer in response.body {
-            await receiver.receive(state.withLockedValue { $0.passing.enter(buffer) })
-        }
+        // Copied: the client reads the next piece into the same memory then. To share it was slower.
+        for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
     }
 
     /// The caller's own request, with what the cache changed: conditions that it added, credentials that a redirect took away.
     private func outgoing(_ request: URLRequest) -> HTTPClientRequest {
         var outgoing = original
         if let url = request.url, url != asked.url { outgoing.url = url.absoluteString }
-        if let method = request.httpMethod, method != original.method.rawValue {
-            outgoing.method = HTTPMethod(rawValue: method)
-            outgoing.body = nil
-        }
+        if let method = request.httpMethod { outgoing.method = HTTPMethod(rawValue: method) }
+        if !request.hasBody { outgoing.body = nil }
         let fields = request.allHTTPHeaderFields ?? [:]
         for (name, value) in fields where asked.fields[name] != value {
             outgoing.headers.replaceOrAdd(name: name, value: value)
@@ -67,7 +63,7 @@ final class Upstream: CacheTransport {
     /// The request that follows a redirect, nil for one that is not followed.
     func redirected(_ response: HTTPURLResponse, to next: URLRequest) -> URLRequest? {
         // A body that streams can be sent once. As with the client alone, the redirect is the answer then.
-        guard next.httpMethod != original.method.rawValue || original.body?.canBeSentAgain != false else { return nil }
+        guard !next.hasBody || original.body?.canBeSentAgain == true else { return nil }
         var next = next
         if (response.url?.scheme, response.url?.host, response.url?.port)
             != (next.url?.scheme, next.url?.host, next.url?.port)
@@ -86,8 +82,6 @@ final class Upstream: CacheTransport {
         return request
     }
 
-    fileprivate func buffer(of data: Data) -> ByteBuffer { state.withLockedValue { $0.passing.leave(data) } }
-
     /// The answer in the client's own types.
     func response(_ stream: CacheStream) -> HTTPClientResponse {
         let (version, history) = state.withLockedValue { ($0.version, $0.history) }
@@ -97,55 +91,25 @@ final class Upstream: CacheTransport {
         let last = HTTPClientRequestResponse(request: request(for: stream.url), responseHead: head)
         return HTTPClientResponse(
             version: head.version, status: head.status, headers: head.headers,
-            body: .stream(Buffers(stream: stream, upstream: self)),
+            body: .stream(Buffers(stream: stream)),
             history: history + [last])
-    }
-}
-
-/// Pieces of a body on their way through the cache. Most come out as they went in, and then the reader gets the very buffer: copying
-/// each piece twice would cost a quarter of all that a load adds.
-private struct Passing {
-    /// Bytes that may be on their way; of the rest copies come out. What the cache took from memory is not asked for any more.
-    private static let limit = 1 << 20
-
-    private var buffers: [ByteBuffer] = []
-    private var bytes = 0
-
-    mutating func enter(_ buffer: ByteBuffer) -> Data {
-        // A small piece would keep alive all of the memory into which the socket was read.
-        guard buffer.readableBytes >= buffer.storageCapacity / 4 else { return Data(buffer: buffer) }
-        buffers.append(buffer)
-        bytes += buffer.readableBytes
-        while bytes > Self.limit, buffers.count > 1 { bytes -= buffers.removeFirst().readableBytes }
-        return Data(buffer: buffer, byteTransferStrategy: .noCopy)
-    }
-
-    mutating func leave(_ data: Data) -> ByteBuffer {
-        // The same memory is the same piece: as long as the buffer is here nothing else can be there.
-        let place = data.withUnsafeBytes { data in
-            buffers.firstIndex { buffer in
-                buffer.withUnsafeReadableBytes { $0.baseAddress == data.baseAddress && $0.count == data.count }
-            }
-        }
-        guard let place else { return ByteBuffer(data: data) }
-        defer {
-            bytes -= buffers[...place].reduce(0) { $0 + $1.readableBytes }
-            buffers.removeSubrange(...place)
-        }
-        return buffers[place]
     }
 }
 
 /// A body in the client's own type.
 private struct Buffers: AsyncSequence, AsyncIteratorProtocol, Sendable {
     let stream: CacheStream
-    let upstream: Upstream
 
     func next() async throws -> ByteBuffer? {
-        try await stream.next().map { upstream.buffer(of: $0) }
+        try await stream.next().map { ByteBuffer(data: $0) }
     }
 
     func makeAsyncIterator() -> Buffers { self }
+}
+
+extension URLRequest {
+    /// What it is, the `HTTPClientRequest` knows; a redirect may have taken it away.
+    fileprivate var hasBody: Bool { httpBody != nil || httpBodyStream != nil }
 }
 
 extension HTTPHeaders {

@@ -12,6 +12,7 @@ extension DiskURLCache {
     /// - Throws: the error that `URLSession` would throw, or `CancellationError`.
     public func data(for request: URLRequest) async throws -> CacheAnswer {
         try Task.checkCancellation()
+        try request.requireURL()
         let transport = SessionLink(session: directSession)
         // A task has its session's cookies since it was made; here is no task.
         let request = transport.withCookies(request)
@@ -40,6 +41,7 @@ extension DiskURLCache {
         redirect: (@Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?)? = nil
     ) async throws -> CacheStream {
         try Task.checkCancellation()
+        try request.requireURL()
         let reader = LoadReader(
             request, from: self, over: OpenTransport(transport: transport, keyVariant: variant), takesPieces: true,
             timeout: request.timeoutInterval, redirect: redirect)
@@ -153,5 +155,12 @@ extension DiskURLCache {
             }
             return failed + waiting.map { ($0, CancellationError()) }
         }
+    }
+}
+
+extension URLRequest {
+    /// Foundation on Linux ends the process where a request without URL is changed.
+    fileprivate func requireURL() throws {
+        guard url != nil else { throw URLError(.badURL) }
     }
 }

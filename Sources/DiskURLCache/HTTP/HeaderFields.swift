@@ -100,9 +100,14 @@ struct HeaderFields: Sendable, Hashable {
         if case .dictionary(let dictionary) = storage { return dictionary }
         var dictionary: [String: String] = [:]
         dictionary.reserveCapacity(count)
+        var names: [String] = []
         forEachField { name, value in
-            if let earlier = dictionary.updateValue(value, forKey: name) {
-                dictionary[name] = earlier + ", " + value
+            // Names differ by their case seldom: then Foundation would keep one of the values.
+            if let known = names.first(where: { $0.equalsIgnoringASCIICase(name) }), let earlier = dictionary[known] {
+                dictionary[known] = earlier + ", " + value
+            } else {
+                names.append(name)
+                dictionary[name] = value
             }
         }
         return dictionary

@@ -75,6 +75,58 @@ import Testing
         #expect(stream.report.notStoredReason == .responseNoStore)
     }
 
+    /// Fields of one name stay apart, from the network and from each layer; `Set-Cookie` is not stored.
+    @Test func fieldsAreAsTheyCame() async throws {
+        let transport = ClosureTransport { _, exchange in
+            exchange.receiver.receive(
+                CacheHead(
+                    status: 203,
+                    fields: [
+                        ("Cache-Control", "max-age=60"), ("X-Twice", "1"), ("set-cookie", "a=1"), ("x-twice", "2"),
+                        ("Set-Cookie", "b=2"), ("Date", HTTPDate.format(clock.now)),
+                    ]))
+        }
+        for layer in [nil, CacheLayer.memory, .disk] {
+            let stream = try await cache.load(request, through: transport)
+            #expect(try await stream.pieces() == [])
+            #expect(stream.head.status == 203)
+            let outcome = layer.map { CacheLoadReport.Outcome.hit($0) } ?? .miss(.notStored)
+            #expect(stream.report.outcome == outcome)
+            func values(_ name: String) -> [String] {
+                stream.head.fields.filter { $0.name.lowercased() == name }.map(\.value)
+            }
+            #expect(values("x-twice") == ["1", "2"])
+            #expect(values("set-cookie") == (layer == nil ? ["a=1", "b=2"] : []))
+            #expect(values("age") == (layer == nil ? [] : ["0"]))
+            // Foundation joins them.
+            #expect(stream.response.value(forHTTPHeaderField: "X-Twice") == "1, 2")
+            #expect(stream.response === stream.response && stream.response.url == request.url)
+            cache.flush()
+            if layer == .memory { cache.store.memory.removeAll() }
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test(arguments: [-1, 0, 99, 1_000]) func aStatusThatIsNoneIsAnError(status: Int) async throws {
+        let transport = ClosureTransport { _, exchange in
+            exchange.receiver.receive(CacheHead(status: status, fields: [("Cache-Control", "max-age=60")]))
+            await exchange.piece("body")
+        }
+        let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
+        #expect(error?.code == .badServerResponse && !isStored())
+    }
+
+    @Test func aRequestWithoutAURLIsAnError() async throws {
+        let transport = ClosureTransport { _, _ in }
+        var changed = request
+        changed.url = nil
+        let request = changed
+        let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
+        #expect(error?.code == .badURL && transport.requests.isEmpty)
+        let direct = await #expect(throws: URLError.self) { try await cache.data(for: request) }
+        #expect(direct?.code == .badURL)
+    }
+
     @Test func whatIsStaleIsConfirmedAndRefreshed() async throws {
         let transport = ClosureTransport { request, exchange in
             let isKnown = request.value(forHTTPHeaderField: "If-None-Match") == "\"1\""
