@@ -22,6 +22,8 @@ final class Upstream: CacheTransport {
 
     private let client: HTTPClient
     private let original: HTTPClientRequest
+    /// The body was gathered for the key, so it can be sent again.
+    private let hasGatheredBody: Bool
     /// The request as the cache was given it.
     private let asked: (url: URL?, fields: [String: String])
     private let deadline: NIODeadline
@@ -34,6 +36,7 @@ final class Upstream: CacheTransport {
         self.client = client
         self.original = original
         self.asked = (asked.url, asked.allHTTPHeaderFields ?? [:])
+        hasGatheredBody = asked.httpBody != nil
         self.deadline = deadline
         self.logger = logger
     }
@@ -62,8 +65,8 @@ final class Upstream: CacheTransport {
 
     /// The request that follows a redirect, nil for one that is not followed.
     func redirected(_ response: HTTPURLResponse, to next: URLRequest) -> URLRequest? {
-        // A body that streams can be sent once. As with the client alone, the redirect is the answer then.
-        guard !next.hasBody || original.body?.canBeSentAgain == true else { return nil }
+        // A body that streams can be sent once, and nobody can tell which do: the redirect is the answer then.
+        guard !next.hasBody || hasGatheredBody else { return nil }
         var next = next
         if (response.url?.scheme, response.url?.host, response.url?.port)
             != (next.url?.scheme, next.url?.host, next.url?.port)
