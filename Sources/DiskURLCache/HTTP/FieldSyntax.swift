@@ -9,11 +9,17 @@ enum FieldSyntax {
         let bytes = value.utf8
         var start = bytes.startIndex
         var index = start
+        var mayBeQuoted = true
         while index < bytes.endIndex {
             let byte = bytes[index]
-            if byte == UInt8(ascii: "\""), let end = endOfQuotedString(in: bytes, from: index) {
-                index = end
-                continue
+            if byte == UInt8(ascii: "\""), mayBeQuoted {
+                if let end = endOfQuotedString(in: bytes, from: index) {
+                    index = end
+                    continue
+                }
+                // All quotes behind one that is never closed are escaped, so none of them is closed either. To look for the end of
+                // each would take time by the square of the length.
+                mayBeQuoted = false
             }
             if byte == UInt8(ascii: ",") {
                 append(value[start..<index], to: &members)

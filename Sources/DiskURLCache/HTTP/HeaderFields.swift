@@ -100,14 +100,15 @@ struct HeaderFields: Sendable, Hashable {
         if case .dictionary(let dictionary) = storage { return dictionary }
         var dictionary: [String: String] = [:]
         dictionary.reserveCapacity(count)
-        var names: [String] = []
+        // Of names that differ by their case Foundation would keep one value: the first spelling gets all.
+        var spellings: [String: String] = [:]
+        spellings.reserveCapacity(count)
         forEachField { name, value in
-            // Names differ by their case seldom: then Foundation would keep one of the values.
-            if let known = names.first(where: { $0.equalsIgnoringASCIICase(name) }), let earlier = dictionary[known] {
-                dictionary[known] = earlier + ", " + value
+            let spelling = spellings[name.lowercased(), default: name]
+            if let earlier = dictionary.updateValue(value, forKey: spelling) {
+                dictionary[spelling] = earlier + ", " + value
             } else {
-                names.append(name)
-                dictionary[name] = value
+                spellings[name.lowercased()] = name
             }
         }
         return dictionary

@@ -13,6 +13,19 @@ import Testing
     @Test func quoteThatIsNeverClosedHidesNothing() {
         #expect(FieldSyntax.members(of: "a=\"b, no-store") == ["a=\"b", "no-store"])
         #expect(CacheControl("ext=\"oops, no-store").contains("no-store"))
+        #expect(FieldSyntax.members(of: "a=\"\\\"b, \\\"c, d") == ["a=\"\\\"b", "\\\"c", "d"])
+    }
+
+    /// In one pass: to look for the end of each of these quotes would take hours.
+    @Test(.timeLimit(.minutes(5))) func quotesThatAreNeverClosedTakeNoLonger() {
+        let quotes = String(repeating: "\"\\", count: 1_000_000)
+        #expect(FieldSyntax.members(of: quotes).count == 1)
+    }
+
+    /// Foundation keeps one of several fields whose names differ by their case.
+    @Test func eachNameIsThereOnceWithAllValues() {
+        let fields: HeaderFields = ["A-b": "1", "a-B": "2", "c": "3", "A-b": "4", "C": "5"]
+        #expect(fields.dictionary == ["A-b": "1, 2, 4", "c": "3, 5"])
     }
 
     @Test func namesAreTakenInAnyCaseAndArgumentsInBothForms() {
