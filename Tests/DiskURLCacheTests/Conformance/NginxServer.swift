@@ -40,9 +40,10 @@
         }
 
         deinit {
-            // The child inherits a signal mask in which SIGTERM is blocked, and has nothing to save.
+            // The child inherits a signal mask in which SIGTERM is blocked, and has nothing to save. Nobody waits for its end:
+            // Foundation hears of that by a pipe which children that were started at the same time may hold open, too, so two servers
+            // could wait for each other.
             kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
         }
 
         func url(_ path: String) -> URL {
