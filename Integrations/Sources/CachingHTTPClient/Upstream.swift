@@ -88,9 +88,10 @@ final class Upstream: CacheTransport {
     /// The answer in the client's own types.
     func response(_ stream: CacheStream) -> HTTPClientResponse {
         let (version, history) = state.withLockedValue { ($0.version, $0.history) }
+        let answered = stream.head
         let head = HTTPResponseHead(
-            version: version, status: HTTPResponseStatus(statusCode: stream.head.status),
-            headers: HTTPHeaders(stream.head.fields))
+            version: version, status: HTTPResponseStatus(statusCode: answered.status),
+            headers: HTTPHeaders(answered.fields))
         let last = HTTPClientRequestResponse(request: request(for: stream.url), responseHead: head)
         return HTTPClientResponse(
             version: head.version, status: head.status, headers: head.headers,

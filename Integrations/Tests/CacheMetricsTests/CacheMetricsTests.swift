@@ -124,12 +124,8 @@ private struct Origin: CacheTransport {
 
     func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
         let isConfirmed = request.value(forHTTPHeaderField: "If-None-Match") != nil
-        guard let url = request.url,
-            let head = HTTPURLResponse(
-                url: url, statusCode: isConfirmed ? 304 : 200, httpVersion: "HTTP/1.1",
-                headerFields: ["Cache-Control": cacheControl, "ETag": "\"1\""])
-        else { throw URLError(.badURL) }
-        receiver.receive(head)
+        let fields = [("Cache-Control", cacheControl), ("ETag", "\"1\"")]
+        receiver.receive(CacheHead(status: isConfirmed ? 304 : 200, fields: fields))
         if !isConfirmed { await receiver.receive(body) }
     }
 }

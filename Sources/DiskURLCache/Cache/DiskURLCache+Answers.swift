@@ -16,10 +16,9 @@ extension DiskURLCache {
         let transport = SessionLink(session: directSession)
         // A task has its session's cookies since it was made; here is no task.
         let request = transport.withCookies(request)
-        guard let key = key(for: request), let known = store.lookup(key).known else {
-            return try await LoadReader(request, from: self, over: transport).answer()
-        }
-        if let answer = CacheAnswer(freshInMemory: request, key: key, of: known, in: self) { return answer }
+        let key = key(for: request)
+        let known = key.flatMap { store.lookup($0).known }
+        if let known, let answer = CacheAnswer(freshInMemory: request, of: known, in: self) { return answer }
         return try await LoadReader(request, from: self, over: transport, key: key, known: known).answer()
     }
 

@@ -104,11 +104,12 @@ struct HeaderFields: Sendable, Hashable {
         var spellings: [String: String] = [:]
         spellings.reserveCapacity(count)
         forEachField { name, value in
-            let spelling = spellings[name.lowercased(), default: name]
-            if let earlier = dictionary.updateValue(value, forKey: spelling) {
-                dictionary[spelling] = earlier + ", " + value
+            let lowercased = name.lowercased()
+            if let spelling = spellings[lowercased] {
+                dictionary[spelling]? += ", " + value
             } else {
-                spellings[name.lowercased()] = name
+                spellings[lowercased] = name
+                dictionary[name] = value
             }
         }
         return dictionary

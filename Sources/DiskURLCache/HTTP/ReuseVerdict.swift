@@ -24,8 +24,7 @@ struct ReuseVerdict {
         if policy == .elseLoad || policy == .dontLoad {
             return .reuse(freshness.isFresh ? .fresh : .stale(.cachePolicy))
         }
-        // A lifetime set for every response by the owner of the cache also overrules what the response forbids.
-        let isOverruled = options.lifetime.isAlways && freshness.source == .option
+        let isOverruled = options.overrulesResponse(freshness.source)
         if said.noCache && !isOverruled { return .ask(.mustRevalidate) }
         if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared), !isOverruled {
             return .ask(.stale)
@@ -77,8 +76,10 @@ struct ReuseVerdict {
     }
 }
 
-extension CachingOptions.Lifetime {
-    fileprivate var isAlways: Bool {
-        if case .always = self { true } else { false }
+extension CachingOptions {
+    /// Whether a lifetime set for every response by the owner of the cache, which also overrules what the response forbids, is the one
+    /// that counts.
+    func overrulesResponse(_ source: Freshness.Source) -> Bool {
+        if case .always = lifetime, source == .option { true } else { false }
     }
 }

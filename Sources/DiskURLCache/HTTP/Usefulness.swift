@@ -7,9 +7,7 @@ enum Usefulness {
     static func end(of facts: ReuseFacts, options: CachingOptions) -> Date {
         let said = facts.directives
         let (lifetime, source) = Freshness.lifetime(of: facts, options: options)
-        // A lifetime set for every response by the owner of the cache also overrules what the response forbids.
-        let isOverruled: Bool =
-            if case .always = options.lifetime, source == .option { true } else { false }
+        let isOverruled = options.overrulesResponse(source)
         if said.noCache, !isOverruled { return facts.responseTime }
         var seconds = lifetime.subtractingSaturated(facts.initialAge)
         if isOverruled || !said.mustRevalidate(inSharedCache: options.isShared) {

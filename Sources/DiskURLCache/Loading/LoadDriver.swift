@@ -278,7 +278,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             guard leading == identity || mayFetch(identity) else { return }
         }
         takeIncoming()?.discard()
-        let ticket = state.withLock { $0.machine.key }.map { _ in cache.beginFetch() }
+        let ticket = state.withLock { $0.machine.key } == nil ? nil : cache.beginFetch()
         let token = FetchToken(priority: priority)
         let isLate = state.withLock { state in
             state.fetch = token

@@ -9,7 +9,7 @@ extension CacheAnswer {
     /// as a load decides, told as a load is told.
     ///
     /// Nil for all else, which is a load's: what is only on disk or stale, redirects, parts, conditions of the request.
-    init?(freshInMemory request: URLRequest, key: RequestKey, of variants: [StoredVariant], in cache: any LoadHost) {
+    init?(freshInMemory request: URLRequest, of variants: [StoredVariant], in cache: any LoadHost) {
         let now = cache.now
         // A method that only the key policy caches is a load's, too.
         guard let url = request.url, request.httpMethod == "GET" else { return nil }

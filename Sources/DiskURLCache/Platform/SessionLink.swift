@@ -55,7 +55,11 @@ struct SessionLink: Sendable {
     func effectiveRequest(_ request: URLRequest) -> URLRequest {
         guard let configuration = session?.configuration else { return request }
         var request = request
-        if request.cachePolicy == .useProtocolCachePolicy { request.cachePolicy = configuration.requestCachePolicy }
+        // Asked first: a request that is changed is copied.
+        let policy = configuration.requestCachePolicy
+        if request.cachePolicy == .useProtocolCachePolicy, policy != .useProtocolCachePolicy {
+            request.cachePolicy = policy
+        }
         guard let additional = configuration.httpAdditionalHeaders, !additional.isEmpty else { return request }
         for (name, value) in additional {
             guard let name = name.base as? String, request.value(forHTTPHeaderField: name) == nil else { continue }

@@ -199,6 +199,14 @@ import Testing
         #expect(fixture.recordNames().count == Self.count)
     }
 
+    /// Hundreds of unknown files are taken in by name and size alone, and saved like that.
+    private func takeInByNameAlone(_ fixture: DiskFixture) throws {
+        try FileManager.default.removeItem(at: index(fixture))
+        let store = fixture.open()
+        store.flush()
+        store.close()
+    }
+
     /// A removal reads the headers of its key; the rows that it makes anew were not there when their names were listed.
     @Test("Fault 18: a removal during the listing does not lose the other variants of its key")
     func removalDuringListing() throws {
@@ -211,11 +219,7 @@ import Testing
             }
         }
         store.close()
-        // So many unknown files are taken in by name and size alone, and saved like that.
-        try FileManager.default.removeItem(at: index(fixture))
-        store = fixture.open()
-        store.flush()
-        store.close()
+        try takeInByNameAlone(fixture)
         let files = FaultyFileSystem()
         let keys = Dictionary(uniqueKeysWithValues: (0..<300).map { (RequestKey.test("\($0)").name.hex, $0) })
         let listed = Mutex<[String: Int]>([:])
@@ -252,11 +256,7 @@ import Testing
         var store = fixture.open()
         for number in 0..<600 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.close()
-        // So many unknown files are taken in by name and size alone, and saved like that.
-        try FileManager.default.removeItem(at: index(fixture))
-        store = fixture.open()
-        store.flush()
-        store.close()
+        try takeInByNameAlone(fixture)
         let files = FaultyFileSystem()
         let opened = WeakReference<DiskStore>()
         let (isOpened, hasEntered, hasListed) = (

@@ -26,7 +26,7 @@ import Testing
 
     private func hit(_ request: URLRequest, _ cache: DiskURLCache) -> CacheAnswer? {
         guard let key = cache.key(for: request), let known = cache.store.lookup(key).known else { return nil }
-        return CacheAnswer(freshInMemory: request, key: key, of: known, in: cache)
+        return CacheAnswer(freshInMemory: request, of: known, in: cache)
     }
 
     /// What is stored, and what is asked; true where memory answers alone.
