@@ -159,6 +159,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     }
 
     func fetchEnded(_ error: Swift.Error?) {
+        // The token's controls hold what sent the request, and that holds this load.
+        state.withLock { $0.fetch = nil }
         handle(.ended(error, now: now))
     }
 
