@@ -152,12 +152,11 @@ extension DiskURLCache: LoadHost {
     func beginFetch() -> StoreTicket { store.ticket(at: now) }
 
     func freshen(
-        _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest,
-        ticket: StoreTicket?
+        _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
     ) -> Bool {
         let now = now
         let usefulUntil = usefulUntil(response, for: request)
-        let updated = store.update(sequence, of: key, ticket: ticket) { metadata in
+        let updated = store.update(sequence, of: key) { metadata in
             metadata.response = .http(response)
             metadata.storedAt = now
             metadata.usefulUntil = usefulUntil

@@ -5,7 +5,7 @@ enum StorableFields {
     /// Fields that belong to one connection, to a proxy, or to one user's session.
     ///
     /// `Set-Cookie` is here for safety: a session that was set once must not be set again by every reuse.
-    private static let excluded: Set<String> = [
+    private static let excluded = [
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
         "proxy-connection", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     ]
@@ -13,16 +13,21 @@ enum StorableFields {
     /// Without the fields above, those that `Connection` names, and those that `no-cache="…"` withholds from reuse: they
     /// come again with each validation. In a shared cache without those that `private="…"` names, too (RFC 9111 §5.2.2.7).
     static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
-        var dropped = excluded
+        // A set: a server may name any number of them.
+        var named = Set<String>()
         if let connection = fields["Connection"] {
-            dropped.formUnion(FieldSyntax.members(of: connection).map { $0.lowercased() })
+            named.formUnion(FieldSyntax.members(of: connection).map { $0.lowercased() })
         }
         let control = CacheControl(fields["Cache-Control"])
-        dropped.formUnion(control.fieldNames("no-cache") ?? [])
-        if isShared { dropped.formUnion(control.fieldNames("private") ?? []) }
+        named.formUnion(control.fieldNames("no-cache") ?? [])
+        if isShared { named.formUnion(control.fieldNames("private") ?? []) }
         // The fields that decide about reuse stay, even if `Connection` or `no-cache` names them.
-        dropped.subtract(["cache-control", "vary", "date", "age", "expires"])
-        return HeaderFields(fields.fields.filter { !dropped.contains($0.name.lowercased()) })
+        if !named.isEmpty { named.subtract(["cache-control", "vary", "date", "age", "expires"]) }
+        return HeaderFields(
+            fields.fields.filter { field in
+                if excluded.contains(where: field.name.equalsIgnoringASCIICase) { return false }
+                return named.isEmpty || !named.contains(field.name.lowercased())
+            })
     }
 
     /// As stored: filtered, and with a `Date` where the origin sent none (RFC 9110 §6.6.1).

@@ -576,7 +576,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         switch change {
         case .update(let index, let response):
             _ = cache.freshen(
-                variants[index].metadata.sequence, of: target.key, with: response, for: target.request, ticket: ticket)
+                variants[index].metadata.sequence, of: target.key, with: response, for: target.request)
         case .addVariant(let index, let response):
             guard isStored(variants[index], of: target.key), let entry = variants[index].load() else { return }
             _ = cache.insert(

@@ -45,8 +45,7 @@ protocol LoadHost: AnyObject, Sendable {
     /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
     /// False where that one is not there any more.
     func freshen(
-        _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest,
-        ticket: StoreTicket?
+        _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
     ) -> Bool
     func remove(_ key: RequestKey)
     /// Removes a stored response, and what an older answer made of it since it was found.

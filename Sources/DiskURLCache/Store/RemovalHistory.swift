@@ -31,13 +31,11 @@ final class RemovalHistory: Sendable {
     /// The number of the next removal.
     var next: UInt64 { state.withLock { $0.start + UInt64($0.removals.count) } }
 
-    /// - Parameter folder: the folder of records as it is now.
-    func ticket(at now: Date, folder: FileIdentity?) -> StoreTicket {
+    func ticket(at now: Date) -> StoreTicket {
         state.withLock { state in
             state.lastTicket += 1
             return StoreTicket(
-                number: state.lastTicket, askedAt: now, removal: state.start + UInt64(state.removals.count),
-                folder: folder)
+                number: state.lastTicket, askedAt: now, removal: state.start + UInt64(state.removals.count))
         }
     }
 
@@ -81,6 +79,4 @@ struct StoreTicket: Sendable {
     let askedAt: Date
     /// The number of the first removal after the ticket was taken.
     let removal: UInt64
-    /// The folder of records when the ticket was taken. Another folder since then means that another process removed everything.
-    let folder: FileIdentity?
 }

@@ -59,13 +59,12 @@ extension TieredStore {
     /// To be taken when the network is asked.
     func ticket(at now: Date) -> StoreTicket {
         takeRemovalsNow()
-        return history.ticket(at: now, folder: disk?.folderIdentity())
+        return history.ticket(at: now)
     }
 
     /// Why an answer that was under way meanwhile is not stored any more.
     func outdated(_ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket) -> CacheNotStoredReason? {
         if history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) { return .removedMeanwhile }
-        if let folder = ticket.folder, disk?.folderIdentity() != folder { return .removedMeanwhile }
         // Another load that asked later has stored its answer already.
         guard let asked = metadata.http?.requestTime else { return nil }
         let varyKey = metadata.varyKey
@@ -157,12 +156,11 @@ extension TieredStore {
     /// - Parameter change: is given the metadata as they are stored.
     @discardableResult
     func update(
-        _ number: UInt64, of key: RequestKey, ticket: StoreTicket? = nil, _ change: (inout EntryMetadata) -> Void
+        _ number: UInt64, of key: RequestKey, _ change: (inout EntryMetadata) -> Void
     ) -> EntryMetadata? {
         stripe(of: key).withLock { _ in
             takeRemovalsNow()
             let start = history.next
-            if let folder = ticket?.folder, disk?.folderIdentity() != folder { return nil }
             guard let variant = lookup(key).variants().first(where: { $0.metadata.sequence == number }) else {
                 return nil
             }

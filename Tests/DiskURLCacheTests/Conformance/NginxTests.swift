@@ -198,10 +198,12 @@
 
         @Test func permanentRedirectLeadsToTheStoredTarget() async throws {
             try serve("target", at: "/fresh/target.txt")
-            let target = try await load("/fresh/target.txt")
-            let moved = try await load("/moved/away")
-            #expect(moved.text == "target" && moved.id == target.id)
-            #expect(moved.response.url == server.url("/fresh/target.txt"))
+            // The first load of a URL that redirects may be Foundation's own, which asks for the target anew and stores it.
+            let first = try await load("/moved/away")
+            let again = try await load("/moved/away")
+            #expect(again.text == "target" && again.id == first.id)
+            #expect(again.response.url == server.url("/fresh/target.txt"))
+            #expect(try await load("/fresh/target.txt").id == first.id)
         }
     }
 #endif

@@ -407,7 +407,7 @@ import Testing
         }
         // Whatever sent the request may be about to end, and a refresh goes on by itself.
         let deadline = ContinuousClock.now + .seconds(600)
-        while transport != nil, .now < deadline { await Task.yield() }
+        while transport != nil, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
         #expect(transport == nil)
     }
 
@@ -425,7 +425,9 @@ import Testing
                     isKnown ? 304 : 200, ["ETag": "\"1\"", "Cache-Control": "max-age=60, stale-while-revalidate=60"])
             }
             if isKnown { return }
-            if way == .shared { while cache.loads.followerCount == 0 { await Task.yield() } }
+            if way == .shared {
+                while cache.loads.followerCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+            }
             await exchange.receiver.receive(Data(count: way == .inFile ? 4 << 20 : 1_000))
             if way == .cutShort { throw URLError(.networkConnectionLost) }
             if way == .notRead { await exchange.untilCancelled() }

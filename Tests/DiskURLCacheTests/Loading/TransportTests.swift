@@ -317,6 +317,8 @@ import Testing
         let exchange = await exchanges.next(1)
         #expect(network.priorities == [0.3])
         let followers = [start(clients[1], network), start(clients[2], network)]
+        // They look up first, on another queue where the disk is not known yet.
+        while cache.loads.followerCount < 2 { try await Task.sleep(for: .milliseconds(1)) }
         #expect(network.priorities == [0.3, 0.75])
         exchange.head(200, fields)
         exchange.end()

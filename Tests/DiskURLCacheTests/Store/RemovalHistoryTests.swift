@@ -77,10 +77,10 @@ import Testing
             cache.flush()
             cache.removeMemory()
         }
-        let (older, superseding) = (cache.store.ticket(at: Date()), cache.store.ticket(at: Date()))
+        let superseding = cache.store.ticket(at: Date())
         let stored = try #require(cache.lookUp(key).variants().first)
         let response = try #require(stored.metadata.http)
-        #expect(cache.freshen(stored.metadata.sequence, of: key, with: response, for: request, ticket: older))
+        #expect(cache.freshen(stored.metadata.sequence, of: key, with: response, for: request))
         cache.remove(stored.metadata, of: key, by: superseding)
         #expect(cache.cachedResponse(for: request) == nil)
         cache.flush()

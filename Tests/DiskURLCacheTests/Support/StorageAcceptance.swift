@@ -33,17 +33,21 @@ struct StorageAcceptance {
     }
 
     func run() throws {
-        try storesReplacesAndRemoves()
-        try keepsVariantsApart()
-        try removesManyAtOnce()
-        try staysWithinItsCapacity()
-        try keepsWholeResponses()
-        try removesBeforeItTells()
+        // Each opens the storage anew. What one has not written by then would come behind the next one's back.
+        let steps = [
+            storesReplacesAndRemoves, keepsVariantsApart, removesManyAtOnce, staysWithinItsCapacity,
+            keepsWholeResponses,
+            removesBeforeItTells,
+        ]
+        for step in steps {
+            let cache = try make()
+            try step(cache)
+            cache.flush()
+        }
         if isPersistent { try survivesReopening() }
     }
 
-    private func storesReplacesAndRemoves() throws {
-        let cache = try make()
+    private func storesReplacesAndRemoves(_ cache: DiskURLCache) throws {
         cache.removeAllCachedResponses()
         #expect(body(cache, request("/a")) == nil)
         cache.storeCachedResponse(response(request("/a"), "one"), for: request("/a"))
@@ -59,8 +63,7 @@ struct StorageAcceptance {
         #expect(body(cache, request("/b")) == "b")
     }
 
-    private func keepsVariantsApart() throws {
-        let cache = try make()
+    private func keepsVariantsApart(_ cache: DiskURLCache) throws {
         cache.removeAllCachedResponses()
         for language in ["de", "en", "fr"] {
             let request = request("/v", language: language)
@@ -73,8 +76,7 @@ struct StorageAcceptance {
         #expect(body(cache, request("/v", language: "it")) == nil)
     }
 
-    private func removesManyAtOnce() throws {
-        let cache = try make()
+    private func removesManyAtOnce(_ cache: DiskURLCache) throws {
         cache.removeAllCachedResponses()
         for path in ["/x/1", "/x/2", "/y"] {
             var request = request(path)
@@ -98,8 +100,7 @@ struct StorageAcceptance {
 
     /// What is removed by tag, URL, host, age or prefix is gone when the call returns, and nothing else is; whatever was replaced
     /// before.
-    private func removesBeforeItTells() throws {
-        let cache = try make()
+    private func removesBeforeItTells(_ cache: DiskURLCache) throws {
         cache.removeAllCachedResponses()
         let removals: [(DiskURLCache) -> Void] = [
             { $0.removeCachedResponses(tag: "group") },
@@ -128,8 +129,7 @@ struct StorageAcceptance {
         }
     }
 
-    private func staysWithinItsCapacity() throws {
-        let cache = try make()
+    private func staysWithinItsCapacity(_ cache: DiskURLCache) throws {
         cache.removeAllCachedResponses()
         let text = String(repeating: "x", count: 20_000)
         for index in 0..<fillingCount {
@@ -142,8 +142,7 @@ struct StorageAcceptance {
         #expect(body(cache, request("/\(fillingCount - 1)"))?.utf8.count == 20_000, "what was stored last is kept")
     }
 
-    private func keepsWholeResponses() throws {
-        let cache = try make()
+    private func keepsWholeResponses(_ cache: DiskURLCache) throws {
         cache.removeAllCachedResponses()
         let cached = CachedURLResponse(
             response: HTTPURLResponse(

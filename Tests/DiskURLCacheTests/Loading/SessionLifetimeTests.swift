@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Whatever a session's loads came to, nothing keeps the cache once the session and its owner have gone: each load holds it.
+@Suite(.timeLimit(.minutes(30))) struct SessionLifetimeTests {
+    enum Way: CaseIterable, Sendable {
+        case handler, delegate, direct, hit, revalidated, refreshed, redirected, post, failed, cancelled
+    }
+
+    @Test(arguments: Way.allCases) func nothingIsLeftOfALoad(_ way: Way) async throws {
+        let origin = try OriginServer { request in
+            switch (request.path, request.fields["If-None-Match"]) {
+            case ("/moved", _): .status(302, "", ["Location": "/a"])
+            case (_, _?): .status(304, "", ["ETag": "\"1\"", "Cache-Control": "max-age=60"])
+            default: .ok("body", ["ETag": "\"1\"", "Cache-Control": "max-age=60, stale-while-revalidate=60"])
+            }
+        }
+        weak var cache: DiskURLCache?
+        do {
+            let delegate = RecordingDelegate()
+            let harness = try LoadingHarness(delegate: way == .delegate ? delegate : nil)
+            cache = harness.cache
+            try await load(way, from: origin, harness, delegate)
+        }
+        // The session lives until its queue has heard of its end, and a refresh goes on by itself.
+        let deadline = ContinuousClock.now + .seconds(Patience.seconds)
+        while cache != nil, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(cache == nil)
+    }
+
+    private func load(
+        _ way: Way, from origin: OriginServer, _ harness: LoadingHarness, _ delegate: RecordingDelegate
+    ) async throws {
+        let url = origin.url("/a")
+        switch way {
+        case .handler: try await harness.load(url)
+        case .delegate: _ = await delegate.run(harness.session.dataTask(with: url))
+        case .direct: _ = try await harness.cache.data(for: URLRequest(url))
+        case .hit, .revalidated, .refreshed:
+            try await harness.load(url)
+            harness.clock.advance(by: way == .hit ? 1 : way == .refreshed ? 90 : 1_000)
+            let report = try await harness.report { try await harness.load(url) }
+            let outcomes: [Way: CacheLoadReport.Outcome] = [
+                .hit: .hit(.memory), .revalidated: .revalidated(.memory),
+                .refreshed: .staleHit(.memory, .staleWhileRevalidate),
+            ]
+            #expect(report.outcome == outcomes[way])
+        case .redirected: try await harness.load(origin.url("/moved"))
+        case .post: try await harness.load(url, method: "POST", body: Data("x".utf8))
+        case .failed:
+            let refusing = try RefusingPort()
+            await #expect(throws: URLError.self) { try await harness.load(refusing.url("/a")) }
+            withExtendedLifetime(refusing) {}
+        case .cancelled:
+            let task = Task { try await harness.load(url) }
+            task.cancel()
+            _ = await task.result
+        }
+    }
+}
