@@ -80,8 +80,10 @@ import Testing
         store.close()
         store = fixture.open()
         _ = store.variants(of: .test("0"))
+        // What folders take differs between file systems: with a little less than the records take, some have to go anywhere.
+        let capacity = store.usage - 1
         store.close()
-        store = fixture.open(capacity: 52 << 10)
+        store = fixture.open(capacity: capacity)
         store.flush()
         #expect(store.entryCount < 10)
         #expect(store.contains(.test("0")))
