@@ -38,7 +38,9 @@ extension LoadMachine {
                 status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
                 policy: policy),
             options: options(for: head.fields))
-        var report = Report(outcome: .miss(fetch.reason), status: head.status, forwardStatus: head.status)
+        var report = Report(
+            outcome: key == nil ? .bypass(.noKey) : .miss(fetch.reason), status: head.status,
+            forwardStatus: head.status)
         if let continued = fetch.continued, !continued.isContinued(by: head) {
             return [.cancelFetch] + fail(continued.error, because: .network)
         }
@@ -50,7 +52,6 @@ extension LoadMachine {
             return [.cancelFetch, .readBody(index: reuse.index)]
         case .deliver(let verdict, _):
             report.storage = verdict
-            report.lacksKey = key == nil
         case .freshen, .combine:
             break
         }

@@ -7,6 +7,8 @@ extension LoadMachine {
             case hit(index: Int, CacheStaleReason?)
             case revalidated(index: Int)
             case miss(CacheMissReason)
+            /// Nothing was looked up, and nothing is stored.
+            case bypass(CacheBypassReason)
             case failed(Failure)
         }
 
@@ -37,8 +39,6 @@ extension LoadMachine {
         var forwardStatus: Int?
         /// Whether the answer is to be stored; nil where there is nothing new to store. Only the driver knows if it was.
         var storage: StorageVerdict?
-        /// The request had no key, so the answer is not stored, whatever `storage` says.
-        var lacksKey = false
         /// Why this load would have asked the network, had another one in flight not fetched the answer.
         var collapsedInto: CacheMissReason?
     }
@@ -73,6 +73,10 @@ extension LoadMachine.Report {
             status.forwardStatus = forwardStatus
             status.collapsed = collapsedInto != nil
             status.detail = reason.detail
+        case .bypass(let reason):
+            status.forward = .bypass
+            status.forwardStatus = forwardStatus
+            status.detail = reason.code
         case .failed(let reason): status.detail = reason.code
         }
         status.stored = isStored
@@ -111,13 +115,15 @@ struct LoadSummary: Sendable {
             case .hit(_, nil): .hit(layer)
             case .revalidated: .revalidated(layer)
             case .miss(let reason): .miss(reason)
+            case .bypass(let reason): .bypass(reason)
             case .failed(.notAllowed(let reason)): .notAllowed(reason)
             case .failed: .failed
             }
         var isStored: Bool?
         var refusal: CacheNotStoredReason?
         switch report.storage {
-        case .store? where report.lacksKey: (isStored, refusal) = (false, .noKey)
+        // Whatever the response says.
+        case _? where outcome == .bypass(.noKey): (isStored, refusal) = (false, .noKey)
         case .store?:
             isStored = notStored == nil
             refusal = notStored
@@ -143,7 +149,7 @@ extension LoadMachine.Report.Outcome {
     var index: Int? {
         switch self {
         case .hit(let index, _), .revalidated(let index): index
-        case .miss, .failed: nil
+        case .miss, .bypass, .failed: nil
         }
     }
 }
@@ -171,7 +177,7 @@ extension EventHub {
                 statistics.networkLoads += 1
                 statistics.networkTime += duration
             }
-        case .failed: break
+        case .bypass, .failed: break
         }
     }
 

@@ -162,11 +162,17 @@ import Testing
         let cache = makeCache()
         var request = URLRequest(url: origin.url("/a"))
         request.cacheTreatment = .init(storage: .never)
-        #expect(try await cache.data(for: request).report.notStoredReason == .noKey)
+        let kept = try await cache.data(for: request).report
+        // The method is one that is cached: that was not the reason.
+        #expect(kept.notStoredReason == .noKey && kept.outcome == .bypass(.noKey))
+        #expect(kept.cacheStatus == "DiskURLCache; fwd=bypass; fwd-status=200; detail=no-key")
         request.cacheTreatment = nil
         #expect(try await cache.data(for: request).report.notStoredReason == nil)
         request.httpMethod = "POST"
-        #expect(try await cache.data(for: request).report.notStoredReason == .methodNotCached)
+        let posted = try await cache.data(for: request).report
+        #expect(posted.notStoredReason == .noKey && posted.outcome == .bypass(.noKey))
+        // Only the second was looked up.
+        #expect(cache.statistics.misses == 1)
     }
 
     @Test func prefetchingIsBoundedAndReportsProgress() async throws {

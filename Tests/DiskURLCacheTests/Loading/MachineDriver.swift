@@ -165,6 +165,7 @@ struct MachineDriver {
             case .hit(_, let allowance?): return "report stale hit \(allowance.code)" + collapsed
             case .revalidated: return "report revalidated"
             case .miss: return "report miss"
+            case .bypass: return "report bypass"
             case .failed: return "report failed"
             }
         }
