@@ -32,7 +32,8 @@ extension Revalidation {
         var tags = offeredTags(of: candidates, for: request, selected: selected)
         let lastModified = selected.flatMap { index -> String? in
             let response = candidates[index].response
-            return response.lastModified == nil ? nil : response.fields["Last-Modified"]
+            guard isValidatable(response, for: request), response.lastModified != nil else { return nil }
+            return response.fields["Last-Modified"]
         }
         var fields = HeaderFields()
         if let own = request.fields["If-None-Match"] {

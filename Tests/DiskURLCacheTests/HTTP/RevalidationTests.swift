@@ -41,6 +41,16 @@ import Testing
         #expect(cache.load().decision == .fetch(.stale, fields: [:]))
     }
 
+    /// An origin judges conditions only where it would answer with a success (RFC 9110 §13.2.1): a 304 would confirm nothing here,
+    /// and everything would be asked for once more.
+    @Test(arguments: [301, 404, 410]) func nothingIsSentForWhatIsNoSuccess(status: Int) {
+        var cache = PureCache()
+        _ = cache.load(
+            status: status, answer: ["Cache-Control": "max-age=2", "Last-Modified": httpDate(-3000), "ETag": "\"a\""])
+        cache.now += 5
+        #expect(cache.load().decision == .fetch(.stale, fields: [:]))
+    }
+
     /// cache-tests `conditional-etag-vary-headers`
     @Test func requestFieldsStay() {
         var cache = Self.stale(["ETag": "\"a\"", "Vary": "Foo"])
