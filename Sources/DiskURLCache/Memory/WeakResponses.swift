@@ -13,7 +13,7 @@ final class WeakResponses: Sendable {
 
     private let references = Mutex<[RequestKey: Reference]>([:])
 
-    var isEmpty: Bool { references.withLock { $0.isEmpty } }
+    var count: Int { references.withLock { $0.count } }
 
     func add(_ response: CachedURLResponse, _ metadata: EntryMetadata, for key: RequestKey) {
         references.withLock { $0[key] = Reference(metadata: metadata, response: response) }
@@ -32,6 +32,11 @@ final class WeakResponses: Sendable {
 
     func remove(_ key: RequestKey) {
         references.withLock { if !$0.isEmpty { $0[key] = nil } }
+    }
+
+    /// Forgets what nobody holds any more: most responses that memory gives up go with it.
+    func removeReleased() {
+        references.withLock { references in references = references.filter { $0.value.response != nil } }
     }
 
     func removeAll() {

@@ -376,6 +376,7 @@ extension TieredStore {
                 return nil
             }
         }
+        weakResponses.removeReleased()
         updateReserved()
     }
 

@@ -174,6 +174,24 @@ import Testing
         #expect(cache.cachedResponse(for: held) == nil)
     }
 
+    /// A process that runs for months is told of low memory time and again, and each time with other URLs in memory.
+    @Test func whatNobodyHoldsIsForgotten() throws {
+        let scratch = try ScratchDirectory()
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: scratch.appending("c"))
+        var held: [CachedURLResponse] = []
+        for number in 0..<100 {
+            let request = Responses.request("/\(number)")
+            cache.storeCachedResponse(Responses.cached(Responses.url("/\(number)")), for: request)
+            let found = try #require(cache.cachedResponse(for: request))
+            if number % 10 == 0 { held.append(found) }
+        }
+        cache.relieveMemoryPressure()
+        #expect(cache.store.weakResponses.count == held.count)
+        held.removeAll()
+        cache.relieveMemoryPressure()
+        #expect(cache.store.weakResponses.count == 0)
+    }
+
     @Test func aSuspendedCacheHoldsNoLockAndGoesOn() throws {
         let scratch = try ScratchDirectory()
         let directory = scratch.appending("c")
