@@ -418,7 +418,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// The events from now on. An event is made only while somebody listens; each caller gets its own stream, which
-    /// keeps the newest 1,000 events for a slow reader.
+    /// keeps the newest 1,000 events for a slow reader. It ends when the cache is released, with all others on its directory.
     public func events() -> AsyncStream<CacheEvent> {
         hub.stream()
     }

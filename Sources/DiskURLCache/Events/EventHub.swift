@@ -5,6 +5,7 @@ final class EventHub: Sendable {
     private struct State {
         var listeners: [UInt64: @Sendable (CacheEvent) -> Void] = [:]
         var nextListener: UInt64 = 0
+        var streams: [UInt64: AsyncStream<CacheEvent>.Continuation] = [:]
         var hasToldMissingLoader = false
     }
 
@@ -52,13 +53,20 @@ final class EventHub: Sendable {
     }
 
     func removeListener(_ id: UInt64) {
-        state.withLock { _ = $0.listeners.removeValue(forKey: id) }
+        // Released outside of the lock: what a listener holds may end here.
+        _ = state.withLock { ($0.listeners.removeValue(forKey: id), $0.streams.removeValue(forKey: id)) }
+    }
+
+    /// Nothing comes any more: who waits for the next event would wait for ever.
+    deinit {
+        for stream in state.withLock({ $0.streams.values }) { stream.finish() }
     }
 
     /// The newest 1,000 events wait for a slow reader; older ones are dropped rather than held without bound.
     func stream() -> AsyncStream<CacheEvent> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1_000)) { continuation in
             let id = addListener { continuation.yield($0) }
+            state.withLock { $0.streams[id] = continuation }
             continuation.onTermination = { [weak self] _ in self?.removeListener(id) }
         }
     }

@@ -310,6 +310,18 @@ import Testing
         #expect(memoryOnly.cachedResponse(for: request) == nil)
     }
 
+    /// A loop over the events is a task of its own as a rule: it would stay with all that it holds.
+    @Test(.timeLimit(.minutes(1))) func theEventsEndWithTheCache() async {
+        var cache: DiskURLCache? = makeCache()
+        let (read, unread) = (cache?.events(), cache?.events())
+        cache?.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
+        cache = nil
+        var count = 0
+        if let read { for await event in read { if case .stored = event { count += 1 } } }
+        #expect(count == 1)
+        withExtendedLifetime(unread) {}
+    }
+
     @Test func theLargestEntryIsAStatedShare() async {
         let cache = makeCache(memory: 0, disk: 1 << 20) { $0.maximumEntryShare = 0.25 }
         var events = cache.events().makeAsyncIterator()
