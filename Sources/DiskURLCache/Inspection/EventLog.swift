@@ -5,22 +5,27 @@ extension DiskURLCache {
     /// is released.
     ///
     /// The file holds plain URLs (without user names and passwords) and has mode 0600. Before it would grow beyond the limit, it is
-    /// renamed to `….1`, in place of an older one, and a new file is begun.
+    /// renamed to `….1`, in place of an older one, and a new file is begun. A file that was removed or renamed by others is begun anew
+    /// too. Where the disk does not keep up, 10,000 events wait to be written, and those after them are lost.
     public final class EventLog: Sendable {
         /// The name of the log in a cache's own directory, where the inspector looks for it.
         public static let fileName = "events.jsonl"
 
         private struct State {
             var descriptor: Int32 = -1
-            var length = 0
+            /// Of the open file.
+            var identity: FileIdentity?
+            var waiting = 0
         }
+
+        static let waitingLimit = 10_000
 
         private let cache: DiskURLCache
         private let path: String
         private let limit: Int
         private let files: any FileSystem = SystemFiles()
         /// Writing happens here, not where the event comes from.
-        private let queue = DispatchQueue(label: "DiskURLCache.eventLog", qos: .utility)
+        let queue = DispatchQueue(label: "DiskURLCache.eventLog", qos: .utility)
         private let state = Mutex(State())
         private let listener: Mutex<UInt64?> = Mutex(nil)
 
@@ -51,7 +56,16 @@ extension DiskURLCache {
 
         private func take(_ event: CacheEvent) {
             let now = Date()
-            queue.async { self.write(EventLine(event, at: now.timeIntervalSince1970)) }
+            let hasRoom = state.withLock { state in
+                guard state.waiting < Self.waitingLimit else { return false }
+                state.waiting += 1
+                return true
+            }
+            guard hasRoom else { return }
+            queue.async {
+                self.state.withLock { $0.waiting -= 1 }
+                self.write(EventLine(event, at: now.timeIntervalSince1970))
+            }
         }
 
         private func write(_ event: EventLine) {
@@ -59,25 +73,32 @@ extension DiskURLCache {
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             guard var line = try? encoder.encode(event) else { return }
             line.append(UInt8(ascii: "\n"))
-            state.withLock { state in
-                if state.descriptor >= 0, state.length + line.count > limit {
-                    files.closeQuietly(state.descriptor)
-                    state.descriptor = -1
-                    try? files.rename(path, to: path + ".1")
+            guard let file = openFile(forWriting: line.count) else { return }
+            _ = line.withUnsafeBytes { try? files.writeFully(file, $0) }
+        }
+
+        /// The file at the path, with room for a line. On the queue only.
+        private func openFile(forWriting length: Int) -> Int32? {
+            let open = state.withLock { ($0.descriptor, $0.identity) }
+            if open.0 >= 0 {
+                // Another one by now where it was removed, with the cache's directory say, or begun anew by another log.
+                let named = try? files.status(at: path)
+                if let named, named.identity == open.1 {
+                    if named.size + length <= limit { return open.0 }
+                    // What cannot be renamed is to stay within the limit all the same.
+                    if (try? files.rename(path, to: path + ".1")) == nil { try? files.truncate(open.0, 0) }
                 }
-                if state.descriptor < 0 {
-                    // Not there yet, or not to be opened: the event is lost, the next one tries again.
-                    guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT) else { return }
-                    guard let status = try? files.status(file), status.kind == .regular else {
-                        return files.closeQuietly(file)
-                    }
-                    state.descriptor = file
-                    state.length = status.size
-                }
-                let descriptor = state.descriptor
-                let isWritten = line.withUnsafeBytes { (try? files.writeFully(descriptor, $0)) != nil }
-                if isWritten { state.length += line.count }
+                files.closeQuietly(open.0)
+                state.withLock { ($0.descriptor, $0.identity) = (-1, nil) }
             }
+            // Not there yet, or not to be opened: the event is lost, the next one tries again.
+            guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT) else { return nil }
+            guard let status = try? files.status(file), status.kind == .regular else {
+                files.closeQuietly(file)
+                return nil
+            }
+            state.withLock { ($0.descriptor, $0.identity) = (file, status.identity) }
+            return file
         }
 
         /// The events of a log and when they came, the older file first; for a load, when it ended. Reads both files on the caller's

@@ -62,6 +62,64 @@ struct EventLogTests {
             DiskURLCache.EventLog.entries(in: file).last.flatMap { storedURL($0.event) } == "https://example.com/199")
     }
 
+    /// Others than this log remove and rename: a user, a tool, another process with a log on the same file.
+    @Test(arguments: [true, false]) func aFileThatIsTakenAwayIsBegunAnew(isRemoved: Bool) throws {
+        let file = scratch.appending("log")
+        let log = DiskURLCache.EventLog(cache, file: file)
+        store("/a")
+        log.flush()
+        if isRemoved {
+            try FileManager.default.removeItem(at: file)
+        } else {
+            try FileManager.default.moveItem(at: file, to: scratch.appending("log.1"))
+        }
+        store("/b")
+        log.flush()
+        let expected = isRemoved ? ["https://example.com/b"] : ["https://example.com/a", "https://example.com/b"]
+        #expect(DiskURLCache.EventLog.entries(in: file).compactMap { storedURL($0.event) } == expected)
+    }
+
+    @Test func aFileThatCannotBeRenamedStaysWithinItsLimit() throws {
+        let file = scratch.appending("log")
+        try FileManager.default.createDirectory(
+            at: scratch.appending("log.1/full"), withIntermediateDirectories: true)
+        let log = DiskURLCache.EventLog(cache, file: file, limit: 4_096)
+        for number in 0..<200 { store("/\(number)") }
+        log.flush()
+        #expect(try Data(contentsOf: file).count <= 4_096)
+        #expect(
+            DiskURLCache.EventLog.entries(in: file).last.flatMap { storedURL($0.event) } == "https://example.com/199")
+    }
+
+    @Test func whatWaitsForASlowDiskIsBounded() throws {
+        let file = scratch.appending("log")
+        let log = DiskURLCache.EventLog(cache, file: file)
+        log.queue.suspend()
+        let most = DiskURLCache.EventLog.waitingLimit
+        for _ in 0..<most + 50 { cache.hub.emit(.removedDamagedRecord) }
+        log.queue.resume()
+        log.flush()
+        #expect(DiskURLCache.EventLog.entries(in: file).count == most)
+        store("/later")
+        log.flush()
+        #expect(DiskURLCache.EventLog.entries(in: file).count == most + 1)
+    }
+
+    /// Tools add these numbers up and make dates of them.
+    @Test(arguments: [
+        "\"at\":1e300", "\"at\":-1e300", "\"at\":1,\"bytes\":9223372036854775807", "\"at\":1,\"bytes\":-1",
+        "\"at\":1,\"milliseconds\":1e300",
+    ])
+    func numbersThatNoEventHasArePassedOver(numbers: String) {
+        let lines = Data(
+            """
+            {"event":"load","outcome":"hit","layer":"memory",\(numbers)}
+            {"event":"load","outcome":"hit","layer":"memory","at":1,"bytes":5}
+
+            """.utf8)
+        #expect(DiskURLCache.EventLog.entries(from: lines).count == 1)
+    }
+
     @Test func aDamagedLineIsPassedOver() throws {
         let file = scratch.appending("log")
         let log = DiskURLCache.EventLog(cache, file: file)
