@@ -37,7 +37,8 @@ struct List: ParsableCommand {
         if json { return try printJSON(records.map { RecordFacts($0, now: now) }) }
         let rows = records.map { record in
             [
-                record.status.map(String.init) ?? "-", record.contentType ?? "-", byteCount(record.bodyLength),
+                record.status.map(String.init) ?? "-", printable(record.contentType ?? "-"),
+                byteCount(record.bodyLength),
                 record.age.map(span) ?? "-", freshness(record, now),
                 record.lastUsed.map { span(now.timeIntervalSince($0)) } ?? "-",
                 (record.isPinned ? "pinned " : "") + printable(name(record)),

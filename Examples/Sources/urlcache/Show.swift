@@ -88,7 +88,8 @@ struct Show: ParsableCommand {
         let now = Date()
         let rows = variants.map { record in
             [
-                record.status.map(String.init) ?? "-", record.contentType ?? "-", byteCount(record.bodyLength),
+                record.status.map(String.init) ?? "-", printable(record.contentType ?? "-"),
+                byteCount(record.bodyLength),
                 record.storedAt.map { span(now.timeIntervalSince($0)) + " ago" } ?? "-",
                 record.isFresh(at: now) ? "yes" : "no",
                 record.varyFields.isEmpty ? "-" : printable(record.varyFields.joined(separator: ", ")), record.fileName,
