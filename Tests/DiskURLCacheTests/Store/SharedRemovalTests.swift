@@ -397,6 +397,31 @@
             SystemFiles().closeQuietly(file)
         }
 
+        /// Where no memory is shared, the file alone tells: by its length, which can be changed on a full disk too.
+        @Test(arguments: ["write", "rename"]) func aFullDiskIsToldEachTime(what: String) throws {
+            let scratch = try ScratchDirectory()
+            let files = FaultyFileSystem()
+            let log = RemovalLog(files: files, paths: DiskPaths(directory: scratch.url.path))
+            var state = RemovalLog.State()
+            _ = log.news(&state, for: 1, isCertain: false)
+            let row = RemovalRow(removal: .key(KeyName(high: 1, low: 2)), writer: 2)
+            // With no room for a second row, or with much.
+            let limit = what == "rename" ? RemovalLog.Header.length + RemovalRow.length : 4_096
+            #expect(log.append(row, limit: limit) != nil)
+            #expect(log.news(&state, for: 1, isCertain: false) == .removed([row.removal]))
+            files.rule = { call in
+                call.name.hasPrefix("removals") && [.write, .rename].contains(call.operation) ? .error(ENOSPC) : nil
+            }
+            for _ in 0..<100 {
+                #expect(log.append(row, limit: limit) == nil)
+                #expect(log.news(&state, for: 1, isCertain: false) == .everything)
+                #expect(log.news(&state, for: 1, isCertain: false) == nil)
+            }
+            files.rule = { _ in nil }
+            #expect(log.append(row, limit: limit) != nil)
+            #expect(log.news(&state, for: 1, isCertain: false) == .removed([row.removal]))
+        }
+
         @Test func theLogIsBounded() throws {
             let scratch = try ScratchDirectory()
             let log = RemovalLog(files: SystemFiles(), paths: DiskPaths(directory: scratch.url.path))

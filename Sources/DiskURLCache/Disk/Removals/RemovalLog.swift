@@ -67,7 +67,12 @@ struct RemovalLog: Sendable {
                     else {
                         return nil
                     }
-                    try write(writer, to: file)
+                    do throws(Errno) {
+                        try write(writer, to: file)
+                    } catch {
+                        spoil(file, status)
+                        throw error
+                    }
                     return header
                 }
                 if let header { return header }
@@ -103,12 +108,19 @@ struct RemovalLog: Sendable {
                 try write(output, to: new)
                 try files.rename(paths.newRemovals, to: paths.removals)
             } catch {
-                // A full disk, say. An empty file says to all that everything may have been removed.
+                // A full disk, say.
                 try? files.unlink(paths.newRemovals)
-                try files.truncate(file, 0)
+                spoil(file, status)
                 throw error
             }
         }
+    }
+
+    /// Cuts the file to less than a header, which says to all that everything may have been removed: that needs no room. Each time
+    /// to another length, so that who has looked already sees that there is something new.
+    private func spoil(_ file: Int32, _ status: FileStatus) {
+        let length = status.size < Header.length ? status.size % (Header.length - 1) + 1 : 1
+        try? files.truncate(file, length)
     }
 
     /// Removes what a process left behind that was killed while it began the file anew. Not while another one does so now.
