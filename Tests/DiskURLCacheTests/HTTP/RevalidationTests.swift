@@ -51,6 +51,12 @@ import Testing
         #expect(cache.load().decision == .fetch(.stale, fields: [:]))
     }
 
+    /// A 304 that names another variant could not be answered with it.
+    @Test(arguments: ["bytes=0-0,2-3", "items=1-2"]) func noTagIsOfferedForWhatNoVariantCanAnswer(range: String) {
+        var cache = Self.stale(["ETag": "\"a\"", "Vary": "Foo"])
+        #expect(cache.load(["Foo": "2", "Range": range]).decision == .fetch(.variantNotStored, fields: [:]))
+    }
+
     /// cache-tests `conditional-etag-vary-headers`
     @Test func requestFieldsStay() {
         var cache = Self.stale(["ETag": "\"a\"", "Vary": "Foo"])
