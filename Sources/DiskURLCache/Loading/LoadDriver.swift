@@ -315,12 +315,13 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     /// False where another load fetches the same: this one then follows that one.
     private func mayFetch(_ identity: String) -> Bool {
-        state.withLock { state in
+        let patience = state.withLock { state in
             state.following = identity
             state.lastNews = .now()
+            return state.machine.request.timeoutInterval
         }
         // The table keeps a load that follows alive: a refresh in the background has no other owner.
-        let place = cache.loads.join(identity, self)
+        let place = cache.loads.join(identity, self, patience: patience)
         let isLate = state.withLock { state in
             if place != .follows { state.following = nil }
             if place == .leads { state.leading = identity }

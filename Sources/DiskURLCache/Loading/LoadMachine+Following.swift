@@ -42,10 +42,11 @@ extension LoadMachine {
 
     /// - Parameter offset: of the piece. A part of it may be here already.
     mutating func receive(_ piece: Data, offset: Int) -> [Action] {
-        let new = piece.dropFirst(max(0, arriving.count - offset))
-        guard !new.isEmpty else { return [] }
-        arriving.count += new.count
-        return [.deliverData(Data(new))]
+        let known = max(0, arriving.count - offset)
+        guard known < piece.count else { return [] }
+        arriving.count += piece.count - known
+        // As it is where all of it is new: those that follow share its memory.
+        return [.deliverData(known == 0 ? piece : Data(piece.dropFirst(known)))]
     }
 
     /// The leader has ended. What it failed by is its own: the rest is fetched anew, where the origin still has the very same.

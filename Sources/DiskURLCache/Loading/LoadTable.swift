@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 /// A load that waits for another one that fetches the same.
@@ -88,6 +89,8 @@ final class LoadTable: Sendable {
         var bodySoFar: (@Sendable () -> StoredBody?)?
         /// What still comes serves only those that have the head.
         var isClosed = false
+        /// When something came last.
+        var lastNews = DispatchTime.now()
         /// The leader's own client has gone; this ends the load once no follower is left.
         var abandon: (@Sendable () -> Void)?
     }
@@ -100,7 +103,9 @@ final class LoadTable: Sendable {
     private let state = Mutex(State())
     let redirects = KnownRedirects()
 
-    func join(_ identity: String, _ follower: any LoadFollower) -> Place {
+    /// - Parameter patience: seconds. Where nothing of a body has come for as long, it may never end, and whoever joined now would wait
+    ///   for it as all before: it fetches for itself, and what it gets ends that for those that come later.
+    func join(_ identity: String, _ follower: any LoadFollower, patience: TimeInterval) -> Place {
         let seat = Seat(follower)
         var leader: (any LoadFollower)?
         let place: Place = state.withLock { state in
@@ -109,6 +114,8 @@ final class LoadTable: Sendable {
                 return .leads
             }
             if flight.isClosed { return .alone }
+            // Before the head the leader has a timeout of its own.
+            if flight.head != nil, flight.lastNews + max(0, patience) <= .now() { return .alone }
             if follower.takesPieces, let head = flight.head {
                 guard let body = flight.bodySoFar?() else { return .alone }
                 seat.hasHead = true
@@ -132,6 +139,7 @@ final class LoadTable: Sendable {
     func share(_ identity: String, _ head: StoredResponse, bodySoFar: @escaping @Sendable () -> StoredBody?) {
         tell(identity) { flight in
             flight.head = head
+            flight.lastNews = .now()
             flight.bodySoFar = bodySoFar
             for seat in flight.seats where seat.follower.takesPieces {
                 seat.hasHead = true
@@ -143,6 +151,7 @@ final class LoadTable: Sendable {
 
     func share(_ identity: String, _ piece: Data, offset: Int) {
         tell(identity) { flight in
+            flight.lastNews = .now()
             for seat in flight.seats where seat.hasHead { seat.put(.piece(piece, offset: offset)) }
             return false
         }

@@ -74,7 +74,12 @@ struct FetchControls: Sendable {
 final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
+        /// What is wanted.
         var isPaused = false
+        /// What the controls were told last.
+        var isHeldUp = false
+        /// Somebody tells the controls, and goes on until they know what is wanted.
+        var isTelling = false
         var priority: Float
         var controls: FetchControls?
     }
@@ -89,12 +94,12 @@ final class FetchToken: Sendable {
 
     /// From the transport, once the request can be stopped. False when it was cancelled meanwhile: then nothing is sent.
     func didStart(_ controls: FetchControls) -> Bool {
-        let (isWanted, isPaused, priority) = state.withLock { state in
+        let (isWanted, priority) = state.withLock { state in
             if !state.isCancelled { state.controls = controls }
-            return (!state.isCancelled, state.isPaused, state.priority)
+            return (!state.isCancelled, state.priority)
         }
         controls.prioritize?(priority)
-        if isWanted, isPaused { controls.pause?() }
+        tellPace()
         return isWanted
     }
 
@@ -118,16 +123,33 @@ final class FetchToken: Sendable {
         controls?.prioritize?(priority)
     }
 
-    func pause() { setPaused(true)?.pause?() }
+    func pause() { setPaused(true) }
 
-    func resume() { setPaused(false)?.resume?() }
+    func resume() { setPaused(false) }
 
-    /// The controls, if that is news to them.
-    private func setPaused(_ isPaused: Bool) -> FetchControls? {
-        state.withLock { state in
-            guard state.isPaused != isPaused else { return nil }
-            state.isPaused = isPaused
-            return state.controls
+    private func setPaused(_ isPaused: Bool) {
+        state.withLock { $0.isPaused = isPaused }
+        tellPace()
+    }
+
+    /// One caller at a time tells the controls: a pause that came to them after the resumption that followed it would hold the transfer
+    /// up for ever.
+    private func tellPace() {
+        var isMine = false
+        while true {
+            let next: (controls: FetchControls, isPaused: Bool)? = state.withLock { state in
+                guard isMine || !state.isTelling else { return nil }
+                guard let controls = state.controls, state.isHeldUp != state.isPaused else {
+                    state.isTelling = false
+                    return nil
+                }
+                isMine = true
+                state.isTelling = true
+                state.isHeldUp = state.isPaused
+                return (controls, state.isPaused)
+            }
+            guard let next else { return }
+            if next.isPaused { next.controls.pause?() } else { next.controls.resume?() }
         }
     }
 }

@@ -38,6 +38,48 @@ import Testing
         #expect(network.requests.count == 1)
     }
 
+    /// The reader catches up between the decision to hold the transfer up and the transport's doing so.
+    @Test func aPauseThatIsLateHoldsNothingUp() {
+        let token = FetchToken()
+        let isPaused = Mutex(false)
+        let pauses = Mutex(0)
+        let controls = FetchControls(
+            cancel: {},
+            pause: {
+                token.resume()
+                isPaused.withLock { $0 = true }
+                pauses.withLock { $0 += 1 }
+            },
+            resume: { isPaused.withLock { $0 = false } })
+        #expect(token.didStart(controls))
+        token.pause()
+        token.resume()
+        #expect(pauses.withLock { $0 } == 1 && !isPaused.withLock { $0 })
+    }
+
+    /// A body that has stopped holds up those that wait for it already, and nobody else.
+    @Test func whoComesToABodyThatHasStoppedAsksForItself() async throws {
+        let cache = cache()
+        let network = MemoryTransport { request, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            guard request.timeoutInterval == 0 else { return exchange.piece("has sto") }
+            exchange.piece("whole")
+            exchange.end()
+        }
+        var request = Responses.request("/a")
+        let stopped = LoadReader(request, from: cache, over: network, takesPieces: true)
+        #expect(try await stopped.head().status == 200)
+        let patient = LoadReader(request, from: cache, over: network, takesPieces: true)
+        #expect(try await patient.next() == Data("has sto".utf8))
+        #expect(network.requests.count == 1)
+        request.timeoutInterval = 0
+        let late = LoadReader(request, from: cache, over: network, takesPieces: true)
+        #expect(try await late.next() == Data("whole".utf8))
+        #expect(try await late.next() == nil)
+        #expect(network.requests.count == 2 && stopped.report.isStored == nil)
+        #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("whole".utf8))
+    }
+
     @Test func aRedirectIsAHeadLikeAnyOther() async throws {
         let network = MemoryTransport { request, exchange in
             let isFirst = request.url?.path == "/a"
