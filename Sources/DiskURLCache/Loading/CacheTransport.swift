@@ -22,7 +22,8 @@ public protocol CacheTransport: Sendable {
     /// - The cache added its own conditions (`If-None-Match`, `Range`) to the request. A 304 is a head like any other.
     /// - The Swift task is cancelled when nobody wants the answer any more.
     /// - Without a head after `request.timeoutInterval` seconds the task is cancelled, and the request counts as failed.
-    /// - The cache sends several requests at a time, one call for each; a refresh in the background is one too.
+    /// - The cache sends several requests at a time, one call for each; a refresh in the background is one too. Nobody waits for that
+    ///   one, so it also fails when nothing of its body has come for `request.timeoutInterval` seconds.
     func send(_ request: URLRequest, to receiver: CacheReceiver) async throws
 }
 
@@ -35,17 +36,20 @@ public final class CacheReceiver: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
         /// What sends the request.
         var task: Task<Void, Never>?
-        /// Ends it without a head.
+        /// Ends it without a head, and in the background without a piece of the body.
         var timeout: Timeouts.ID?
     }
 
     private let state = Mutex(State())
     private let url: URL
     private let receiver: any FetchReceiver
+    /// Seconds in which a piece of the body must come; nil where whoever reads it sees to that.
+    private let patience: TimeInterval?
 
-    init(_ receiver: any FetchReceiver, url: URL) {
+    init(_ receiver: any FetchReceiver, url: URL, patience: TimeInterval?) {
         self.receiver = receiver
         self.url = url
+        self.patience = patience
     }
 
     /// Takes the head, once. Interim responses (1xx) may come before it. A status that is none fails the request.
@@ -67,13 +71,27 @@ public final class CacheReceiver: Sendable {
             return (true, isFinal ? state.timeout : nil)
         }
         Timeouts.shared.cancel(timeout)
+        if isWanted, isFinal { waitForPiece() }
         if isWanted { receiver.fetchReceived(head) }
+    }
+
+    /// Nobody else would end a refresh whose body stops.
+    private func waitForPiece() {
+        guard let patience else { return }
+        let next = Timeouts.shared.after(patience) { self.end(URLError(.timedOut)) }
+        let (last, isLate) = state.withLock { state in
+            defer { state.timeout = next }
+            return (state.timeout, state.hasEnded)
+        }
+        Timeouts.shared.cancel(last)
+        if isLate { stop() }
     }
 
     /// Takes a piece of the body, of any length. Returns when the next one may come: a slow reader holds the transfer up
     /// here. Pieces before the head, or after the end, are dropped.
     public func receive(_ data: Data) async {
         guard !data.isEmpty, state.withLock({ $0.hasHead && !$0.hasEnded }) else { return }
+        waitForPiece()
         receiver.fetchReceived(data)
         guard state.withLock({ $0.isPaused }) else { return }
         await withCheckedContinuation { continuation in
@@ -125,10 +143,14 @@ public final class CacheReceiver: Sendable {
                 end(error)
             }
         }
-        let isLate = state.withLock { state in
-            (state.task, state.timeout) = (task, timeout)
-            return state.hasEnded
+        let (unused, isLate) = state.withLock { state in
+            state.task = task
+            // After the head another one may be there already.
+            guard !state.hasHead else { return (timeout, state.hasEnded) }
+            state.timeout = timeout
+            return (nil, state.hasEnded)
         }
+        Timeouts.shared.cancel(unused)
         if isLate { stop() }
     }
 
@@ -150,10 +172,17 @@ public final class CacheReceiver: Sendable {
 struct OpenTransport: Transport {
     let transport: any CacheTransport
     let keyVariant: String?
+    /// Of what it sends, nobody reads the body.
+    private var isInBackground = false
+
+    init(transport: any CacheTransport, keyVariant: String?) {
+        self.transport = transport
+        self.keyVariant = keyVariant
+    }
 
     func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
         guard let url = request.url else { return receiver.fetchEnded(URLError(.badURL)) }
-        let exchange = CacheReceiver(receiver, url: url)
+        let exchange = CacheReceiver(receiver, url: url, patience: isInBackground ? request.timeoutInterval : nil)
         let controls = FetchControls(cancel: exchange.cancel, pause: exchange.pause, resume: exchange.resume)
         guard token.didStart(controls) else { return }
         exchange.start(within: request.timeoutInterval) { [transport] in try await transport.send(request, to: $0) }
@@ -161,6 +190,12 @@ struct OpenTransport: Transport {
 
     /// Who waits for another load's answer keeps its own time: see `LoadReader`.
     func timeout(of request: URLRequest) -> TimeInterval? { nil }
+
+    var inBackground: any Transport {
+        var transport = self
+        transport.isInBackground = true
+        return transport
+    }
 }
 
 extension HeaderFields {

@@ -13,27 +13,38 @@ final class Timeouts: Sendable {
     private struct State {
         var calls: [ID: (due: DispatchTime, call: @Sendable () -> Void)] = [:]
         var count: UInt64 = 0
-        /// The earliest time for which the system's timer is set.
+        /// The system's timer.
+        var timer: SuspendableTimer?
+        /// The time for which it is set, no later than that of any call.
         var wakesAt: DispatchTime?
+
+        mutating func wake(at time: DispatchTime) {
+            wakesAt = time
+            let now = DispatchTime.now()
+            timer?.start(after: time > now ? Double(time.uptimeNanoseconds - now.uptimeNanoseconds) / 1e9 : 0)
+        }
     }
 
     private let state = Mutex(State())
-    private let queue = DispatchQueue(label: "DiskURLCache.timeouts")
+
+    init() {
+        let timer = SuspendableTimer(queue: DispatchQueue(label: "DiskURLCache.timeouts")) { [weak self] in
+            self?.callWhatIsDue()
+        }
+        state.withLock { $0.timer = timer }
+    }
 
     /// Nil for a time that never comes.
     func after(_ seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) -> ID? {
-        let due = DispatchTime.now() + max(0, seconds)
         guard seconds < 1e9 else { return nil }
-        let (id, isEarlier) = state.withLock { state in
+        let due = DispatchTime.now() + max(0, seconds)
+        return state.withLock { state in
             state.count += 1
             let id = ID(number: state.count)
             state.calls[id] = (due, call)
-            let isEarlier = state.wakesAt.map { due < $0 } ?? true
-            if isEarlier { state.wakesAt = due }
-            return (id, isEarlier)
+            if state.wakesAt.map({ due < $0 }) ?? true { state.wake(at: due) }
+            return id
         }
-        if isEarlier { wake(at: due) }
-        return id
     }
 
     func cancel(_ id: ID?) {
@@ -42,21 +53,15 @@ final class Timeouts: Sendable {
         _ = state.withLock { $0.calls.removeValue(forKey: id) }
     }
 
-    private func wake(at time: DispatchTime) {
-        queue.asyncAfter(deadline: time) { self.callWhatIsDue() }
-    }
-
     private func callWhatIsDue() {
         let now = DispatchTime.now()
-        let (due, next) = state.withLock { state in
+        let due = state.withLock { state in
             let due = state.calls.filter { $0.value.due <= now }
             for id in due.keys { state.calls[id] = nil }
-            // A timer that was set for later than another one finds that one's work done.
-            if let wakesAt = state.wakesAt, wakesAt > now { return (due, DispatchTime?.none) }
-            state.wakesAt = state.calls.values.map(\.due).min()
-            return (due, state.wakesAt)
+            state.wakesAt = nil
+            if let next = state.calls.values.map(\.due).min() { state.wake(at: next) }
+            return due
         }
-        if let next { wake(at: next) }
         for (_, entry) in due { entry.call() }
     }
 }

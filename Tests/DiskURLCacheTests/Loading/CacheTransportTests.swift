@@ -260,6 +260,41 @@ import Testing
         while cache.loads.isRefreshing || transport.cancelled == 0 { await Task.yield() }
     }
 
+    /// Nobody else would end it, and until it ends there is no other of the same.
+    @Test func aRefreshWhoseBodyStopsEnds() async throws {
+        let isDown = Flag()
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60, stale-while-revalidate=600"])
+            await exchange.piece("body")
+            while isDown.value { try await Task.sleep(for: .milliseconds(1)) }
+        }
+        _ = try await cache.load(request, through: transport).pieces()
+        isDown.set()
+        clock.advance(by: 100)
+        let stream = try await cache.load(impatient, through: transport)
+        #expect(stream.report.outcome == .staleHit(.memory, .staleWhileRevalidate))
+        let deadline = ContinuousClock.now + .seconds(60)
+        while cache.loads.isRefreshing, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(!cache.loads.isRefreshing && transport.requests.count == 2)
+    }
+
+    /// What was set for later than another time is not kept by the system as well.
+    @Test func oneTimerServesAllTimeouts() async throws {
+        weak var kept: Timeouts?
+        do {
+            let timeouts = Timeouts()
+            kept = timeouts
+            let late = timeouts.after(1_000_000) {}
+            for _ in 0..<3 {
+                await withCheckedContinuation { continuation in _ = timeouts.after(0.001) { continuation.resume() } }
+            }
+            timeouts.cancel(late)
+        }
+        let deadline = ContinuousClock.now + .seconds(60)
+        while kept != nil, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(kept == nil)
+    }
+
     // MARK: Readers
 
     @Test func aReaderThatGoesCancelsTheRequest() async throws {
