@@ -25,7 +25,8 @@ extension DiskURLCache {
     /// The answer to a request from memory, disk, or an HTTP client of the app's: by the same engine as ``data(for:)``, with the same
     /// keys, rules and events, and with a body that streams.
     ///
-    /// Loads of the same at the same time share one request, whatever transport they name. Returns as soon as there is a head.
+    /// Loads of the same at the same time share one request, whatever transport they name. A load does not join one whose body has
+    /// brought nothing for `timeoutInterval` seconds. Returns as soon as there is a head.
     /// - Parameters:
     ///   - request: what is asked. A method without a key is sent too, and invalidates what it changes. The head must come within
     ///     `timeoutInterval` seconds, redirects included; how long the body may take is up to the transport.

@@ -12,7 +12,8 @@ import Foundation
 /// ```
 ///
 /// Read to the end, else the answer may not be stored: when nothing reads it any more, the load is cancelled. The transfer is held
-/// up while more than 1 MB is not read, unless other loads wait for the same answer.
+/// up while more than 1 MB is not read, unless other loads wait for the same answer. What is not read then waits in the file in
+/// which a large body is gathered, or in memory where the body is not to be stored on disk.
 public struct CacheStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
     /// Status and header fields, those of the network as the transport gave them.
     public var head: CacheHead {

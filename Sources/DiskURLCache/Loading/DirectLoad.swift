@@ -84,7 +84,12 @@ final class DirectLoad: LoadClient {
                 case .load(let piece):
                     state.pieces.append(.data(piece))
                     state.unreadBytes += piece.count
-                case .read(let body): state.pieces.append(.open(body))
+                case .read(let body):
+                    if case .open(let last)? = state.pieces.last, let both = last.joined(body) {
+                        state.pieces[state.pieces.endIndex - 1] = .open(both)
+                    } else {
+                        state.pieces.append(.open(body))
+                    }
                 case .finish(let summary): (state.summary, state.end) = (summary, .success(()))
                 case .fail(let error, let summary): (state.summary, state.end) = (summary, .failure(error))
                 }

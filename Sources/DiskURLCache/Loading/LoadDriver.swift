@@ -172,7 +172,10 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         perform(state.withLock { $0.machine.handle(event) }, onClientQueue: false)
     }
 
-    private func perform(_ actions: [LoadMachine.Action], onClientQueue: Bool) {
+    /// - Parameter leadersBody: of the load that this one follows, up to the end of what is delivered; nil where it is in no file.
+    private func perform(
+        _ actions: [LoadMachine.Action], onClientQueue: Bool, inFile leadersBody: (() -> OpenBody?)? = nil
+    ) {
         var calls: [LoadCall] = []
         calls.reserveCapacity(actions.count)
         for action in actions {
@@ -198,7 +201,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
                 calls.append(.receive(reusedHead(presentation, stored, age: age, index: index, url: url)))
             case .deliverData(let data):
                 state.withLock { $0.deliveredBytes += data.count }
-                calls.append(delivery(of: data))
+                calls.append(delivery(of: data, inFile: leadersBody))
             case .deliverOpenBody(let body):
                 state.withLock { $0.deliveredBytes += body.count }
                 calls.append(.read(body))
@@ -348,7 +351,14 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         }
         switch news {
         case .head(let response): handle(.leaderShares(response, now: now))
-        case .piece(let data, let offset): handle(.leaderSent(data, offset: offset))
+        case .piece(let data, let offset, let bodySoFar):
+            let end = offset + data.count
+            perform(
+                state.withLock { $0.machine.handle(.leaderSent(data, offset: offset)) }, onClientQueue: false,
+                inFile: {
+                    guard case .open(let body)? = bodySoFar?(), body.count >= end else { return nil }
+                    return body.part(0..<end)
+                })
         case .opened(let body): handle(.leaderOpened(body))
         case .end(let error): handle(.leaderEnded(error, now: now))
         case .finished: handle(.leaderFinished(mayWaitAgain: false, now: now))
@@ -508,9 +518,9 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     }
 
     /// A piece that the client cannot take yet is read from the file later, where it is in one: so it need not wait in memory.
-    private func delivery(of data: Data) -> LoadCall {
+    private func delivery(of data: Data, inFile leadersBody: (() -> OpenBody?)?) -> LoadCall {
         guard let client, client.undeliveredBytes > Self.undeliveredLimit,
-            let body = state.withLock({ $0.incoming })?.opening
+            let body = leadersBody?() ?? state.withLock({ $0.incoming })?.opening
         else { return .load(data) }
         return .read(body.part(body.count - data.count..<body.count))
     }

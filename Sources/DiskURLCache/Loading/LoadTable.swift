@@ -20,8 +20,10 @@ final class LoadTable: Sendable {
     enum News: Sendable {
         /// The answer as it is about to be stored; its pieces come next.
         case head(StoredResponse)
-        /// - Parameter offset: of the piece in the body.
-        case piece(Data, offset: Int)
+        /// - Parameters:
+        ///   - offset: of the piece in the body.
+        ///   - bodySoFar: with the piece, perhaps in a file; nil where it is not kept.
+        case piece(Data, offset: Int, bodySoFar: (@Sendable () -> StoredBody?)? = nil)
         /// The first piece, where it is in a file: the body so far.
         case opened(OpenBody)
         /// Nothing more comes: for one that heard the head.
@@ -152,7 +154,9 @@ final class LoadTable: Sendable {
     func share(_ identity: String, _ piece: Data, offset: Int) {
         tell(identity) { flight in
             flight.lastNews = .now()
-            for seat in flight.seats where seat.hasHead { seat.put(.piece(piece, offset: offset)) }
+            for seat in flight.seats where seat.hasHead {
+                seat.put(.piece(piece, offset: offset, bodySoFar: flight.bodySoFar))
+            }
             return false
         }
     }

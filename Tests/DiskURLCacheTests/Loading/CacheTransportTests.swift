@@ -373,6 +373,27 @@ import Testing
         #expect(slow.response.statusCode == 200)
     }
 
+    /// What waits for it is read from the file in which the body is gathered, not kept in memory.
+    @Test func aSlowFollowerTakesNoMemoryForALargeBody() async throws {
+        let transport = ClosureTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            while cache.loads.followerCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+            for number in 0..<16 { await exchange.receiver.receive(Data(repeating: UInt8(number), count: 1 << 20)) }
+        }
+        let leader = try await cache.load(request, through: transport)
+        let follower = try await cache.load(request, through: transport)
+        var read = 0
+        for try await piece in leader { read += piece.count }
+        #expect(read == 16 << 20 && transport.requests.count == 1)
+        var (body, inMemory) = (Data(), 0)
+        for try await piece in follower {
+            if piece.count > OpenBody.pieceLength { inMemory += piece.count }
+            body.append(piece)
+        }
+        #expect(inMemory <= LoadDriver.undeliveredLimit + 1 << 20)
+        #expect(body == (0..<16).reduce(into: Data()) { $0.append(Data(repeating: UInt8($1), count: 1 << 20)) })
+    }
+
     // MARK: Requests
 
     @Test func variantsShareNothingButTheirInvalidation() async throws {
