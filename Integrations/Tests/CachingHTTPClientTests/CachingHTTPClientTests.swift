@@ -506,6 +506,43 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "4\r\nhalf\r\n", "4\r\nhalf", "8\r\nhalf", "4\r\nhalf\r\n0\r\n", "4\r\nhalf\r\nnonsense\r\n",
+        "fffffffffffffffff\r\nhalf",
+    ])
+    func chunksCutShortAreAnErrorAndAreNotStored(chunks: String) async throws {
+        let origin = try await RawOrigin(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nCache-Control: max-age=60\r\n\r\n\(chunks)")
+        try await withClient { client in
+            for _ in 0..<2 {
+                await #expect(throws: (any Error).self) {
+                    try await client.execute(HTTPClientRequest(url: origin.url), timeout: patience).text()
+                }
+            }
+            #expect(client.cache.statistics.stores == 0 && client.cache.statistics.memoryHits == 0)
+        }
+    }
+
+    /// The origin's length holds, and what was coded ends in the middle.
+    @Test func aCodedBodyCutShortIsNotStored() async throws {
+        let coded = try #require(Data(base64Encoded: Self.gzipped)).dropLast(14)
+        let origin = try await Origin { _, answer in
+            try await answer.head(
+                .ok, ["Content-Encoding": "gzip", "Content-Length": "\(coded.count)", "Cache-Control": "max-age=60"])
+            try await answer.piece(ByteBuffer(bytes: coded))
+        }
+        var configuration = HTTPClient.Configuration()
+        configuration.decompression = .enabled(limit: .ratio(25))
+        let client = CachingHTTPClient(
+            cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0), configuration: configuration)
+        for _ in 0..<2 {
+            let text = try? await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
+            #expect(text == nil)
+        }
+        #expect(client.cache.statistics.stores == 0 && origin.requests.count == 2)
+        try await client.shutdown()
+    }
+
     @Test func whatIsNoWebAddressIsTheClientsAffair() async throws {
         try await withClient { client in
             await #expect(throws: HTTPClientError.self) {
