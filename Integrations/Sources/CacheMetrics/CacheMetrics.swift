@@ -76,7 +76,7 @@ public final class CacheMetrics: Sendable {
     }
 
     /// Counts and logs until the task is cancelled.
-    /// - Parameter interval: after how many seconds the counters are brought up to date.
+    /// - Parameter interval: after how many seconds the counters are brought up to date; `.infinity` where ``update()`` does that.
     public func run(updatingEvery interval: TimeInterval = 10) async {
         let events = cache.events()
         update()
@@ -84,7 +84,7 @@ public final class CacheMetrics: Sendable {
             group.addTask { for await event in events { self.take(event) } }
             group.addTask {
                 while !Task.isCancelled {
-                    try? await Task.sleep(nanoseconds: UInt64(max(0.001, interval) * 1e9))
+                    try? await Task.sleep(nanoseconds: UInt64(min(max(0.001, interval), 1e9) * 1e9))
                     self.update()
                 }
             }
