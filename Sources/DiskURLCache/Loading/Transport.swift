@@ -59,7 +59,8 @@ extension FetchReceiver {
     func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
 }
 
-/// How a request that was sent is stopped. Each closure may be called from any thread.
+/// How a request that was sent is stopped. Each closure may be called from any thread. `pause` and `resume` are called one at a time,
+/// under the token's lock: they may take locks of their own, and call nobody.
 struct FetchControls: Sendable {
     var cancel: @Sendable () -> Void
     /// Holds the transfer up where the reader does not keep up: no more than what is under way may still come. Nil where that
@@ -74,12 +75,7 @@ struct FetchControls: Sendable {
 final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
-        /// What is wanted.
         var isPaused = false
-        /// What the controls were told last.
-        var isHeldUp = false
-        /// Somebody tells the controls, and goes on until they know what is wanted.
-        var isTelling = false
         var priority: Float
         var controls: FetchControls?
     }
@@ -95,11 +91,13 @@ final class FetchToken: Sendable {
     /// From the transport, once the request can be stopped. False when it was cancelled meanwhile: then nothing is sent.
     func didStart(_ controls: FetchControls) -> Bool {
         let (isWanted, priority) = state.withLock { state in
-            if !state.isCancelled { state.controls = controls }
+            if !state.isCancelled {
+                state.controls = controls
+                if state.isPaused { controls.pause?() }
+            }
             return (!state.isCancelled, state.priority)
         }
         controls.prioritize?(priority)
-        tellPace()
         return isWanted
     }
 
@@ -127,29 +125,13 @@ final class FetchToken: Sendable {
 
     func resume() { setPaused(false) }
 
+    /// The controls are told under the lock: a pause that came to them after the resumption that followed it would hold the transfer up for
+    /// ever, and one that came late would hold up nothing.
     private func setPaused(_ isPaused: Bool) {
-        state.withLock { $0.isPaused = isPaused }
-        tellPace()
-    }
-
-    /// One caller at a time tells the controls: a pause that came to them after the resumption that followed it would hold the transfer
-    /// up for ever.
-    private func tellPace() {
-        var isMine = false
-        while true {
-            let next: (controls: FetchControls, isPaused: Bool)? = state.withLock { state in
-                guard isMine || !state.isTelling else { return nil }
-                guard let controls = state.controls, state.isHeldUp != state.isPaused else {
-                    state.isTelling = false
-                    return nil
-                }
-                isMine = true
-                state.isTelling = true
-                state.isHeldUp = state.isPaused
-                return (controls, state.isPaused)
-            }
-            guard let next else { return }
-            if next.isPaused { next.controls.pause?() } else { next.controls.resume?() }
+        state.withLock { state in
+            guard state.isPaused != isPaused else { return }
+            state.isPaused = isPaused
+            if isPaused { state.controls?.pause?() } else { state.controls?.resume?() }
         }
     }
 }

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Testing
 
@@ -38,23 +39,27 @@ import Testing
         #expect(network.requests.count == 1)
     }
 
-    /// The reader catches up between the decision to hold the transfer up and the transport's doing so.
+    /// The reader catches up on another thread while the transport is told to hold the transfer up.
     @Test func aPauseThatIsLateHoldsNothingUp() {
         let token = FetchToken()
         let isPaused = Mutex(false)
-        let pauses = Mutex(0)
+        let hasResumed = DispatchSemaphore(value: 0)
         let controls = FetchControls(
             cancel: {},
             pause: {
-                token.resume()
+                DispatchQueue.global().async {
+                    token.resume()
+                    hasResumed.signal()
+                }
+                // Where resuming does not wait for this, it is over by then.
+                if hasResumed.wait(timeout: .now() + .milliseconds(20)) == .success { hasResumed.signal() }
                 isPaused.withLock { $0 = true }
-                pauses.withLock { $0 += 1 }
             },
             resume: { isPaused.withLock { $0 = false } })
         #expect(token.didStart(controls))
         token.pause()
-        token.resume()
-        #expect(pauses.withLock { $0 } == 1 && !isPaused.withLock { $0 })
+        hasResumed.wait()
+        #expect(!isPaused.withLock { $0 })
     }
 
     /// A body that has stopped holds up those that wait for it already, and nobody else.
