@@ -100,7 +100,7 @@ struct EventLine: Codable {
     /// Whether the numbers may be those of an event. Sums of a damaged file's would overflow, and its dates are none.
     private var isPlausible: Bool {
         // 3,000 years, and a petabyte: a sum over the lines of any file stays below 2^63.
-        let (seconds, most) = (1e11, 1 << 50)
+        let (seconds, most) = (1e11, Int(clamping: Int64(1) << 50))
         return abs(at) < seconds && abs(milliseconds ?? 0) < seconds * 1_000
             && [bytes, entries].allSatisfy { (0...most).contains($0 ?? 0) }
     }
