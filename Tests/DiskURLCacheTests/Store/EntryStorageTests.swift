@@ -283,6 +283,8 @@ final class DictionaryStorage: EntryStorage {
 private final class EncryptedFolder: EntryStorage {
     private let folder: URL
     private let capacityBox: Mutex<Int>
+    /// Calls come from several threads, and a file is not to be read while it is written.
+    private let isBusy = Mutex(())
 
     init(_ folder: URL, capacity: Int) {
         self.folder = folder
@@ -304,10 +306,14 @@ private final class EncryptedFolder: EntryStorage {
     }
 
     func entries(named name: String) -> [CacheEntry] {
-        files().filter { $0.name.hasPrefix(name) }.compactMap { read($0.url) }
+        isBusy.withLock { _ in files().filter { $0.name.hasPrefix(name) }.compactMap { read($0.url) } }
     }
 
     func store(_ entry: CacheEntry, named name: String) {
+        isBusy.withLock { _ in write(entry, named: name) }
+    }
+
+    private func write(_ entry: CacheEntry, named name: String) {
         guard let bytes = entry.encoded() else { return }
         let url = folder.appendingPathComponent("\(name)-\(entry.variant)")
         try? crypt(bytes).write(to: url)
@@ -318,6 +324,10 @@ private final class EncryptedFolder: EntryStorage {
     }
 
     func removeEntries(matching criteria: EntryCriteria) {
+        isBusy.withLock { _ in remove(matching: criteria) }
+    }
+
+    private func remove(matching criteria: EntryCriteria) {
         // What is to be removed by name need not be read.
         if case .name(let name, let variant) = criteria.scope {
             for file in files()
