@@ -490,8 +490,14 @@ import Testing
         }
     }
 
-    private func load(_ way: Way, through transport: ClosureTransport) async throws {
+    private var impatient: URLRequest {
         var request = request
+        request.timeoutInterval = 0.05
+        return request
+    }
+
+    private func load(_ way: Way, through transport: ClosureTransport) async throws {
+        let request = way == .timedOut ? impatient : request
         switch way {
         case .stored, .notStored, .inFile, .redirected:
             _ = try await cache.load(request, through: transport).pieces()
@@ -516,9 +522,7 @@ import Testing
             load.cancel()
             await #expect(throws: CancellationError.self) { try await load.value }
         case .failed, .cutShort, .headless, .timedOut:
-            if way == .timedOut { request.timeoutInterval = 0.05 }
-            let impatient = request
-            await #expect(throws: URLError.self) { try await cache.load(impatient, through: transport).pieces() }
+            await #expect(throws: URLError.self) { try await cache.load(request, through: transport).pieces() }
         }
     }
 }
