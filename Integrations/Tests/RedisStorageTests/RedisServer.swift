@@ -12,7 +12,7 @@ import Foundation
 ///
 /// `@unchecked Sendable`: the test that started it starts and stops it, and nobody else does.
 final class RedisServer: @unchecked Sendable {
-    let port: Int
+    private(set) var port: Int
     let folder: URL
     private let options: [String]
     private let cliOptions: [String]
@@ -35,6 +35,14 @@ final class RedisServer: @unchecked Sendable {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         self.options = options
         self.cliOptions = cliOptions
+        for _ in 0..<20 {
+            do {
+                return try start()
+            } catch let problem as Problem where problem.description.contains("Address already in use") {
+                // Another test's server or connection has got the port since it was free.
+                port = try Self.freePort()
+            }
+        }
         try start()
     }
 
