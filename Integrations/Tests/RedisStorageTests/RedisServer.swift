@@ -37,7 +37,8 @@ final class RedisServer: @unchecked Sendable {
         self.cliOptions = cliOptions
         for _ in 0..<20 {
             do {
-                return try start()
+                try start()
+                return
             } catch let problem as Problem where problem.description.contains("Address already in use") {
                 // Another test's server or connection has got the port since it was free.
                 port = try Self.freePort()
