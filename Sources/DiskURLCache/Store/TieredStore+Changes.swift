@@ -155,9 +155,7 @@ extension TieredStore {
     ///
     /// - Parameter change: is given the metadata as they are stored.
     @discardableResult
-    func update(
-        _ number: UInt64, of key: RequestKey, _ change: (inout EntryMetadata) -> Void
-    ) -> EntryMetadata? {
+    func update(_ number: UInt64, of key: RequestKey, _ change: (inout EntryMetadata) -> Void) -> EntryMetadata? {
         stripe(of: key).withLock { _ in
             takeRemovalsNow()
             let start = history.next

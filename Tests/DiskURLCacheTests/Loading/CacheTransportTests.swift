@@ -16,16 +16,7 @@ import Testing
 
     init() throws {
         scratch = try ScratchDirectory("open-transport")
-        var configuration = DiskURLCache.Configuration(
-            memoryCapacity: 64 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
-        configuration.clock = clock.wallClock
-        cache = DiskURLCache(configuration: configuration)
-    }
-
-    private var impatient: URLRequest {
-        var request = request
-        request.timeoutInterval = 0.05
-        return request
+        cache = DiskURLCache(in: scratch, clock: clock, memory: 64 << 20, disk: 64 << 20)
     }
 
     private func isStored(_ request: URLRequest? = nil) -> Bool {
@@ -208,7 +199,7 @@ import Testing
 
     @Test func withoutAHeadInTimeTheLoadFails() async throws {
         let transport = ClosureTransport { _, exchange in await exchange.untilCancelled() }
-        let request = impatient
+        let request = request.impatient
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
         #expect(error?.code == .timedOut)
         while transport.cancelled == 0 { await Task.yield() }
@@ -224,7 +215,7 @@ import Testing
         }
         let leader = Task { [cache, request] in try await cache.load(request, through: transport).pieces() }
         while transport.requests.isEmpty { await Task.yield() }
-        let request = impatient
+        let request = request.impatient
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
         #expect(error?.code == .timedOut && cache.loads.followerCount == 0)
         goesOn.set()
@@ -255,7 +246,7 @@ import Testing
         _ = try await cache.load(request, through: transport).pieces()
         isDown.set()
         clock.advance(by: 100)
-        let stream = try await cache.load(impatient, through: transport)
+        let stream = try await cache.load(request.impatient, through: transport)
         #expect(stream.report.outcome == .staleHit(.memory, .staleWhileRevalidate))
         while cache.loads.isRefreshing || transport.cancelled == 0 { await Task.yield() }
     }
@@ -271,7 +262,7 @@ import Testing
         _ = try await cache.load(request, through: transport).pieces()
         isDown.set()
         clock.advance(by: 100)
-        let stream = try await cache.load(impatient, through: transport)
+        let stream = try await cache.load(request.impatient, through: transport)
         #expect(stream.report.outcome == .staleHit(.memory, .staleWhileRevalidate))
         let deadline = ContinuousClock.now + .seconds(60)
         while cache.loads.isRefreshing, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
@@ -448,10 +439,7 @@ import Testing
 
     init() throws {
         scratch = try ScratchDirectory("lifetime")
-        var configuration = DiskURLCache.Configuration(
-            memoryCapacity: 64 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
-        configuration.clock = clock.wallClock
-        cache = DiskURLCache(configuration: configuration)
+        cache = DiskURLCache(in: scratch, clock: clock, memory: 64 << 20, disk: 64 << 20)
     }
 
     @Test(arguments: Way.allCases) func nothingIsLeftOfALoad(_ way: Way) async throws {
@@ -490,14 +478,8 @@ import Testing
         }
     }
 
-    private var impatient: URLRequest {
-        var request = request
-        request.timeoutInterval = 0.05
-        return request
-    }
-
     private func load(_ way: Way, through transport: ClosureTransport) async throws {
-        let request = way == .timedOut ? impatient : request
+        let request = way == .timedOut ? request.impatient : request
         switch way {
         case .stored, .notStored, .inFile, .redirected:
             _ = try await cache.load(request, through: transport).pieces()
@@ -524,6 +506,14 @@ import Testing
         case .failed, .cutShort, .headless, .timedOut:
             await #expect(throws: URLError.self) { try await cache.load(request, through: transport).pieces() }
         }
+    }
+}
+
+extension URLRequest {
+    fileprivate var impatient: URLRequest {
+        var request = self
+        request.timeoutInterval = 0.05
+        return request
     }
 }
 

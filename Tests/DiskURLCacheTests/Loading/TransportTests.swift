@@ -18,10 +18,7 @@ import Testing
     }
 
     private func cache() -> DiskURLCache {
-        var configuration = DiskURLCache.Configuration(
-            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
-        configuration.clock = clock.wallClock
-        return DiskURLCache(configuration: configuration)
+        DiskURLCache(in: scratch, clock: clock, memory: 1 << 20, disk: 10 << 20)
     }
 
     @Test func headPiecesAndEndBecomeAnAnswerThatIsStored() async throws {
@@ -146,10 +143,7 @@ import Testing
 
     init() throws {
         scratch = try ScratchDirectory("late")
-        var configuration = DiskURLCache.Configuration(
-            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
-        configuration.clock = clock.wallClock
-        cache = DiskURLCache(configuration: configuration)
+        cache = DiskURLCache(in: scratch, clock: clock, memory: 1 << 20, disk: 10 << 20)
     }
 
     private func make(_ change: Change) {

@@ -25,3 +25,16 @@ final class ManualClock: Sendable {
         current.withLock { $0 = date }
     }
 }
+
+extension DiskURLCache {
+    /// A cache in a scratch directory that takes the time from a test's clock.
+    /// - Parameters:
+    ///   - memory: the capacity of memory, in bytes.
+    ///   - disk: that of the disk.
+    convenience init(in scratch: ScratchDirectory, clock: ManualClock, memory: Int, disk: Int) {
+        var configuration = Configuration(
+            memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("cache"))
+        configuration.clock = clock.wallClock
+        self.init(configuration: configuration)
+    }
+}

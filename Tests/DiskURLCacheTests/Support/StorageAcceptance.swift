@@ -36,8 +36,7 @@ struct StorageAcceptance {
         // Each opens the storage anew. What one has not written by then would come behind the next one's back.
         let steps = [
             storesReplacesAndRemoves, keepsVariantsApart, removesManyAtOnce, staysWithinItsCapacity,
-            keepsWholeResponses,
-            removesBeforeItTells,
+            keepsWholeResponses, removesBeforeItTells,
         ]
         for step in steps {
             let cache = try make()
