@@ -318,11 +318,12 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     /// False where another load fetches the same: this one then follows that one.
     private func mayFetch(_ identity: String) -> Bool {
-        let patience = state.withLock { state in
+        let request = state.withLock { state in
             state.following = identity
             state.lastNews = .now()
-            return state.machine.request.timeoutInterval
+            return state.machine.request
         }
+        let patience = transport.timeout(of: request) ?? request.timeoutInterval
         // The table keeps a load that follows alive: a refresh in the background has no other owner.
         let place = cache.loads.join(identity, self, patience: patience)
         let isLate = state.withLock { state in

@@ -80,7 +80,7 @@ import Testing
         let cache = makeCache()
         let url = origin.url("/slow")
         let task = Task { try await cache.data(from: url) }
-        while origin.requests.isEmpty { await Task.yield() }
+        await eventually { !origin.requests.isEmpty }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         gate.signal()

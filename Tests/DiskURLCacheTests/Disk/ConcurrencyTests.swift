@@ -3,8 +3,18 @@ import Testing
 
 @testable import DiskURLCache
 
-/// Runs work on so many threads at once, and waits for all of them.
+/// Runs work on so many threads at once, and waits for all of them: in a child process, which does nothing else.
 func onThreads(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) {
+    begin(count, work).wait()
+}
+
+/// The same in a test: the few threads that all tests share stay free meanwhile.
+func onThreads(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) async {
+    let group = begin(count, work)
+    await withCheckedContinuation { ended in group.notify(queue: .global()) { ended.resume() } }
+}
+
+private func begin(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) -> DispatchGroup {
     let group = DispatchGroup()
     for number in 0..<count {
         group.enter()
@@ -13,7 +23,7 @@ func onThreads(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) {
             group.leave()
         }
     }
-    group.wait()
+    return group
 }
 
 /// Numbers that look random and are the same in each run.
@@ -37,67 +47,58 @@ struct TestRandom: RandomNumberGenerator {
 /// A value was possible unless a removal, or the storing of another value for the key, began after the value was stored and
 /// ended before the reading began.
 final class Oracle: Sendable {
-    private struct Operation {
-        var value: Int?
-        var began: Int
-        var ended: Int?
+    private struct Key {
+        /// When the storing of each value ended; nil while it is under way.
+        var stored: [Int: Int?] = [:]
+        /// When the last of the operations began that have ended.
+        var lastBegan = 0
     }
 
     private struct State {
         var time = 0
-        var operations: [[Operation]]
+        var keys: [Key]
+
+        mutating func next() -> Int {
+            time += 1
+            return time
+        }
     }
 
     private let state: Mutex<State>
 
     init(keys: Int) {
-        state = Mutex(State(operations: .init(repeating: [], count: keys)))
+        state = Mutex(State(keys: .init(repeating: Key(), count: keys)))
     }
 
     /// Stores a value that was never stored before, or nil to remove.
     func change(_ key: Int, to value: Int?, _ work: () -> Void) {
-        let place = state.withLock { state in
-            state.time += 1
-            state.operations[key].append(Operation(value: value, began: state.time))
-            return state.operations[key].count - 1
+        let began = state.withLock { state in
+            if let value { state.keys[key].stored[value] = .some(nil) }
+            return state.next()
         }
         work()
         state.withLock { state in
-            state.time += 1
-            state.operations[key][place].ended = state.time
+            if let value { state.keys[key].stored[value] = state.next() }
+            state.keys[key].lastBegan = max(state.keys[key].lastBegan, began)
         }
     }
 
     func changeAll(_ work: () -> Void) {
-        let places = state.withLock { state in
-            state.time += 1
-            return state.operations.indices.map { key in
-                state.operations[key].append(Operation(value: nil, began: state.time))
-                return state.operations[key].count - 1
-            }
-        }
+        let began = state.withLock { $0.next() }
         work()
         state.withLock { state in
-            state.time += 1
-            for (key, place) in places.enumerated() { state.operations[key][place].ended = state.time }
+            for key in state.keys.indices { state.keys[key].lastBegan = max(state.keys[key].lastBegan, began) }
         }
     }
 
     /// Whether what `read` finds was possible.
     func isPossible(_ key: Int, _ read: () -> Int?) -> Bool {
-        let began = state.withLock { state in
-            state.time += 1
-            return state.time
-        }
+        let lastBegan = state.withLock { $0.keys[key].lastBegan }
         // A cache may always forget.
         guard let value = read() else { return true }
         return state.withLock { state in
-            guard let store = state.operations[key].first(where: { $0.value == value }) else { return false }
-            guard let stored = store.ended else { return true }
-            return !state.operations[key].contains { other in
-                guard other.value != value, let ended = other.ended else { return false }
-                return other.began > stored && ended < began
-            }
+            guard let stored = state.keys[key].stored[value] else { return false }
+            return stored.map { lastBegan < $0 } ?? true
         }
     }
 }
@@ -118,9 +119,9 @@ final class Oracle: Sendable {
 
     private static func run(
         _ stores: [DiskStore], threads: Int, operations: Int, oracle: Oracle, keys: Int, removesAll: Bool
-    ) {
+    ) async {
         let sequences = Mutex<UInt64>(0)
-        onThreads(threads) { thread in
+        await onThreads(threads) { thread in
             var random = TestRandom(thread + 1)
             let store = stores[thread % stores.count]
             for step in 0..<operations {
@@ -160,11 +161,11 @@ final class Oracle: Sendable {
     @Test(
         "Faults 53-54: eight threads, all operations mixed: some serial order, and all agree after a flush",
         arguments: [100 << 20, 300 << 10])
-    func eightThreads(capacity: Int) throws {
+    func eightThreads(capacity: Int) async throws {
         let fixture = try DiskFixture()
         let store = fixture.open(capacity: capacity)
         let oracle = Oracle(keys: 60)
-        Self.run([store], threads: 8, operations: Self.operations, oracle: oracle, keys: 60, removesAll: true)
+        await Self.run([store], threads: 8, operations: Self.operations, oracle: oracle, keys: 60, removesAll: true)
         store.flush()
         #expect(store.usage == fixture.allocatedByRecords())
         #expect(store.entryCount == fixture.recordNames().count)
@@ -177,11 +178,11 @@ final class Oracle: Sendable {
     }
 
     @Test("Fault 56: two caches on one directory: right bytes, one maintainer, usage converges") func twoCaches()
-        throws
+        async throws
     {
         let fixture = try DiskFixture()
         let stores = [fixture.open(), fixture.open()]
-        onThreads(8) { thread in
+        await onThreads(8) { thread in
             var random = TestRandom(thread)
             let store = stores[thread % 2]
             for step in 0..<Self.operations / 3 {
@@ -393,12 +394,12 @@ final class Oracle: Sendable {
     }
 
     @Test("Fault 53: removeAll racing stores: nothing that was stored before it is found after it") func clearing()
-        throws
+        async throws
     {
         let fixture = try DiskFixture()
         let store = fixture.open()
         for round in 0..<TestLength.pick(plain: 10, long: 100) {
-            onThreads(4) { thread in
+            await onThreads(4) { thread in
                 for number in 0..<20 { store.store(.test(testBody(round)), for: .test("\(thread) \(number)")) }
             }
             store.removeAll()

@@ -136,7 +136,7 @@ import Testing
         #expect(try await load() == .revalidated(.memory))
         clock.advance(by: 100)
         #expect(try await load() == .staleHit(.memory, .staleWhileRevalidate))
-        while cache.loads.isRefreshing { await Task.yield() }
+        await eventually { !cache.loads.isRefreshing }
         #expect(try await load() == .hit(.memory))
         #expect(transport.requests.count == 3)
     }
@@ -202,7 +202,7 @@ import Testing
         let request = request.impatient
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
         #expect(error?.code == .timedOut)
-        while transport.cancelled == 0 { await Task.yield() }
+        await eventually { transport.cancelled != 0 }
     }
 
     /// It waits for what another load fetches, which has more time.
@@ -214,7 +214,7 @@ import Testing
             await exchange.piece("body")
         }
         let leader = Task { [cache, request] in try await cache.load(request, through: transport).pieces() }
-        while transport.requests.isEmpty { await Task.yield() }
+        await eventually { !transport.requests.isEmpty }
         let request = request.impatient
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
         #expect(error?.code == .timedOut && cache.loads.followerCount == 0)
@@ -233,7 +233,7 @@ import Testing
         }
         timeouts.cancel(ids[2])
         #expect(timeouts.after(.infinity) {} == nil)
-        while called.withLock({ $0.count }) < 3 { await Task.yield() }
+        await eventually { called.withLock({ $0.count }) >= 3 }
         #expect(called.withLock { Set($0) } == [1, 2, 4])
     }
 
@@ -248,7 +248,7 @@ import Testing
         clock.advance(by: 100)
         let stream = try await cache.load(request.impatient, through: transport)
         #expect(stream.report.outcome == .staleHit(.memory, .staleWhileRevalidate))
-        while cache.loads.isRefreshing || transport.cancelled == 0 { await Task.yield() }
+        await eventually { !cache.loads.isRefreshing && transport.cancelled != 0 }
     }
 
     /// Nobody else would end it, and until it ends there is no other of the same.
@@ -264,9 +264,8 @@ import Testing
         clock.advance(by: 100)
         let stream = try await cache.load(request.impatient, through: transport)
         #expect(stream.report.outcome == .staleHit(.memory, .staleWhileRevalidate))
-        let deadline = ContinuousClock.now + .seconds(60)
-        while cache.loads.isRefreshing, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
-        #expect(!cache.loads.isRefreshing && transport.requests.count == 2)
+        await eventually { !cache.loads.isRefreshing }
+        #expect(transport.requests.count == 2)
     }
 
     /// What was set for later than another time is not kept by the system as well.
@@ -281,9 +280,7 @@ import Testing
             }
             timeouts.cancel(late)
         }
-        let deadline = ContinuousClock.now + .seconds(60)
-        while kept != nil, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
-        #expect(kept == nil)
+        await eventually { kept == nil }
     }
 
     // MARK: Readers
@@ -296,7 +293,7 @@ import Testing
         var stream: CacheStream? = try await cache.load(request, through: transport)
         #expect(stream?.response.statusCode == 200 && transport.cancelled == 0)
         stream = nil
-        while transport.cancelled == 0 { await Task.yield() }
+        await eventually { transport.cancelled != 0 }
         #expect(!isStored())
     }
 
@@ -306,10 +303,10 @@ import Testing
             await exchange.untilCancelled()
         }
         let load = Task { [request, cache] in try await cache.load(request, through: transport).pieces() }
-        while transport.requests.isEmpty { await Task.yield() }
+        await eventually { !transport.requests.isEmpty }
         load.cancel()
         await #expect(throws: CancellationError.self) { try await load.value }
-        while transport.cancelled == 0 { await Task.yield() }
+        await eventually { transport.cancelled != 0 }
     }
 
     /// 100 MB flow through, and at no time is more than the limit under way.
@@ -343,7 +340,7 @@ import Testing
         var stream: CacheStream? = try await cache.load(request, through: transport)
         #expect(stream != nil)
         stream = nil
-        while transport.cancelled == 0 { await Task.yield() }
+        await eventually { transport.cancelled != 0 }
     }
 
     /// The first reader reads nothing; the second one gets the whole body.
@@ -450,9 +447,7 @@ import Testing
             try await load(way, through: made)
         }
         // Whatever sent the request may be about to end, and a refresh goes on by itself.
-        let deadline = ContinuousClock.now + .seconds(600)
-        while transport != nil, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
-        #expect(transport == nil)
+        await eventually { transport == nil }
     }
 
     private func transport(for way: Way) -> ClosureTransport {
@@ -500,7 +495,7 @@ import Testing
         case .notRead: _ = try await cache.load(request, through: transport)
         case .cancelled:
             let load = Task { [cache, request] in try await cache.load(request, through: transport).pieces() }
-            while transport.requests.isEmpty { await Task.yield() }
+            await eventually { !transport.requests.isEmpty }
             load.cancel()
             await #expect(throws: CancellationError.self) { try await load.value }
         case .failed, .cutShort, .headless, .timedOut:
@@ -530,7 +525,7 @@ private final class Flag: Sendable {
     private let state = Mutex(false)
     var value: Bool { state.withLock { $0 } }
     func set() { state.withLock { $0 = true } }
-    func isSet() async { while !value { await Task.yield() } }
+    func isSet() async { await eventually { value } }
 }
 
 /// A transport that is a closure.

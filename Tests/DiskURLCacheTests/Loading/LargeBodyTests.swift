@@ -426,7 +426,7 @@ import Testing
         #expect(incoming.count == 1)
         send(refresh, 2 << 20..<Self.length)
         refresh.end()
-        while cache.loads.isRefreshing { await Task.yield() }
+        await eventually { !cache.loads.isRefreshing }
         #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
         withExtendedLifetime((driver, other)) {}
     }

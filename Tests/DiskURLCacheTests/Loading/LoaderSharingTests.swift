@@ -26,7 +26,7 @@ import Testing
 
     /// Returns once all tasks but the leader wait in the table.
     private func waiting(_ count: Int, in harness: LoadingHarness) async {
-        while harness.cache.loads.followerCount < count { await Task.yield() }
+        await eventually { harness.cache.loads.followerCount >= count }
     }
 
     @Test func manyIdenticalRequestsAreOneAtTheOrigin() async throws {

@@ -293,7 +293,7 @@ import Testing
         /// Until the task's client has heard of it.
         func cancelByFoundation() async {
             task.cancel()
-            while task.error == nil { await Task.yield() }
+            await eventually { task.error != nil }
             queue.sync {}
         }
 

@@ -60,7 +60,7 @@
             let harness = try LoadingHarness()
             let url = origin.url("/a")
             harness.session.dataTask(with: url).resume()
-            while !(harness.cache.contains(URLRequest(url))) { await Task.yield() }
+            await eventually { harness.cache.contains(URLRequest(url)) }
             #expect(harness.cache.cachedResponse(for: URLRequest(url))?.data == Data("body".utf8))
         }
 
@@ -128,7 +128,7 @@
             async let first = harness.load(url)
             await gate.arrival()
             let others = (0..<4).map { _ in Task { try await harness.load(url).text } }
-            while !(harness.cache.loads.followerCount == 4) { await Task.yield() }
+            await eventually { harness.cache.loads.followerCount == 4 }
             gate.open()
             #expect(try await first.text == "b")
             for other in others { #expect(try await other.value == "b") }
@@ -178,7 +178,7 @@
             await gate.arrival()
             task.suspend()
             gate.open()
-            while !(harness.cache.contains(URLRequest(origin.url("/a")))) { await Task.yield() }
+            await eventually { harness.cache.contains(URLRequest(origin.url("/a"))) }
             #expect(data.withLock { $0 } == nil)
             task.resume()
             ended.wait()

@@ -29,9 +29,7 @@ import Testing
             try await load(way, from: origin, harness, delegate)
         }
         // The session lives until its queue has heard of its end, and a refresh goes on by itself.
-        let deadline = ContinuousClock.now + .seconds(Patience.seconds)
-        while cache != nil, .now < deadline { try await Task.sleep(for: .milliseconds(1)) }
-        #expect(cache == nil)
+        await eventually { cache == nil }
     }
 
     private func load(

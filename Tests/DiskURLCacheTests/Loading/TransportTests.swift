@@ -59,12 +59,16 @@ import Testing
         #expect(!isPaused.withLock { $0 })
     }
 
-    /// A body that has stopped holds up those that wait for it already, and nobody else.
-    @Test func whoComesToABodyThatHasStoppedAsksForItself() async throws {
+    /// A body that has stopped holds up those that wait for it already, and nobody else. How long one waits the request says, or, as
+    /// for the requests of a session, its transport.
+    @Test(arguments: [true, false]) func whoComesToABodyThatHasStoppedAsksForItself(saidByTransport: Bool) async throws {
         let cache = cache()
-        let network = MemoryTransport { request, exchange in
+        let network = MemoryTransport { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60"])
-            guard request.timeoutInterval == 0 else { return exchange.piece("has sto") }
+            exchange.piece("has sto")
+        }
+        let other = MemoryTransport(timeout: saidByTransport ? 0 : nil) { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
             exchange.piece("whole")
             exchange.end()
         }
@@ -73,12 +77,11 @@ import Testing
         #expect(try await stopped.head().status == 200)
         let patient = LoadReader(request, from: cache, over: network, takesPieces: true)
         #expect(try await patient.next() == Data("has sto".utf8))
-        #expect(network.requests.count == 1)
-        request.timeoutInterval = 0
-        let late = LoadReader(request, from: cache, over: network, takesPieces: true)
+        if !saidByTransport { request.timeoutInterval = 0 }
+        let late = LoadReader(request, from: cache, over: other, takesPieces: true)
         #expect(try await late.next() == Data("whole".utf8))
         #expect(try await late.next() == nil)
-        #expect(network.requests.count == 2 && stopped.report.isStored == nil)
+        #expect(network.requests.count == 1 && other.requests.count == 1 && stopped.report.isStored == nil)
         #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("whole".utf8))
     }
 
@@ -127,7 +130,7 @@ import Testing
         load.cancel()
         sent.open()
         await #expect(throws: CancellationError.self) { try await load.value }
-        while network.cancelled == 0 { await Task.yield() }
+        await eventually { network.cancelled != 0 }
         #expect(network.cancelled == 1)
     }
 }
@@ -247,7 +250,7 @@ import Testing
             clock.advance(by: 1)
             make(change)
             gate.open()
-            while cache.loads.isRefreshing { await Task.yield() }
+            await eventually { !cache.loads.isRefreshing }
             #expect(stored == (change == .replace ? "newer" : nil))
             cache.removeAllCachedResponses()
         }
@@ -359,7 +362,7 @@ import Testing
         #expect(network.priorities == [0.3])
         let followers = [start(clients[1], network), start(clients[2], network)]
         // They look up first, on another queue where the disk is not known yet.
-        while cache.loads.followerCount < 2 { try await Task.sleep(for: .milliseconds(1)) }
+        await eventually { cache.loads.followerCount >= 2 }
         #expect(network.priorities == [0.3, 0.75])
         exchange.head(200, fields)
         exchange.end()
@@ -434,7 +437,7 @@ import Testing
 final class Exchanges: Sendable {
     let all = Mutex<[MemoryTransport.Exchange]>([])
     func next(_ number: Int) async -> MemoryTransport.Exchange {
-        while all.withLock({ $0.count }) < number { await Task.yield() }
+        await eventually { all.withLock({ $0.count }) >= number }
         return all.withLock { $0[number - 1] }
     }
 }
@@ -487,11 +490,12 @@ final class PieceClient: LoadClient {
 
     @discardableResult
     func heard(_ isMet: (Record) -> Bool) async -> Record {
-        while true {
-            let record = state.withLock { $0.record }
-            if isMet(record) { return record }
-            await Task.yield()
+        var record = Record()
+        await eventually {
+            record = state.withLock { $0.record }
+            return isMet(record)
         }
+        return record
     }
 
     func send(_ calls: [LoadCall]) { perform(calls) }
@@ -552,10 +556,15 @@ final class MemoryTransport: Transport {
 
     private let state = Mutex(State())
     private let answer: @Sendable (URLRequest, Exchange) -> Void
+    private let timeout: TimeInterval?
 
-    init(_ answer: @escaping @Sendable (URLRequest, Exchange) -> Void) {
+    /// - Parameter timeout: seconds, for each request; nil where each has its own.
+    init(timeout: TimeInterval? = nil, _ answer: @escaping @Sendable (URLRequest, Exchange) -> Void) {
+        self.timeout = timeout
         self.answer = answer
     }
+
+    func timeout(of request: URLRequest) -> TimeInterval? { timeout ?? request.timeoutInterval }
 
     var requests: [URLRequest] { state.withLock { $0.requests } }
     var cancelled: Int { state.withLock { $0.cancelled } }

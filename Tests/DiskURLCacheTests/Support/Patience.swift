@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Testing
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -9,6 +10,19 @@ import Foundation
 /// statements: only a broken promise takes ten.
 enum Patience {
     static let seconds = 600
+}
+
+/// Waits for what nothing announces, without holding a thread; an issue where that does not come.
+func eventually(_ isSo: () async throws -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async rethrows {
+    let end = ContinuousClock.now + .seconds(Patience.seconds)
+    while try await !isSo() {
+        guard .now < end else {
+            Issue.record("not within \(Patience.seconds) s", sourceLocation: sourceLocation)
+            return
+        }
+        // Ends early only where the task is cancelled.
+        guard (try? await Task.sleep(for: .milliseconds(1))) != nil else { return }
+    }
 }
 
 extension DispatchSemaphore {
