@@ -61,7 +61,8 @@ import Testing
 
     /// A body that has stopped holds up those that wait for it already, and nobody else. How long one waits the request says, or, as
     /// for the requests of a session, its transport.
-    @Test(arguments: [true, false]) func whoComesToABodyThatHasStoppedAsksForItself(saidByTransport: Bool) async throws {
+    @Test(arguments: [true, false]) func whoComesToABodyThatHasStoppedAsksForItself(saidByTransport: Bool) async throws
+    {
         let cache = cache()
         let network = MemoryTransport { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60"])
