@@ -7,7 +7,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite struct AnswersTests {
+@Suite(.fewAtATime) struct AnswersTests {
     let scratch: ScratchDirectory
     let clock = ManualClock()
 

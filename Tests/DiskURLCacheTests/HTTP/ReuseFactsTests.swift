@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// What an entry keeps of its response changes no decision, and goes with the entry.
-@Suite struct ReuseFactsTests {
+@Suite(.fewAtATime) struct ReuseFactsTests {
     private static let arrival = PureCache.start
 
     private static func date(_ offset: TimeInterval) -> String { HTTPDate.format(arrival + offset) }

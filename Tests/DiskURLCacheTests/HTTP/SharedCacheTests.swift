@@ -9,7 +9,7 @@ import Testing
 
 /// What a shared cache does otherwise than a private one (RFC 9111 §3, §3.5, §5.2.2). Each rule is seen to leave a private cache
 /// as it was.
-@Suite struct SharedCacheTests {
+@Suite(.fewAtATime) struct SharedCacheTests {
     private static func cache(isShared: Bool) -> PureCache {
         var cache = PureCache()
         cache.options.isShared = isShared

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Loading through an HTTP client of the app's: the public seam, without sockets.
-@Suite(.timeLimit(.minutes(30))) struct CacheTransportTests {
+@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct CacheTransportTests {
     let cache: DiskURLCache
     let clock = ManualClock()
     private let scratch: ScratchDirectory
@@ -423,7 +423,7 @@ import Testing
 }
 
 /// A load that has ended is kept by nobody: not its transport, not its body.
-@Suite(.timeLimit(.minutes(30))) struct LoadLifetimeTests {
+@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LoadLifetimeTests {
     enum Way: CaseIterable, Sendable {
         case stored, notStored, inFile, hit, revalidated, refreshed, redirected, shared
         case failed, cutShort, headless, timedOut, cancelled, notRead

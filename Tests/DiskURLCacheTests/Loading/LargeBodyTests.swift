@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Bodies above a megabyte are written while they arrive, and read in pieces.
-@Suite(.timeLimit(.minutes(30))) struct LargeBodyTests {
+@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LargeBodyTests {
     private let scratch: ScratchDirectory
     private let files = FaultyFileSystem()
     private let clock = ManualClock()
@@ -558,7 +558,8 @@ import Testing
 }
 
 /// The same through sessions with a delegate.
-@Suite(.timeLimit(.minutes(30)), .enabled(if: LoadingHarness.storesForSessions)) struct LargeBodySessionTests {
+@Suite(.fewAtATime, .timeLimit(.minutes(30)), .enabled(if: LoadingHarness.storesForSessions))
+struct LargeBodySessionTests {
     private static let body = testBody(9, length: (4 << 20) + 321)
 
     private func origin() throws -> OriginServer {

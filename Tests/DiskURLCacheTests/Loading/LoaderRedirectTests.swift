@@ -9,7 +9,7 @@ import Testing
 
 /// Each hop is a load of its own: looked up, stored and confirmed under its own URL. What Foundation does with the redirects of a first
 /// load is in `OwnLoadTests`.
-@Suite struct LoaderRedirectTests {
+@Suite(.fewAtATime) struct LoaderRedirectTests {
     /// With a cache that knows of the URL that it redirects.
     private func harness(
         knowing url: URL, directory: ScratchDirectory? = nil, clock: ManualClock? = nil

@@ -6,7 +6,7 @@
     @testable import DiskURLCache
 
     /// First loads of tasks with a completion handler: Foundation's own load of the task, looked at.
-    @Suite(.enabled(if: LoadingHarness.storesForSessions, "no loads through sessions without the mirror"))
+    @Suite(.fewAtATime, .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions without the mirror"))
     struct OwnLoadTests {
         private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
 

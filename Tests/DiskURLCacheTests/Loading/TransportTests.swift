@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// The engine over a network that is a closure: no sockets, no URLSession.
-@Suite(.timeLimit(.minutes(30))) struct TransportTests {
+@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct TransportTests {
     let scratch: ScratchDirectory
     let clock = ManualClock()
 
@@ -137,7 +137,7 @@ import Testing
 }
 
 /// What a load brings must not undo what happened while it was under way (RFC 9111 §4.3.4, §4.4).
-@Suite struct LateAnswerTests {
+@Suite(.fewAtATime) struct LateAnswerTests {
     enum Change: CaseIterable, Sendable { case removeAll, remove, invalidate, replace }
 
     let cache: DiskURLCache
@@ -259,7 +259,7 @@ import Testing
 }
 
 /// Loads that take pieces share one fetch, and each keeps what is its own.
-@Suite(.timeLimit(.minutes(30))) struct SharedFetchTests {
+@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct SharedFetchTests {
     private let cache: DiskURLCache
     private let scratch: ScratchDirectory
 
@@ -361,14 +361,16 @@ import Testing
         let leader = start(clients[0], network)
         let exchange = await exchanges.next(1)
         #expect(network.priorities == [0.3])
-        let followers = [start(clients[1], network), start(clients[2], network)]
-        // They look up first, on another queue where the disk is not known yet.
-        await eventually { cache.loads.followerCount >= 2 }
-        #expect(network.priorities == [0.3, 0.75])
+        // A follower looks up first, on another queue where the disk is not known yet.
+        let urgent = start(clients[1], network)
+        await eventually { network.priorities == [0.3, 0.75] }
+        let other = start(clients[2], network)
+        await eventually { cache.loads.followerCount == 2 }
         exchange.head(200, fields)
         exchange.end()
         for client in clients { _ = await client.heard { $0.hasEnded } }
-        withExtendedLifetime((leader, followers)) {}
+        #expect(network.priorities == [0.3, 0.75])
+        withExtendedLifetime((leader, urgent, other)) {}
     }
 
     @Test func aFollowerKeepsItsOwnTimeout() async throws {

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// The loader where it is chosen by `makeSession`: the same on every platform, and what is decided for Apple's.
-@Suite struct LoaderChoiceTests {
+@Suite(.fewAtATime) struct LoaderChoiceTests {
     private let scratch: ScratchDirectory
 
     init() throws {

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// What a cache does on Apple platforms, where the system's own loader calls it: the same code, with the platform as data.
-@Suite struct SystemContractTests {
+@Suite(.fewAtATime) struct SystemContractTests {
     private let scratch: ScratchDirectory
     private let cache: DiskURLCache
     private let plain = URLSession(configuration: .ephemeral.patient)

@@ -7,7 +7,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite struct RulesTests {
+@Suite(.fewAtATime) struct RulesTests {
     typealias Rule = CacheRule
     typealias Treatment = CacheTreatment
     let scratch: ScratchDirectory

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Loads share the response object of an entry as long as it would be the same, and no longer.
-@Suite struct DeliveredResponseTests {
+@Suite(.fewAtATime) struct DeliveredResponseTests {
     private let form = StoredEntry.DeliveredForm(url: Responses.url("/a"), presentation: .whole, age: 7)
 
     private func entry() -> StoredEntry {

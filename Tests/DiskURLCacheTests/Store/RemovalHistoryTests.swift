@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// What a load brings after a removal answers its own caller and is not stored (RFC 9111 §4.3.4, §4.4).
-@Suite struct RemovalHistoryTests {
+@Suite(.fewAtATime) struct RemovalHistoryTests {
     private let scratch: ScratchDirectory
     private let cache: DiskURLCache
     private let key: RequestKey

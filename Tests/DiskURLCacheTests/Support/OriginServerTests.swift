@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// The origin itself, with a plain URLSession: what the other tests stand on.
-@Suite struct OriginServerTests {
+@Suite(.fewAtATime) struct OriginServerTests {
     private func session() -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral.patient
         configuration.urlCache = nil
