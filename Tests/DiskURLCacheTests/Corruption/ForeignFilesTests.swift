@@ -130,6 +130,26 @@ import Testing
     }
 
     @Test(
+        "Faults 29-32: a lookup sees by itself that a link has the place of the records' folder",
+        arguments: [false, true])
+    func folderLinkedBetweenLookups(isReadOnly: Bool) throws {
+        let fixture = try DiskFixture()
+        let writer = fixture.open()
+        writer.store(.test(testBody(1)), for: key)
+        writer.flush()
+        let store = isReadOnly ? fixture.open { $0.isReadOnly = true } : writer
+        store.maintenance.pause()
+        #expect(store.body(key) == testBody(1))
+        let outside = fixture.scratch.appending("outside").path
+        try FileManager.default.moveItem(atPath: fixture.records, toPath: outside)
+        try FileManager.default.createSymbolicLink(atPath: fixture.records, withDestinationPath: outside)
+        // As if a second had gone by.
+        store.catalog.setNextCheck(0)
+        #expect(store.body(key) == nil)
+        store.maintenance.resume()
+    }
+
+    @Test(
         "Faults 29-32: index files that are links or have a second name are not written through",
         arguments: ["index.plist", "index.journal", "secondary.journal", "lock", "removals", "index.plist.new"],
         [true, false])
