@@ -18,16 +18,8 @@ struct RequestDecider {
         if let index = firstMatch(where: { $0.status != 206 }) { return whole(index) }
         let index = firstMatch { _ in true }
         if request.method == "GET", let index { return part(index) }
-        let others = candidates.filter { $0.response.answers(method: request.method) }
-        if others.isEmpty || index != nil { return network(.notStored) }
-        // Several ranges, say: a 304 that names one of them could not be answered with it, and all would be asked for once more.
-        guard others.contains(where: canAnswer) else { return network(.variantNotStored) }
-        return validation(of: nil, because: .variantNotStored)
-    }
-
-    /// Were it the variant that the request selects.
-    private func canAnswer(_ candidate: Candidate) -> Bool {
-        if case .presentation = Presentation.fit(of: candidate, to: request) { true } else { false }
+        let hasOthers = candidates.contains { $0.response.answers(method: request.method) }
+        return hasOthers && index == nil ? validation(of: nil, because: .variantNotStored) : network(.notStored)
     }
 
     private func firstMatch(where condition: (StoredResponse) -> Bool) -> Int? {

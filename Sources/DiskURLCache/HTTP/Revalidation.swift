@@ -46,14 +46,17 @@ extension Revalidation {
         return Revalidation(index: selected, fields: fields, reason: reason)
     }
 
-    /// The tags of stored successes, that of the selected response first.
+    /// The tags of stored successes, that of the selected response first. Without those that a 304 could not be answered with, were they
+    /// what it names (several ranges were asked for, say): all would be asked for once more.
     private static func offeredTags(
         of candidates: [Candidate], for request: RequestFacts, selected: Int?
     ) -> [EntityTag] {
         let order = (selected.map { [$0] } ?? []) + candidates.indices.filter { $0 != selected }
         var tags: [EntityTag] = []
         for index in order where isValidatable(candidates[index].response, for: request) {
-            guard let tag = candidates[index].response.entityTag, !tags.contains(tag) else { continue }
+            guard let tag = candidates[index].response.entityTag, !tags.contains(tag),
+                case .presentation = Presentation.fit(of: candidates[index], to: request)
+            else { continue }
             tags.append(tag)
             if tags.count == greatestTagCount { break }
         }

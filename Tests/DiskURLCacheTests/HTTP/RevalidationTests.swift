@@ -55,6 +55,11 @@ import Testing
     @Test(arguments: ["bytes=0-0,2-3", "items=1-2"]) func noTagIsOfferedForWhatNoVariantCanAnswer(range: String) {
         var cache = Self.stale(["ETag": "\"a\"", "Vary": "Foo"])
         #expect(cache.load(["Foo": "2", "Range": range]).decision == .fetch(.variantNotStored, fields: [:]))
+        // Another one could answer, and has no tag.
+        _ = cache.load(
+            ["Foo": "3"], status: 302,
+            answer: ["Cache-Control": "max-age=60", "Location": "/b", "Vary": "Foo"])
+        #expect(cache.load(["Foo": "2", "Range": range]).decision == .fetch(.variantNotStored, fields: [:]))
     }
 
     /// cache-tests `conditional-etag-vary-headers`

@@ -141,14 +141,19 @@ import Testing
     @Test func itLandsWhenTheCacheGoes() async throws {
         let scratch = try ScratchDirectory()
         for number in 0..<20 {
+            weak var store: TieredStore?
             do {
                 let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 20, directory: scratch.appending("c"))
+                store = cache.store
+                // Else its first pass, which opens the directory, would write the entry.
+                cache.flush()
                 cache.storeCachedResponse(
                     Responses.cached(Responses.url("/\(number)"), "x"), for: Responses.request("/\(number)"))
             }
+            // Its own maintenance queue may hold it for the rest of a pass.
+            await eventually { store == nil }
             let next = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 20, directory: scratch.appending("c"))
-            // The first cache may be let go by its own maintenance queue, where it lives for the rest of a pass.
-            await eventually { next.contains(Responses.request("/\(number)")) }
+            #expect(next.contains(Responses.request("/\(number)")))
         }
     }
 
