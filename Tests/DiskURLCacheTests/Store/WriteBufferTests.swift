@@ -302,6 +302,24 @@ import Testing
         #expect(fixture.body("/a") == nil)
     }
 
+    /// A lookup that comes while a removal erases the disk does not find there what the buffer had a newer one of.
+    @Test(arguments: [false, true]) func aLookupDuringARemovalFindsNothingOlder(isOfAll: Bool) throws {
+        let disk = DictionaryStorage(capacity: 1 << 20)
+        let fixture = try Fixture(memory: 0) { $0.diskStorage = disk }
+        fixture.store("/a", "old")
+        fixture.cache.flush()
+        fixture.store("/a", "new")
+        let found = Mutex<String?>("nothing yet")
+        disk.beforeNextChange.withLock { $0 = { found.withLock { $0 = fixture.body("/a") } } }
+        if isOfAll {
+            fixture.cache.removeAllCachedResponses()
+        } else {
+            fixture.cache.removeCachedResponse(for: Responses.request("/a"))
+        }
+        #expect(found.withLock { $0 } == "new")
+        #expect(fixture.body("/a") == nil)
+    }
+
     /// With a full buffer the order of use still is that of the calls: the newest entries stay.
     @Test func theNewestStay() throws {
         let fixture = try Fixture(memory: 0, disk: 1 << 20) { $0.pendingWriteLimit = 64 << 10 }
