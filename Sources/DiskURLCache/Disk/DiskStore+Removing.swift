@@ -32,6 +32,12 @@ extension DiskStore {
         removals.tell(.variant(name), capacity: catalog.capacity)
     }
 
+    /// Tells them that the folder of records is another one. A cache that found out by itself, up to a second later, would
+    /// drop what it stored meanwhile.
+    func tellOfNewFolder() {
+        removals.tell(.everything, capacity: catalog.capacity)
+    }
+
     /// Removes one variant.
     func remove(_ key: RequestKey, variant: VaryKey) {
         let hash = UInt32(truncatingIfNeeded: variant.recordHash)

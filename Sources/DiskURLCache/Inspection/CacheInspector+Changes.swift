@@ -48,7 +48,7 @@ extension CacheInspector {
             if gone == 0 { break }
         }
         let left = try records()
-        if left.isEmpty, overhead > bytes { replaceEmptyFolder() }
+        if left.isEmpty, overhead > bytes { replaceEmptyFolder(store) }
         return (removed, left.reduce(overhead) { $0 + $1.allocated })
     }
 
@@ -73,9 +73,18 @@ extension CacheInspector {
         return removed
     }
 
-    /// A folder does not shrink when its files go. The system removes it only if it is empty at that moment.
-    private func replaceEmptyFolder() {
-        if (try? files.removeDirectory(paths.records)) != nil { try? files.makeDirectory(paths.records) }
+    /// A folder does not shrink when its files go. The system puts another one in its place only if it is empty at that moment.
+    private func replaceEmptyFolder(_ store: DiskStore) {
+        // Swept as a cleared one is, should this process end here.
+        let new = paths.newTrash()
+        do {
+            try files.makeDirectory(new)
+            try files.rename(new, to: paths.records)
+        } catch {
+            try? files.removeDirectory(new)
+            return
+        }
+        store.tellOfNewFolder()
     }
 
     /// Permission, and a file system that may be written.

@@ -154,9 +154,14 @@ struct CacheInspectorTests {
         #expect(try FileManager.default.attributesOfItem(atPath: folder)[.size] as? Int ?? 0 < grown)
     }
 
-    @Test func aCacheInUseGoesOnAfterItWasTrimmedToNothing() throws {
+    /// Also where it heard of the last removal before the folder was replaced.
+    @Test(arguments: [false, true]) func aCacheInUseGoesOnAfterItWasTrimmedToNothing(hearsEarly: Bool) throws {
         let cache = makeCache()
-        #expect(try CacheInspector(directory: directory).trim(toBytes: 0).removed == 3)
+        let inspector = try CacheInspector(directory: directory)
+        let result = try inspector.trim(toBytes: 0) { done, total in
+            if hearsEarly, done == total { #expect(!cache.contains(Responses.request("/1"))) }
+        }
+        #expect(result.removed == 3)
         #expect(cache.cachedResponse(for: Responses.request("/1")) == nil)
         cache.storeCachedResponse(Responses.cached(Responses.url("/new"), "new"), for: Responses.request("/new"))
         cache.flush()
