@@ -161,7 +161,12 @@ extension DiskStore {
 
     /// Moves the records' folder away. While that cannot be done, nothing is read from it.
     func clear(_ io: inout Section) {
-        switch removals.replacingFolder({ io.directory.clear() }) {
+        let clearing = removals.withFolder { known in
+            let clearing = io.directory.clear()
+            if case .done(let new?) = clearing { known = new }
+            return clearing
+        }
+        switch clearing {
         case .done(let folder):
             io.log.invalidate()
             guard let folder else { return }

@@ -48,7 +48,9 @@ extension CacheInspector {
             if gone == 0 { break }
         }
         let left = try records()
-        if left.isEmpty, overhead > bytes { replaceEmptyFolder(store) }
+        if left.isEmpty, overhead > bytes, CacheDirectory.replaceEmptyFolder(files, paths) != nil {
+            store.tellOfNewFolder()
+        }
         return (removed, left.reduce(overhead) { $0 + $1.allocated })
     }
 
@@ -71,20 +73,6 @@ extension CacheInspector {
         let removed = remove(victims, from: store, progress: progress)
         store.foldJournal()
         return removed
-    }
-
-    /// A folder does not shrink when its files go. The system puts another one in its place only if it is empty at that moment.
-    private func replaceEmptyFolder(_ store: DiskStore) {
-        // Swept as a cleared one is, should this process end here.
-        let new = paths.newTrash()
-        do {
-            try files.makeDirectory(new)
-            try files.rename(new, to: paths.records)
-        } catch {
-            try? files.removeDirectory(new)
-            return
-        }
-        store.tellOfNewFolder()
     }
 
     /// Permission, and a file system that may be written.

@@ -103,6 +103,41 @@
             return table.split(separator: "\n").dropFirst().count { $0.split(separator: " ")[4] == "\(process)" }
         }
 
+        /// A folder that has grown is replaced once it is empty. Who is not told finds that out after it stored something.
+        @Test(arguments: [true, false]) func whatIsStoredWhileAnotherCacheReplacesTheFolderStays(isBefore: Bool) throws
+        {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let maintainer = Self.open(directory, files: files)
+            let other = Self.open(directory)
+            _ = try Self.news(of: other)
+            let names = (0..<1_000).map { directory + "/records/" + String(repeating: "x", count: 200) + "\($0)" }
+            for name in names { try Data().write(to: URL(fileURLWithPath: name)) }
+            for name in names { try FileManager.default.removeItem(atPath: name) }
+            Self.store("evicted", in: maintainer)
+            maintainer.flush()
+            let folder = try SystemFiles().status(at: directory + "/records").identity
+            @Sendable func storeByOther() {
+                Self.store("new", Self.other, in: other)
+                // Not a flush: that would wait for the maintainer.
+                other.maintenance.perform { other.pass(isFlush: true) }
+            }
+            if isBefore {
+                files.rule = { call in
+                    if call.name.hasPrefix(DiskPaths.trashPrefix), call.operation == .makeDirectory { storeByOther() }
+                    return nil
+                }
+            }
+            #expect(Self.body(Self.other, in: other) == nil)
+            try #require(maintainer.disk as? DiskStore).trim(toBytes: 0)
+            let isSame = try SystemFiles().status(at: directory + "/records").identity == folder
+            #expect(isSame == isBefore)
+            if !isBefore { storeByOther() }
+            #expect(Self.body(Self.other, in: other) == "new")
+            #expect(Self.body(Self.other, in: Self.open(directory)) == "new")
+        }
+
         /// The remover does not find what is written at that moment, and the writer hears of the removal later.
         @Test(arguments: [true, false]) func whatIsWrittenMeanwhileGoesToo(isAll: Bool) throws {
             let scratch = try ScratchDirectory()

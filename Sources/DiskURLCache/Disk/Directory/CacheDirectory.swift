@@ -168,6 +168,23 @@ struct CacheDirectory {
         return .done(folder)
     }
 
+    /// A folder does not shrink when its files go. Puts another one in its place, which the system does only if it is empty at
+    /// that moment: no record of another process goes.
+    /// - Returns: the new one; nil where none was put there.
+    static func replaceEmptyFolder(_ files: any FileSystem, _ paths: DiskPaths) -> FileIdentity? {
+        // Swept as a cleared one is, should this process end here.
+        let new = paths.newTrash()
+        do throws(Errno) {
+            try files.makeDirectory(new)
+            let identity = try files.status(at: new).identity
+            try files.rename(new, to: paths.records)
+            return identity
+        } catch {
+            try? files.removeDirectory(new)
+            return nil
+        }
+    }
+
     // MARK: Cleared folders
 
     mutating func noteTrash(_ isThere: Bool = true) {

@@ -56,7 +56,7 @@ extension DiskStore {
             }
         }
         withIO { $0.eviction.ended(passedOver: passedOver, isHopeless: failures >= 16) }
-        replaceEmptyFolder(target)
+        if replacesEmptyFolder(target) { tellOfNewFolder() }
     }
 
     /// False when the record cannot be unlinked.
@@ -71,16 +71,22 @@ extension DiskStore {
         }
     }
 
-    /// Folders do not shrink when files are removed. An empty folder that alone takes more than the target is replaced.
-    private func replaceEmptyFolder(_ target: Int) {
+    /// An empty folder that alone takes more than the target is replaced.
+    private func replacesEmptyFolder(_ target: Int) -> Bool {
         withIO { io in
             // What is arriving is to be stored in the folder that it began with.
-            guard incoming.bytes == 0 else { return }
+            guard incoming.bytes == 0 else { return false }
             guard footprint(io) > target, io.directory.overhead > 64 << 10, catalog.read({ $0.count == 0 }) else {
-                return
+                return false
             }
-            clear(&io)
-            io.directory.updateOverhead()
+            let isReplaced = removals.withFolder { known in
+                guard let new = CacheDirectory.replaceEmptyFolder(files, paths) else { return false }
+                known = new
+                catalog.folder = new
+                return true
+            }
+            if isReplaced { io.directory.updateOverhead() }
+            return isReplaced
         }
     }
 

@@ -105,13 +105,9 @@ final class RemovalNews: Sendable {
         }
     }
 
-    /// This cache replaces the folder of records: nobody looks at it meanwhile.
-    func replacingFolder(_ clear: () -> CacheDirectory.Clearing) -> CacheDirectory.Clearing {
-        folder.withLock { folder in
-            let clearing = clear()
-            if case .done(let new?) = clearing { folder = new }
-            return clearing
-        }
+    /// For this cache to replace the folder of records, and to set the new one: nobody looks at it meanwhile.
+    func withFolder<Result>(_ replace: (inout FileIdentity?) -> Result) -> Result {
+        folder.withLock { replace(&$0) }
     }
 
     /// This cache made the folder of records, or found it before it read any.
