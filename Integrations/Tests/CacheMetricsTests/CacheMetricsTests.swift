@@ -84,13 +84,13 @@ import Testing
     func whileItRunsItCountsAndLogsWhatIsNotStored(interval: TimeInterval) async throws {
         let task = Task { [health] in await health.run(updatingEvery: interval) }
         // Then it listens.
-        while gauge("disk_bytes") == nil { await Task.yield() }
+        await eventually { gauge("disk_bytes") != nil }
         try await load("/a", "no-store")
         while count("not_stored") != 1 || count("misses") != 1 {
             if interval == .infinity { health.update() }
             try await Task.sleep(nanoseconds: 1_000_000)
         }
-        while lines.withLockedValue(\.isEmpty) { await Task.yield() }
+        await eventually { !lines.withLockedValue(\.isEmpty) }
         #expect(lines.withLockedValue { $0 }.first?.hasPrefix("debug: not stored: ") == true)
         task.cancel()
         await task.value

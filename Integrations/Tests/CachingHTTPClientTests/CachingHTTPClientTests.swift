@@ -85,7 +85,7 @@ import Testing
             }
             #expect(try await load() == "1")
             #expect(try await load() == "1")
-            while try await load() != "2" { await Task.yield() }
+            try await eventually { try await load() == "2" }
         }
         #expect(origin.requests.count == 2)
     }
@@ -121,7 +121,7 @@ import Testing
                         try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
                     }
                 }
-                while origin.requests.isEmpty { await Task.yield() }
+                await eventually { !origin.requests.isEmpty }
                 goesOn.set()
                 for try await text in group { #expect(text == "body") }
             }
@@ -454,7 +454,7 @@ import Testing
         let origin = try await Origin { _, _ in try await Task.sleep(nanoseconds: 600_000_000_000) }
         try await withClient { client in
             let load = Task { try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience) }
-            while origin.requests.isEmpty { await Task.yield() }
+            await eventually { !origin.requests.isEmpty }
             load.cancel()
             await #expect(throws: CancellationError.self) { try await load.value }
         }
@@ -470,7 +470,7 @@ import Testing
             let patient = Task {
                 try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
             }
-            while origin.requests.isEmpty { await Task.yield() }
+            await eventually { !origin.requests.isEmpty }
             // One that waits for the other's answer, and one that asks for itself.
             for path in ["/a", "/b"] {
                 let error = await #expect(throws: HTTPClientError.self) {
@@ -655,9 +655,7 @@ private final class Flag: Sendable {
     private let state = NIOLockedValueBox(false)
     func set() { state.withLockedValue { $0 = true } }
     func isSet() async throws {
-        while !state.withLockedValue({ $0 }) {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        await eventually { state.withLockedValue { $0 } }
+        try Task.checkCancellation()
     }
 }

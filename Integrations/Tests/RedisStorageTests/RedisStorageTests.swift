@@ -23,7 +23,7 @@ final class Told: Sendable {
 
     /// Failures are told on a queue of their own: this one comes, or the test's time is over.
     func wait(for code: RedisFailure.Code) async {
-        while !codes.contains(code) { await Task.yield() }
+        await eventually { codes.contains(code) }
     }
 }
 
@@ -238,9 +238,9 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         #expect(b.cache.statistics.memoryHits == 1, "no more than that goes")
         // And a lookup does within a second.
         a.cache.removeCachedResponse(for: request("/2"))
-        while b.body("/2") != nil { await Task.yield() }
+        await eventually { b.body("/2") == nil }
         a.cache.removeAllCachedResponses()
-        while b.body("/3") != nil { await Task.yield() }
+        await eventually { b.body("/3") == nil }
     }
 
     @Test func aRemovalByOthersOvertakesAStore() throws {
@@ -283,7 +283,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
             $0.timeout = 0.2
             $0.pause = 3_600
         }
-        while a.body("/1") == nil, a.told.codes.isEmpty { await Task.yield() }
+        await eventually { a.body("/1") != nil || !a.told.codes.isEmpty }
         server.wedge()
         #expect(a.body("/1") == nil)
         await a.told.wait(for: .timedOut)
@@ -307,7 +307,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         // The server may still do what it was asked meanwhile, and the answers must not be taken for others.
         a.store("/1", "new")
         server.unwedge()
-        while a.body("/1") != nil, a.body("/1") != "new" { await Task.yield() }
+        await eventually { [nil, "new"].contains(a.body("/1")) }
         while a.body("/1") != "new" { a.store("/1", "new") }
     }
 
@@ -368,7 +368,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         a.store("/1")
         try server.cli("SCRIPT", "FLUSH")
         // A second connection may be on its way, and bring them.
-        while a.body("/1") == nil { await Task.yield() }
+        await eventually { a.body("/1") != nil }
     }
 
     @Test func aRemovalThatDidNotComeToTheServerComesFirst() async throws {
@@ -385,7 +385,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         quick.cache.removeCachedResponses(tag: "x")
         await quick.told.wait(for: .removalDelayed)
         server.unwedge()
-        while quick.body("/2") == nil { await Task.yield() }
+        await eventually { quick.body("/2") != nil }
         #expect(quick.body("/1") == nil)
         #expect(b.body("/1") == nil)
     }
@@ -537,7 +537,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         let plain = try Client(.host("localhost", port: server.port), on: server)
         #expect(plain.body("/1") == nil)
         // It ends the connection in one way or the other.
-        while plain.told.texts.isEmpty { await Task.yield() }
+        await eventually { !plain.told.texts.isEmpty }
         #expect(plain.told.texts.first?.contains("TLS") == true)
     }
 
