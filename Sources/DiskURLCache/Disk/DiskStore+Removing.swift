@@ -10,7 +10,7 @@ extension DiskStore {
             withIO { io in
                 // Another process may have written one that has no row here yet.
                 if io.directory.folder != nil { examine(key.name, &io) }
-                removeRecords(key, &io) { _ in true }
+                removeRecords(key, &io, isExamined: true) { _ in true }
             }
         }
         maintenance.schedule(after: configuration.accessTimeDelay)
@@ -61,13 +61,17 @@ extension DiskStore {
 
     /// Removes those records of a key that `isRemoved` names; false where there was none.
     @discardableResult
-    func removeRecords(_ key: DiskKey, _ io: inout Section, where isRemoved: (IndexRow) -> Bool) -> Bool {
+    func removeRecords(
+        _ key: DiskKey, _ io: inout Section, isExamined: Bool = false, where isRemoved: (IndexRow) -> Bool
+    ) -> Bool {
         io.removalCount += 1
         guard let folder = io.directory.folder else { return false }
-        // What another process stored a moment ago goes, too: lookups learn of that later, a removal must not.
+        // What another process stored a moment ago goes, too: lookups learn of that later, a removal must not. It may not have
+        // told of it yet.
         let isCertain =
-            catalog.isCertain(key.name) && folder == catalog.folder && SecondaryFile(files: files, paths: paths).isEmpty
-        if !isCertain { examine(key.name, &io) }
+            removals.isAlone && catalog.isCertain(key.name) && folder == catalog.folder
+            && SecondaryFile(files: files, paths: paths).isEmpty
+        if !isCertain, !isExamined { examine(key.name, &io) }
         let check = IndexRow.check(of: key.digest)
         var isAny = false
         // A row that still is partial belongs to a file that could not be read: it may be this key's.
@@ -105,16 +109,18 @@ extension DiskStore {
     }
 
     private func removeNow(matching criteria: DiskCriteria) {
+        // Another process may have written records that have no row here yet, and given those that have one another head.
+        let isAlone = removals.isAlone
         refreshIfNeeded()
-        // Another process may have written records that have no row here yet.
-        if isMaintainer, !removals.isAlone { maintenance.perform { reconcile() } }
+        // Where the role is taken for passes only, the refresh had it, and listed nothing.
+        if !isAlone, isMaintainer || passLock != nil { maintenance.perform { reconcile() } }
         let rows = withIO { io -> [(row: IndexRow, isCertain: Bool)] in
             io.removalCount += 1
             guard io.directory.folder != nil else { return [] }
             return catalog.read { index in
                 var rows: [(row: IndexRow, isCertain: Bool)] = []
                 index.forEachLeastRecentFirst { row in
-                    switch criteria.judge(row) {
+                    switch criteria.judge(row, isCurrent: isAlone) {
                     case .matches: rows.append((row, true))
                     case .mayMatch: rows.append((row, false))
                     case .doesNotMatch: break

@@ -134,7 +134,7 @@ final class RemovalNews: Sendable {
     /// See `RemovalLog.sweep`.
     func sweep() { log.sweep() }
 
-    /// Whether no other cache has the directory open, as far as is known.
+    /// Whether no other cache has the directory open, or had it since this one opened it, as far as is known.
     var isAlone: Bool { attachment.withLock { $0.all.last }?.isAlone ?? false }
 
     // MARK: Sharing

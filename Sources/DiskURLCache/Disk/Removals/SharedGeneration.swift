@@ -98,10 +98,11 @@ final class SharedGeneration: Sendable {
             words[Word.generation.rawValue].wrappingAdd(1, ordering: .acquiringAndReleasing)
         }
 
-        /// Whether nobody else has it attached. A cache of another container, say, is not seen.
+        /// Whether nobody else has it attached, or had: who was killed may have left records of which it told nobody. A cache of
+        /// another container, say, is not seen.
         var isAlone: Bool {
             var status = shmid_ds()
-            return shmctl(identifier, IPC_STAT, &status) == 0 && status.shm_nattch == 1
+            return shmctl(identifier, IPC_STAT, &status) == 0 && status.shm_nattch == 1 && status.shm_dtime == 0
         }
     #else
         // Not to be had: the file is looked at once a second.

@@ -1,0 +1,210 @@
+#if os(Linux)
+    import Dispatch
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// What one cache knows of a record that another cache changed in its place.
+    @Suite struct StaleRowTests {
+        private static let key = RequestKey(text: "https://example.com/a", uri: nil, isForHead: false)
+        private static let granting: PassLock.Activity = { handler in
+            Thread.detachNewThread { handler(false) }
+        }
+
+        private static func open(
+            _ directory: String, files: any FileSystem = SystemFiles(),
+            _ change: (inout DiskStore.Configuration) -> Void = { _ in }
+        ) -> TieredStore {
+            let maintenance = MaintenanceQueue()
+            var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            change(&configuration)
+            let disk = DiskStore(configuration: configuration, fileSystem: files, maintenance: maintenance)
+            let store = TieredStore(
+                configuration: TieredStore.Configuration(
+                    memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
+                    writeBufferLimit: 8 << 20),
+                memoryStorage: nil, disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+            store.flush()
+            return store
+        }
+
+        private static func store(
+            _ body: String, storedAt: Date = Date(), tags: [String] = [], memoryOnly: Bool = false,
+            _ key: RequestKey = key, in store: TieredStore
+        ) {
+            var metadata = StoredEntry.test(Data(), storedAt: storedAt, tags: tags, url: key.text).metadata
+            metadata.placement = memoryOnly ? .memoryOnly : .memoryAndDisk
+            _ = store.store(metadata, body: Data(body.utf8), for: key, ticket: nil)
+        }
+
+        private static func body(_ key: RequestKey = key, in store: TieredStore) -> String? {
+            store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
+        }
+
+        private static func update(in store: TieredStore, _ change: (inout EntryMetadata) -> Void) throws {
+            let number = try #require(store.lookup(key).variants().first).metadata.sequence
+            try #require(store.update(number, of: key, change) != nil)
+            store.maintenance.perform { store.pass(isFlush: true) }
+        }
+
+        /// A 304 gives a record another head, in its place. A secondary cache, whose row is of the head before, removes what was
+        /// stored since a time before that.
+        @Test(arguments: [true, false]) func whatAnotherCacheFreshenedIsRemoved(isSecondary: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let first = Self.open(directory)
+            let second = Self.open(directory)
+            let (writer, remover) = isSecondary ? (first, second) : (second, first)
+            let old = Date() - 1_000
+            Self.store("private", storedAt: old, in: writer)
+            writer.flush()
+            // It has a row of it from then on.
+            try #expect(#require(remover.disk as? DiskStore).entryCount == 1)
+            remover.flush()
+            #expect(Self.body(in: remover) == "private")
+            remover.removeMemory()
+            try Self.update(in: writer) { $0.storedAt = Date() - 10 }
+            remover.remove(matching: DiskCriteria(storedAfter: Date() - 100))
+            #expect(Self.body(in: writer) == nil)
+            #expect(Self.body(in: remover) == nil)
+            #expect(Self.body(in: Self.open(directory)) == nil)
+        }
+
+        /// The same by two stores, of which the second one has the slot that the row tells of.
+        @Test(arguments: [true, false]) func whatAnotherCacheReplacedTwiceIsRemoved(isSecondary: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let first = Self.open(directory)
+            let second = Self.open(directory)
+            let (writer, remover) = isSecondary ? (first, second) : (second, first)
+            Self.store("public", storedAt: Date() - 3, in: writer)
+            writer.flush()
+            // It has a row of it from then on.
+            try #expect(#require(remover.disk as? DiskStore).entryCount == 1)
+            remover.flush()
+            #expect(Self.body(in: remover) == "public")
+            remover.removeMemory()
+            remover.maintenance.pause()
+            for number in [2.0, 1] {
+                Self.store("private", storedAt: Date() - number, tags: ["account"], in: writer)
+                writer.maintenance.perform { writer.pass(isFlush: true) }
+            }
+            remover.remove(matching: DiskCriteria(tag: "account"))
+            #expect(Self.body(in: writer) == nil)
+            #expect(Self.body(in: remover) == nil)
+            remover.maintenance.resume()
+            #expect(Self.body(in: Self.open(directory)) == nil)
+        }
+
+        /// The other direction: what was freshened is not old.
+        @Test(arguments: [true, false]) func whatAnotherCacheFreshenedIsNotOld(isSecondary: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let first = Self.open(directory)
+            let second = Self.open(directory)
+            let (writer, remover) = isSecondary ? (first, second) : (second, first)
+            Self.store("kept", storedAt: Date() - 1_000, in: writer)
+            writer.flush()
+            try #expect(#require(remover.disk as? DiskStore).entryCount == 1)
+            remover.flush()
+            #expect(Self.body(in: remover) == "kept")
+            remover.removeMemory()
+            try Self.update(in: writer) { $0.storedAt = Date() - 10 }
+            remover.remove(matching: DiskCriteria(storedBefore: Date() - 100))
+            #expect(Self.body(in: writer) == "kept")
+            #expect(Self.body(in: Self.open(directory)) == "kept")
+        }
+
+        /// The maintainer hears of it a moment later: the writer's pass tells it.
+        @Test(arguments: ["since", "older"]) func whatIsNotToldYetCounts(what: String) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let remover = Self.open(directory)
+            let writer = Self.open(directory)
+            Self.store("a", storedAt: Date() - 1_000, in: remover)
+            remover.flush()
+            #expect(Self.body(in: writer) == "a")
+            writer.maintenance.pause()
+            let number = try #require(writer.lookup(Self.key).variants().first).metadata.sequence
+            try #require(writer.update(number, of: Self.key) { $0.storedAt = Date() - 10 } != nil)
+            if what == "since" {
+                remover.remove(matching: DiskCriteria(storedAfter: Date() - 100))
+            } else {
+                remover.remove(matching: DiskCriteria(storedBefore: Date() - 100))
+            }
+            let left = what == "since" ? nil : "a"
+            #expect(Self.body(in: writer) == left)
+            remover.removeMemory()
+            #expect(Self.body(in: remover) == left)
+            #expect(Self.body(in: Self.open(directory)) == left)
+            writer.maintenance.resume()
+        }
+
+        /// Who was killed has told nobody of what it wrote last.
+        @Test func whatAKilledProcessLeftIsRemoved() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let remover = Self.open(directory)
+            do {
+                let files = FaultyFileSystem { call in
+                    call.name == "secondary.journal" && call.operation == .open ? .error(EIO) : nil
+                }
+                let killed = Self.open(directory, files: files)
+                Self.store("private", tags: ["account"], in: killed)
+                killed.maintenance.perform { killed.pass(isFlush: true) }
+            }
+            remover.remove(matching: DiskCriteria(tag: "account"))
+            #expect(Self.body(in: remover) == nil)
+            remover.close()
+            #expect(Self.body(in: Self.open(directory)) == nil)
+        }
+
+        /// Where locks are held during passes only, what a pass without time wrote has no row.
+        @Test(arguments: ["all", "tag", "host"]) func whatAPassWithoutTimeWroteIsRemoved(what: String) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let remover = Self.open(directory) { $0.passActivity = Self.granting }
+            let hasTime = Mutex(true)
+            let writer = Self.open(directory) {
+                $0.passActivity = { handler in
+                    let hasTime = hasTime.withLock { $0 }
+                    Thread.detachNewThread { handler(!hasTime) }
+                }
+            }
+            remover.flush()
+            hasTime.withLock { $0 = false }
+            Self.store("private", tags: ["account"], in: writer)
+            writer.flush()
+            switch what {
+            case "all": remover.removeAll()
+            case "tag": remover.remove(matching: DiskCriteria(tag: "account"))
+            default: remover.remove(matching: DiskCriteria(hostHash: RequestKey.hostHash("example.com")))
+            }
+            for store in [writer, remover] {
+                store.removeMemory()
+                #expect(Self.body(in: store) == nil)
+            }
+            #expect(Self.body(in: Self.open(directory)) == nil)
+        }
+
+        /// An older answer on disk, of which the maintainer has no row yet, comes back after a newer one replaced it in memory only.
+        @Test func whatANewerAnswerReplacedStaysGone() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let maintainer = Self.open(directory)
+            let other = Self.open(directory, files: files)
+            files.rule = { $0.name == "secondary.journal" && $0.operation == .open ? .error(EMFILE) : nil }
+            Self.store("older", in: other)
+            other.maintenance.perform { other.pass(isFlush: true) }
+            Self.store("newer", memoryOnly: true, in: maintainer)
+            maintainer.removeMemory()
+            files.rule = { _ in nil }
+            other.maintenance.perform { other.pass(isFlush: true) }
+            maintainer.flush()
+            #expect(Self.body(in: maintainer) == nil)
+            #expect(Self.body(in: Self.open(directory)) == nil)
+        }
+    }
+#endif
