@@ -82,11 +82,13 @@ extension DiskStore {
         maintenance.assertCurrent()
         defer { endLocking() }
         examineRequested()
-        let mustClear = withIO { io in
+        let (mustClear, hasCleared) = withIO { io in
             io.lastLook = nil
-            if io.directory.mustClear { clear(&io) }
-            return io.directory.mustClear
+            guard io.directory.mustClear else { return (false, false) }
+            clear(&io)
+            return (io.directory.mustClear, !io.directory.mustClear)
         }
+        if hasCleared { tellOfNewFolder() }
         removeExpired()
         let isSwept = sweepTrash(limit: isFlush ? .max : 256)
         sweepIncomingNowAndThen()

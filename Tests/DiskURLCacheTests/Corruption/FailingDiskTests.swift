@@ -223,7 +223,7 @@ import Testing
         let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
         store.flush()
-        files.rule = { $0.operation == .rename ? .error(EACCES) : nil }
+        files.rule = { [.rename, .unlink].contains($0.operation) ? .error(EACCES) : nil }
         store.removeAll()
         #expect(store.variants(of: key).isEmpty)
         store.flush()

@@ -188,6 +188,30 @@
             #expect(Self.body(in: Self.open(directory)) == nil)
         }
 
+        /// A clearing that could not be done at once is done later, and takes what was stored since.
+        @Test func aClearingThatIsDoneLaterLeavesWhatWasStoredSince() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let remover = Self.open(directory, files: files)
+            let other = Self.open(directory)
+            Self.store("old", in: other)
+            other.maintenance.perform { other.pass(isFlush: true) }
+            files.rule = { $0.operation == .rename && $0.name == "records" ? .error(ENOSPC) : nil }
+            remover.removeAll()
+            #expect(Self.body(in: remover) == nil)
+            // What was removed is not served by the other either.
+            #expect(Self.body(in: other) == nil)
+            let new = RequestKey(text: "https://example.com/new", uri: nil, isForHead: false)
+            Self.store("new", new, in: other)
+            other.maintenance.perform { other.pass(isFlush: true) }
+            #expect(Self.body(new, in: other) == "new")
+            files.rule = { _ in nil }
+            remover.maintenance.perform { remover.pass(isFlush: true) }
+            #expect(Self.body(new, in: other) == "new")
+            #expect(Self.body(new, in: Self.open(directory)) == "new")
+        }
+
         /// An older answer on disk, of which the maintainer has no row yet, comes back after a newer one replaced it in memory only.
         @Test func whatANewerAnswerReplacedStaysGone() throws {
             let scratch = try ScratchDirectory()

@@ -155,7 +155,7 @@ struct CacheDirectory {
             hasTrash = true
         } catch {
             // There is no folder of ours, so there is nothing to clear.
-            if !error.isMissing, error.code != ELOOP, error.code != ENOTDIR {
+            if !error.isMissing, error.code != ELOOP, error.code != ENOTDIR, !unlinkRecords() {
                 defer { mustClear = true }
                 return .failed(mustClear ? nil : error)
             }
@@ -166,6 +166,31 @@ struct CacheDirectory {
         guard (try? files.status(at: paths.directory + "/.")) != nil else { return .done(nil) }
         try? files.makeDirectory(paths.records)
         return .done(folder)
+    }
+
+    /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process serves them.
+    /// False where one is left.
+    private func unlinkRecords() -> Bool {
+        var names: [String] = []
+        do throws(Errno) {
+            try files.list(paths.records) { name in
+                if RecordName(name) != nil { names.append(String(cString: name)) }
+            }
+        } catch {
+            return false
+        }
+        var isAnyLeft = false
+        for name in names {
+            let path = paths.records + "/" + name
+            // A folder or a link under a record's name is not ours.
+            guard let status = try? files.status(at: path), status.kind == .regular else { continue }
+            do throws(Errno) {
+                try files.unlink(path)
+            } catch {
+                if !error.isMissing { isAnyLeft = true }
+            }
+        }
+        return !isAnyLeft
     }
 
     /// A folder does not shrink when its files go. Puts another one in its place, which the system does only if it is empty at
