@@ -132,11 +132,11 @@ extension DiskStore {
         }
         for (row, isCertain) in rows {
             withIO { io in
-                // A row that changed meanwhile is that of an entry stored after this call began.
-                guard let now = catalog.read({ $0.row(row.name) }), now.isSameRecord(as: row),
-                    isCertain || matches(criteria, row)
+                // A row that changed meanwhile may be that of an entry which another process stored before this call began.
+                guard let now = catalog.read({ $0.row(row.name) }),
+                    isCertain && now.isSameRecord(as: row) || matches(criteria, now)
                 else { return }
-                removeForGood(row, &io)
+                removeForGood(now, &io)
             }
         }
     }

@@ -166,23 +166,32 @@ extension DiskStore {
                 $0.varyHash == row.varyHash && $0.keyCheck == row.keyCheck && $0.slot != row.slot
             }
         }
-        if replaced.contains(where: { isMoreRecent($0.name, than: record.header) }) {
+        let standings = replaced.map { standing($0.name, beside: record.header) }
+        if standings.contains(.moreRecent) {
             if remove(row.name, &io) { forget(row, &io) }
             return nil
         }
         // Only now: the older record is the one to serve until the new one is whole.
-        for old in replaced where remove(old.name, &io) { forget(old, &io) }
+        for (old, standing) in zip(replaced, standings) where standing == .replaced && remove(old.name, &io) {
+            forget(old, &io)
+        }
+        if standings.contains(.unrelated) { examine(row.key, &io) }
         return row.bytes
     }
 
-    /// Whether another process stored a record after a response that waited here to be written. A record from the future is not
-    /// more recent: the clock was set back since.
-    private func isMoreRecent(_ name: RecordName, than header: RecordHeader) -> Bool {
-        guard case .record(let other) = reader.read(name, .head, limit: catalog.readLimit),
-            other.header.digest == header.digest, other.header.varyHash == header.varyHash
-        else { return false }
-        return other.header.sequence > header.sequence
+    private enum Standing {
+        case replaced, moreRecent, unrelated
+    }
+
+    /// What a record is to another one that takes its place by its row. Another process may have stored it after a response that waited
+    /// here to be written, or put another variant there. A record from the future is not more recent: the clock was set back since.
+    private func standing(_ name: RecordName, beside header: RecordHeader) -> Standing {
+        guard case .record(let other) = reader.read(name, .head, limit: catalog.readLimit) else { return .replaced }
+        guard other.header.digest == header.digest, other.header.varyHash == header.varyHash else { return .unrelated }
+        let isMoreRecent =
+            other.header.sequence > header.sequence
             && other.header.sequence <= EntrySequence.number(at: clock.now())
+        return isMoreRecent ? .moreRecent : .replaced
     }
 
     private func create(

@@ -230,5 +230,121 @@
             #expect(Self.body(in: maintainer) == nil)
             #expect(Self.body(in: Self.open(directory)) == nil)
         }
+
+        // MARK: Within a second
+
+        /// A record that has the slot, size and second of another one is another one all the same.
+        @Test func whatWasReplacedWithinASecondHasARowOfItsOwn() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let now = Date()
+            do {
+                let maintainer = Self.open(directory)
+                let other = Self.open(directory)
+                Self.store("public", storedAt: now, in: maintainer)
+                maintainer.flush()
+                maintainer.maintenance.pause()
+                for _ in 0..<2 {
+                    Self.store("secret", storedAt: now, tags: ["account"], in: other)
+                    other.maintenance.perform { other.pass(isFlush: true) }
+                }
+                other.close()
+                maintainer.flush()
+                maintainer.close()
+            }
+            // The only one by now.
+            let last = Self.open(directory)
+            last.remove(matching: DiskCriteria(tag: "account"))
+            #expect(Self.body(in: last) == nil)
+        }
+
+        // MARK: In the middle of something
+
+        /// The row changes while the removal is under way, and the entry was there before.
+        @Test func whatIsTakenInDuringARemovalIsRemoved() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let during = Mutex<(@Sendable () -> Void)?>(nil)
+            let remover = DiskStore(
+                configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20), fileSystem: files,
+                report: { event in
+                    guard case .cannotDelete = event else { return }
+                    during.withLock { action in
+                        defer { action = nil }
+                        return action
+                    }?()
+                })
+            let stuck = RequestKey.test("stuck")
+            let old = Date() - 1_000
+            remover.store(.test(testBody(1), sequence: 1, storedAt: Date() - 10), for: stuck)
+            remover.store(.test(testBody(2), sequence: 2, storedAt: old), for: Self.key)
+            remover.flush()
+            let other = DiskStore(configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20))
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.maintenance.pause()
+            let metadata = StoredEntry.test(Data(), sequence: 3, storedAt: Date() - 10).metadata
+            #expect(other.update(metadata, of: Self.key, replacing: 2, usedAt: MonotonicTime.nanoseconds))
+            during.withLock {
+                $0 = {
+                    other.maintenance.perform { other.runPass(isFlush: true) }
+                    remover.maintenance.perform { remover.runPass(isFlush: true) }
+                }
+            }
+            let name = stuck.name.hex
+            files.rule = { $0.operation == .unlink && $0.name.hasPrefix(name) ? .error(EBUSY) : nil }
+            remover.remove(matching: DiskCriteria(storedAfter: Date() - 100))
+            #expect(during.withLock { $0 == nil })
+            #expect(remover.body(Self.key) == nil)
+        }
+
+        /// Another cache has put another variant into the slot of which the row tells.
+        @Test func aStoreRemovesNoOtherVariant() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let maintainer = DiskStore(configuration: configuration, fileSystem: files)
+            maintainer.flush()
+            let key = Self.key
+            let english = StoredEntry.test(testBody(1), sequence: 1, language: "en")
+            maintainer.store(english, for: key)
+            maintainer.flush()
+            maintainer.maintenance.pause()
+            let other = DiskStore(configuration: configuration)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.remove(key, variant: english.metadata.varyKey)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.store(.test(testBody(2), sequence: 2, language: "de"), for: key)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            maintainer.store(.test(testBody(3), sequence: 3, language: "en"), for: key)
+            maintainer.flush()
+            for store in [maintainer, other] {
+                let bodies = store.variants(of: key).compactMap { $0.load()?.body }
+                #expect(Set(bodies) == [testBody(2), testBody(3)])
+            }
+        }
+
+        /// Another cache has freshened what is too old by the row.
+        @Test func whatWasFreshenedDoesNotExpire() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            configuration.maximumStorageAge = 100
+            // For the other one it is not too old yet.
+            let maintainer = DiskStore(configuration: configuration, clock: WallClock { Date() + 50 })
+            maintainer.flush()
+            maintainer.maintenance.pause()
+            maintainer.store(.test(testBody(1), sequence: 1, storedAt: Date() - 70), for: Self.key)
+            let other = DiskStore(configuration: configuration)
+            other.maintenance.pause()
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            maintainer.maintenance.perform { #expect(maintainer.beginPass(isFlush: true, mayMake: true)) }
+            let metadata = StoredEntry.test(Data(), sequence: 2, storedAt: Date()).metadata
+            #expect(other.update(metadata, of: Self.key, replacing: 1, usedAt: MonotonicTime.nanoseconds))
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            maintainer.maintenance.perform { maintainer.endPass(isFlush: true) }
+            for store in [maintainer, other] { #expect(store.body(Self.key) == testBody(1)) }
+        }
     }
 #endif

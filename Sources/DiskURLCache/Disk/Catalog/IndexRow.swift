@@ -73,7 +73,8 @@ struct IndexRow: Sendable, Hashable {
     /// Whether nothing but the time of use differs.
     func isSameRecord(as other: IndexRow) -> Bool {
         slot == other.slot && blocks == other.blocks && storedAt == other.storedAt && varyHash == other.varyHash
-            && keyCheck == other.keyCheck && key == other.key
+            && keyCheck == other.keyCheck && key == other.key && tagFilter == other.tagFilter
+            && uriHash == other.uriHash && hostHash == other.hostHash && isPinned == other.isPinned
     }
 
     private static func blocks(_ allocated: Int) -> UInt32 {

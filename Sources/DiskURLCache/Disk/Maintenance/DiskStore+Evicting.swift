@@ -121,15 +121,24 @@ extension DiskStore {
         guard storageAge != nil || accessAge != nil else { return }
         let now = clock.now().timeIntervalSince1970
         let expired = catalog.read { index in
-            var rows: [IndexRow] = []
+            var rows: [(row: IndexRow, isUnused: Bool)] = []
             index.forEachLeastRecentFirst { row in
                 let isTooOld = !row.isPartial && storageAge.map { now - Double(row.storedAt) > $0 + 1 } ?? false
                 let isUnused = accessAge.map { now - Double(row.accessedAt) > $0 + 1 } ?? false
-                if isTooOld || isUnused { rows.append(row) }
+                if isTooOld || isUnused { rows.append((row, isUnused)) }
                 return true
             }
             return rows
         }
-        for row in expired { _ = evict(row) }
+        for (row, isUnused) in expired where isUnused || !wasFreshened(row) { _ = evict(row) }
+    }
+
+    /// Whether another process has stored or freshened the record since the row was made. Then the row is put right.
+    private func wasFreshened(_ row: IndexRow) -> Bool {
+        guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1),
+            record.header.storedAt > row.storedAt
+        else { return false }
+        withIO { examine(row.key, &$0) }
+        return true
     }
 }
