@@ -346,5 +346,116 @@
             maintainer.maintenance.perform { maintainer.endPass(isFlush: true) }
             for store in [maintainer, other] { #expect(store.body(Self.key) == testBody(1)) }
         }
+
+        // MARK: Names that are another file's by now
+
+        /// Another cache clears the folder, and stores in the new one, while a record is being written that fails then.
+        @Test(arguments: [false, true]) func aFailedWriteRemovesNoOtherRecord(isLarge: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let store = DiskStore(configuration: configuration, fileSystem: files)
+            store.flush()
+            store.maintenance.pause()
+            let other = DiskStore(configuration: configuration)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.maintenance.pause()
+            let isArmed = Mutex(true)
+            files.rule = { call in
+                let isHere =
+                    isLarge
+                    ? call.operation == .rename && call.name.hasPrefix("incoming-")
+                    : call.operation == .write && call.isRecord
+                guard isHere,
+                    isArmed.withLock({ isArmed in
+                        defer { isArmed = false }
+                        return isArmed
+                    })
+                else { return nil }
+                other.removeAll()
+                other.store(.test(testBody(2), sequence: 2), for: Self.key)
+                other.maintenance.perform { other.runPass(isFlush: true) }
+                // The file that was arriving is gone.
+                return isLarge ? nil : .error(ENOSPC)
+            }
+            let entry = StoredEntry.test(testBody(1), sequence: 1)
+            if isLarge {
+                let body = try store.beginIncoming()
+                try body.append(testBody(1))
+                _ = store.adopt(body, entry.metadata, for: Self.key, usedAt: MonotonicTime.nanoseconds)
+                body.discard()
+            } else {
+                store.store(entry, for: Self.key)
+            }
+            #expect(!isArmed.withLock { $0 })
+            #expect(other.body(Self.key) == testBody(2))
+            store.flush()
+            #expect(store.body(Self.key) == testBody(2))
+        }
+
+        /// A damaged record is removed and its slot used again by another cache, while this one reads it once more.
+        @Test func aRecordThatTookADamagedOnesPlaceStays() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let (files, otherFiles) = (FaultyFileSystem(), FaultyFileSystem())
+            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
+            let store = DiskStore(configuration: configuration, fileSystem: files)
+            store.flush()
+            store.maintenance.pause()
+            let other = DiskStore(configuration: configuration, fileSystem: otherFiles)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            other.maintenance.pause()
+            let path = directory + "/records/" + Self.key.name.hex + "0"
+            try Data("damaged".utf8).write(to: URL(fileURLWithPath: path))
+            let (isWriting, mayWrite, hasWritten) = (
+                DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+            )
+            otherFiles.rule = { call in
+                guard call.isRecord, call.operation == .write else { return nil }
+                isWriting.signal()
+                _ = mayWrite.wait(timeout: .now() + 10)
+                return nil
+            }
+            let step = Mutex(0)
+            files.rule = { call in
+                guard call.path == path else { return nil }
+                let now = step.withLock { step in
+                    // Once it holds the lock, the next time it looks at the file.
+                    if step == 0, call.operation == .lockFile {
+                        step = 1
+                    } else if step == 1 {
+                        step = 2
+                        return 1
+                    } else if step == 2, call.operation == .unlink {
+                        step = 3
+                        return 2
+                    }
+                    return 0
+                }
+                if now == 1 {
+                    other.remove(Self.key)
+                    other.maintenance.perform { other.runPass(isFlush: true) }
+                    Thread.detachNewThread {
+                        other.store(.test(testBody(2), sequence: 2), for: Self.key)
+                        hasWritten.signal()
+                    }
+                    _ = isWriting.wait(timeout: .now() + 10)
+                }
+                if now == 2 {
+                    mayWrite.signal()
+                    _ = hasWritten.wait(timeout: .now() + 10)
+                }
+                return nil
+            }
+            store.withIO { store.examine(Self.key.name, &$0) }
+            if step.withLock({ $0 }) == 2 {
+                mayWrite.signal()
+                _ = hasWritten.wait(timeout: .now() + 10)
+            }
+            #expect(step.withLock { $0 } >= 2)
+            other.maintenance.perform { other.runPass(isFlush: true) }
+            #expect(other.body(Self.key) == testBody(2))
+        }
     }
 #endif

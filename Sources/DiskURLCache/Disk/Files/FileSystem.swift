@@ -125,6 +125,13 @@ extension FileSystem {
         }
     }
 
+    /// Whether a name is still that of a file that is open, as far as can be seen. Another process may have moved the folder away,
+    /// and made a file of that name in the new one.
+    func isStill(_ file: Int32, at path: UnsafePointer<CChar>) -> Bool {
+        guard let named = try? status(at: path), let opened = try? status(file) else { return true }
+        return named.identity == opened.identity
+    }
+
     /// Closes, the error told or not: the descriptor is gone either way.
     func closeQuietly(_ file: Int32) {
         try? close(file)

@@ -73,6 +73,8 @@ extension DiskStore {
                 // While the lock is ours nobody else removes it as damaged, and no writer is at work.
                 let again = reader.read(name, .whole, limit: limit)
                 guard case .damaged = again else { return again }
+                // It was removed, and this is another record, which is being written.
+                guard files.isStill(file, at: path) else { return .damaged }
                 try files.unlink(path)
                 io.events.append(.removedCorruptRecord(key: name.key))
                 io.log.noteFreed(name)

@@ -130,8 +130,8 @@ struct RecordWriter: Sendable {
             try files.close(file)
             return status.allocated
         } catch {
+            if hasName, !isOpen || files.isStill(file, at: path) { try? files.unlink(path) }
             if isOpen { files.closeQuietly(file) }
-            if hasName { try? files.unlink(path) }
             throw error
         }
     }
@@ -170,7 +170,7 @@ struct RecordWriter: Sendable {
             try files.rename(body.path, to: path)
             return allocated
         } catch {
-            if hasName { try? files.unlink(path) }
+            if hasName, files.isStill(slot, at: path) { try? files.unlink(path) }
             throw error
         }
     }
