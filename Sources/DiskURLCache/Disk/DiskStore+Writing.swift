@@ -188,9 +188,9 @@ extension DiskStore {
     private func standing(_ name: RecordName, beside header: RecordHeader) -> Standing {
         guard case .record(let other) = reader.read(name, .head, limit: catalog.readLimit) else { return .replaced }
         guard other.header.digest == header.digest, other.header.varyHash == header.varyHash else { return .unrelated }
-        let isMoreRecent =
-            other.header.sequence > header.sequence
-            && other.header.sequence <= EntrySequence.number(at: clock.now())
+        if other.header.sequence > EntrySequence.number(at: clock.now()) { return .replaced }
+        // A pin gives a record a larger number, and makes the answer no newer.
+        let isMoreRecent = (other.header.storedAt, other.header.sequence) > (header.storedAt, header.sequence)
         return isMoreRecent ? .moreRecent : .replaced
     }
 

@@ -457,5 +457,28 @@
             other.maintenance.perform { other.runPass(isFlush: true) }
             #expect(other.body(Self.key) == testBody(2))
         }
+
+        // MARK: Pins
+
+        /// A pin makes no answer newer: neither one that only memory still has, nor one on disk that waits to be replaced.
+        @Test(arguments: [true, false]) func aPinBringsNoOlderAnswerBack(isWritten: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let store = Self.open(directory)
+            let other = Self.open(directory)
+            Self.store("older", storedAt: Date() - 100, in: store)
+            store.flush()
+            other.maintenance.pause()
+            Self.store("newer", storedAt: Date() - 50, in: other)
+            if isWritten { other.maintenance.perform { other.pass(isFlush: true) } }
+            Self.store("b", RequestKey(text: "https://example.com/b", uri: nil, isForHead: false), in: store)
+            let number = try #require(store.lookup(Self.key).variants().first).metadata.sequence
+            _ = store.update(number, of: Self.key) { $0.isPinned = true }
+            store.flush()
+            other.maintenance.perform { other.pass(isFlush: true) }
+            other.removeMemory()
+            #expect(Self.body(in: other) == "newer")
+            #expect(Self.body(in: Self.open(directory)) == "newer")
+        }
     }
 #endif
