@@ -199,10 +199,14 @@ extension TieredStore {
         }
         // The entry may be on its way to the disk at this moment.
         writing.withLock { _ in }
-        if disk.update(metadata, of: key, replacing: sequence, usedAt: now) { return true }
-        // Another process may have removed it just now.
+        let isUpdated = disk.update(metadata, of: key, replacing: sequence, usedAt: now)
+        // Another process may have removed it just now, and not have found what was written anew meanwhile.
         takeRemovalsNow()
-        if history.concerns(key, metadata, since: start) { return false }
+        if history.concerns(key, metadata, since: start) {
+            if isUpdated { disk.remove(key, sequence: metadata.sequence) }
+            return false
+        }
+        if isUpdated { return true }
         // Evicted, or never written (a full disk): memory has it whole, and may store it anew.
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }
         return insertIntoBuffer(StoredEntry(metadata: metadata, body: entry.body), for: key, isInMemory: true)

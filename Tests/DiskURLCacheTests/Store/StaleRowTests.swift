@@ -480,5 +480,63 @@
             #expect(Self.body(in: other) == "newer")
             #expect(Self.body(in: Self.open(directory)) == "newer")
         }
+
+        // MARK: Removals that are under way
+
+        /// A record is written anew for a head while another cache removes it, which does not find the new one.
+        @Test(arguments: ["tag", "host", "key"], [true, false])
+        func whatIsWrittenAnewDuringARemovalGoesToo(what: String, sharesMemory: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let remover = Self.open(directory) { $0.sharesMemory = sharesMemory }
+            let store = Self.open(directory, files: files) { $0.sharesMemory = sharesMemory }
+            Self.store("private", storedAt: Date() - 100, tags: ["account"], in: remover)
+            remover.flush()
+            #expect(Self.body(in: store) == "private")
+            let isArmed = Mutex(true)
+            let path = directory + "/records/" + Self.key.name.hex + "1"
+            let isLocked = Mutex(false)
+            files.rule = { call in
+                // A pin gets no larger number from another process: the record is written anew.
+                if call.operation == .lockFile, call.isRecord { isLocked.withLock { $0 = true } }
+                guard isLocked.withLock({ $0 }), call.path == path, call.operation == .open else { return nil }
+                let isHere = isArmed.withLock { isArmed in
+                    defer { isArmed = false }
+                    return isArmed
+                }
+                guard isHere else { return nil }
+                switch what {
+                case "tag": remover.remove(matching: DiskCriteria(tag: "account"))
+                case "host": remover.remove(matching: DiskCriteria(hostHash: RequestKey.hostHash("example.com")))
+                default: remover.remove(Self.key)
+                }
+                return nil
+            }
+            let number = try #require(store.lookup(Self.key).variants().first).metadata.sequence
+            _ = store.update(number, of: Self.key) { $0.isPinned = true }
+            files.rule = { _ in nil }
+            #expect(!isArmed.withLock { $0 })
+            store.flush()
+            for store in [store, remover, Self.open(directory)] { #expect(Self.body(in: store) == nil) }
+        }
+
+        /// A status that cannot be had says nothing of a file.
+        @Test func whatWasClearedDoesNotComeBack() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let store = Self.open(directory, files: files)
+            Self.store("private", in: store)
+            store.flush()
+            files.rule = { call in
+                call.operation == .statusAt && call.isRecord && call.path.contains("/trash-") ? .error(EIO) : nil
+            }
+            store.removeAll()
+            store.flush()
+            files.rule = { _ in nil }
+            #expect(Self.body(in: store) == nil)
+            #expect(Self.body(in: Self.open(directory)) == nil)
+        }
     }
 #endif

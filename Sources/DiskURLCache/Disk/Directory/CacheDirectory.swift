@@ -237,12 +237,13 @@ struct CacheDirectory {
                 }
             }
             for name in records {
-                // A folder or a link under a record's name is not ours either.
-                guard let status = try? files.status(at: folder + "/" + name), status.kind == .regular else {
+                // A folder or a link under a record's name is not ours either. Of what cannot be looked at nothing is known: it stays.
+                guard let status = try? files.status(at: folder + "/" + name) else { continue }
+                if status.kind == .regular {
+                    try? files.unlink(folder + "/" + name)
+                } else {
                     others.append(name)
-                    continue
                 }
-                try? files.unlink(folder + "/" + name)
             }
             budget -= records.count
             if budget <= 0 { return false }
