@@ -160,7 +160,13 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     func fetchEnded(_ error: Swift.Error?) {
         // The token's controls hold what sent the request, and that holds this load.
-        state.withLock { $0.fetch = nil }
+        let isSharing = state.withLock { state in
+            state.fetch = nil
+            return state.isSharing
+        }
+        // Those that have the head get the rest of nothing else, whatever this load does without it: a stored answer may stand in, and a
+        // refresh just ends.
+        if let error, isSharing { finishLeading(.failed(error)) }
         handle(.ended(error, now: now))
     }
 

@@ -1,0 +1,77 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What loads do when something goes wrong amid them, or comes at a bad moment.
+@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LoadFaultTests {
+    let cache: DiskURLCache
+    let clock = ManualClock()
+    private let scratch: ScratchDirectory
+    private let request = Responses.request("/a")
+    private let exchanges = Exchanges()
+
+    init() throws {
+        scratch = try ScratchDirectory("load-fault")
+        cache = DiskURLCache(in: scratch, clock: clock, memory: 64 << 20, disk: 64 << 20)
+    }
+
+    private func network() -> MemoryTransport {
+        MemoryTransport { [exchanges] _, exchange in exchanges.all.withLock { $0.append(exchange) } }
+    }
+
+    private func fill(_ fields: HeaderFields, _ body: String = "old") async throws {
+        let network = MemoryTransport { _, exchange in
+            exchange.head(200, fields)
+            exchange.piece(body)
+            exchange.end()
+        }
+        _ = try await LoadReader(request, from: cache, over: network).answer()
+    }
+
+    /// A refresh in the background that fails amid its body is no whole answer for those that follow it.
+    @Test func whoFollowsARefreshThatFailsHearsOfIt() async throws {
+        try await fill(["Cache-Control": "max-age=60, stale-while-revalidate=60"])
+        clock.advance(by: 100)
+        let network = network()
+        let stale = try await LoadReader(request, from: cache, over: network).answer()
+        #expect(stale.isStale)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, ["Cache-Control": "max-age=6000"])
+        exchange.piece("beg")
+        clock.advance(by: 1_000)
+        let client = PieceClient()
+        let driver = LoadDriver(cache: cache, request: request, transport: network, client: client)
+        driver.start()
+        await client.heard { $0.text == "beg" }
+        exchange.end(URLError(.networkConnectionLost))
+        let record = await client.heard { $0.hasEnded }
+        #expect(record.text == "beg" && (record.error as? URLError)?.code == .networkConnectionLost)
+        withExtendedLifetime(driver) {}
+    }
+
+    /// The leader has a stored answer in place of the one that failed; its followers have the beginning of the latter.
+    @Test func whoFollowsALoadThatFallsBackHearsOfIt() async throws {
+        try await fill(["Cache-Control": "max-age=60, stale-if-error=6000"])
+        clock.advance(by: 100)
+        let network = network()
+        let leader = LoadReader(request, from: cache, over: network)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, ["Cache-Control": "max-age=60"])
+        exchange.piece("beg")
+        let client = PieceClient()
+        let driver = LoadDriver(cache: cache, request: request, transport: network, client: client)
+        driver.start()
+        await client.heard { $0.text == "beg" }
+        exchange.end(URLError(.networkConnectionLost))
+        #expect(try await leader.answer().data == Data("old".utf8))
+        let record = await client.heard { $0.hasEnded }
+        #expect(record.text == "beg" && (record.error as? URLError)?.code == .networkConnectionLost)
+        withExtendedLifetime(driver) {}
+    }
+}
