@@ -149,6 +149,8 @@ extension DiskURLCache: LoadHost {
 
     func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
 
+    func lastRemoval(of key: RequestKey) -> UInt64 { store.history.last(concerning: key) }
+
     func beginFetch() -> StoreTicket { store.ticket(at: now) }
 
     func freshen(

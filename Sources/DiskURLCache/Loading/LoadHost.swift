@@ -25,6 +25,8 @@ protocol LoadHost: AnyObject, Sendable {
     ) -> LoadMachine.EditedResponse?
     /// What is stored of a key.
     func lookUp(_ key: RequestKey) -> Lookup
+    /// The number of the last removal that may have concerned what is stored of a key, now or later. Numbers grow.
+    func lastRemoval(of key: RequestKey) -> UInt64
     /// Taken when the network is asked, and handed over with the answer.
     func beginFetch() -> StoreTicket
     /// Stores what a load fetched; tells why where it is not stored. Not stored is what the ticket says was removed or

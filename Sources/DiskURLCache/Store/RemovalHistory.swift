@@ -52,6 +52,23 @@ final class RemovalHistory: Sendable {
         }
     }
 
+    /// The number of the last removal that may have concerned an entry of a key, whatever its metadata; of one that is forgotten, where
+    /// no later one did.
+    func last(concerning key: RequestKey) -> UInt64 {
+        state.withLock { state in
+            let last = state.removals.lastIndex { removal in
+                switch removal {
+                case .key(let removed), .superseded(let removed, _): removed == key
+                case .matching(let criteria, _): key.mayMatch(uri: criteria.uriHash, host: criteria.hostHash)
+                case .shared(.key(let name)), .shared(.variant(let name)): name == key.name
+                case .shared(.matching(let criteria)): key.mayMatch(uri: criteria.uriHash, host: criteria.hostHash)
+                case .everything, .shared(.everything): true
+                }
+            }
+            return state.start + (last.map { UInt64($0) + 1 } ?? 0)
+        }
+    }
+
     /// Whether an entry of a key was removed since that number was the next.
     /// - Parameter ticket: the number of the ticket of the entry's load; nil where no load brings it.
     func concerns(_ key: RequestKey, _ metadata: EntryMetadata, since number: UInt64, ticket: UInt64? = nil) -> Bool {
@@ -69,6 +86,12 @@ final class RemovalHistory: Sendable {
                 }
             }
         }
+    }
+}
+
+extension RequestKey {
+    fileprivate func mayMatch(uri: UInt32?, host: UInt32?) -> Bool {
+        (uri.map { $0 == uriHash } ?? true) && (host.map { $0 == hostHash } ?? true)
     }
 }
 

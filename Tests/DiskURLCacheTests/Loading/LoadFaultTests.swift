@@ -74,4 +74,39 @@ import Testing
         #expect(record.text == "beg" && (record.error as? URLError)?.code == .networkConnectionLost)
         withExtendedLifetime(driver) {}
     }
+
+    /// What was asked before the change may be the state before it.
+    @Test func whoAsksAfterAChangeJoinsNoLoadFromBeforeIt() async throws {
+        let network = network()
+        let first = LoadReader(request, from: cache, over: network, takesPieces: true)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, ["Cache-Control": "max-age=60"])
+        exchange.piece("before")
+        _ = try await first.head()
+        var post = request
+        post.httpMethod = "POST"
+        let changing = LoadReader(post, from: cache, over: network, takesPieces: true)
+        let answer = await exchanges.next(2)
+        answer.head(204)
+        answer.end()
+        #expect(try await changing.next() == nil)
+        let second = LoadReader(request, from: cache, over: network, takesPieces: true)
+        let asked = Task { () async -> Bool in
+            for _ in 0..<200 {
+                if network.requests.count == 3 { return true }
+                try? await Task.sleep(for: .milliseconds(2))
+            }
+            return false
+        }
+        #expect(await asked.value)
+        exchange.end()
+        if exchanges.all.withLock({ $0.count }) == 3 {
+            let third = await exchanges.next(3)
+            third.head(200, ["Cache-Control": "max-age=60"])
+            third.piece("after")
+            third.end()
+        }
+        #expect(try await second.next() == Data("after".utf8))
+        withExtendedLifetime(first) {}
+    }
 }
