@@ -145,6 +145,12 @@ final class LoadReader: Sendable {
         driver.clientCaughtUp()
     }
 
+    /// There is no head in time. A stored answer may stand in for it (RFC 5861 §4), as for a transport that fails.
+    private func timeOut() {
+        guard load.state.withLock({ $0.head == nil && $0.end == nil }), !driver.giveUpNetwork() else { return }
+        cancel(URLError(.timedOut))
+    }
+
     /// The head, as soon as it is there.
     func head() async throws -> DeliveredHead {
         let head = try await take(within: timeout) { state -> DeliveredHead? in
@@ -211,7 +217,11 @@ final class LoadReader: Sendable {
         // What memory holds is there by now.
         if let part = try load.state.withLock(part) { return part }
         let timeout = seconds.flatMap { seconds in
-            Timeouts.shared.after(seconds) { [weak self] in self?.cancel(URLError(.timedOut)) }
+            Timeouts.shared.after(seconds) { [weak self] in
+                guard let self else { return }
+                // A stored answer may have to be read, which is nothing for the thread of all timeouts.
+                LoadDriver.lookupQueue.async { self.timeOut() }
+            }
         }
         defer { Timeouts.shared.cancel(timeout) }
         return try await withTaskCancellationHandler {

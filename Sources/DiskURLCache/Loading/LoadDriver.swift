@@ -104,6 +104,15 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         }
     }
 
+    /// From a client whose time for a head is over: as if the network had failed. False where the load has not come to an end by that,
+    /// and no stored answer is on its way either.
+    func giveUpNetwork() -> Bool {
+        stopFollowing()
+        state.withLock { $0.fetch }?.cancel()
+        fetchEnded(state.withLock { $0.machine.loadError(.timedOut) })
+        return state.withLock { $0.machine.hasEnded || $0.machine.isReading }
+    }
+
     private func abandon() {
         let actions: [LoadMachine.Action]? = state.withLock { state in
             guard !state.machine.hasEnded else { return nil }

@@ -229,6 +229,14 @@ struct LoadMachine {
 
     var hasEnded: Bool { if case .ended = state { true } else { false } }
 
+    /// The body of a stored answer is on its way.
+    var isReading: Bool {
+        switch state {
+        case .reading, .readingForAnswer: true
+        default: false
+        }
+    }
+
     var method: String { facts.method }
 
     var target: Target? { key.map { Target(key: $0, request: request) } }

@@ -109,4 +109,25 @@ import Testing
         #expect(try await second.next() == Data("after".utf8))
         withExtendedLifetime(first) {}
     }
+
+    /// The load's own time ends at the same moment as the request's, and before it where the disk was asked first.
+    @Test(arguments: [CacheLayer.memory, .disk]) func aStoredAnswerStandsInForATransportThatHangs(layer: CacheLayer) async throws {
+        try await fill(["Cache-Control": "max-age=60, stale-if-error=6000"])
+        clock.advance(by: 100)
+        struct Hangs: CacheTransport {
+            func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+                try await Task.sleep(for: .seconds(60))
+            }
+        }
+        var request = request
+        request.timeoutInterval = 0.05
+        for _ in 0..<8 {
+            if layer == .disk {
+                cache.flush()
+                cache.store.memory.removeAll()
+            }
+            let stream = try await cache.load(request, through: Hangs())
+            #expect(stream.report.outcome == .staleHit(layer, .staleIfError))
+        }
+    }
 }
