@@ -102,8 +102,10 @@ extension ResponseDecision {
             let (whole, parts) = PartialContent.combined(
                 exchange, with: exchange.candidates[index], from: start, isShared: options.isShared)
         else { return .repeatRequest }
-        let prohibition = Storability.prohibition(
-            of: whole, by: exchange, said: ResponseDirectives(whole.fields), options: options)
+        let prohibition =
+            Storability.prohibition(
+                of: whole, by: exchange, said: ResponseDirectives(whole.fields), options: options)
+            ?? (StorableFields.areWellFormed(whole.fields) ? nil : .malformed)
         let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [index])
         return .combine(index: index, whole, parts, verdict)
     }

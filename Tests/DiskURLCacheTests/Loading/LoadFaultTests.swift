@@ -130,4 +130,31 @@ import Testing
             #expect(stream.report.outcome == .staleHit(layer, .staleIfError))
         }
     }
+
+    /// It is refused in any other answer, too.
+    @Test func aMalformedFieldOfTheRestIsNotStored() async throws {
+        struct Parts: CacheTransport {
+            func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+                let fields = [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")]
+                if request.value(forHTTPHeaderField: "Range") == "bytes=0-3" {
+                    receiver.receive(CacheHead(status: 206, fields: fields + [("Content-Range", "bytes 0-3/8")]))
+                    await receiver.receive(Data("0123".utf8))
+                } else {
+                    receiver.receive(
+                        CacheHead(
+                            status: 206,
+                            fields: fields + [("Content-Range", "bytes 4-7/8"), ("X-A", "1\r\nX-Admin: 1")]))
+                    await receiver.receive(Data("4567".utf8))
+                }
+            }
+        }
+        var part = request
+        part.setValue("bytes=0-3", forHTTPHeaderField: "Range")
+        for request in [part, request] {
+            for try await _ in try await cache.load(request, through: Parts()) {}
+        }
+        #expect(cache.lookUp(try #require(cache.key(for: request))).variants().allSatisfy {
+            $0.metadata.http?.status != 200
+        })
+    }
 }
