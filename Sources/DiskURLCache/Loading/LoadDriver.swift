@@ -293,12 +293,13 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     private func fetch(_ request: URLRequest, collapsible: Bool) {
         if collapsible {
-            let (request, key, leads) = state.withLock { state in
-                (state.machine.identity(owner: transport.owner), state.machine.key, state.leading != nil)
+            let key = state.withLock { $0.machine.key }
+            let lastRemoval = key.map(cache.lastRemoval) ?? 0
+            let (identity, leads) = state.withLock { state in
+                (state.machine.identity(owner: transport.owner, lastRemoval: lastRemoval), state.leading != nil)
             }
-            // A load that asks again, after a 304 about nothing stored say, leads already: it must not wait for itself. Who asks after a
-            // removal joins none that asked before it: what that one gets may be what was removed.
-            guard leads || mayFetch("\(request)\n\(key.map(cache.lastRemoval) ?? 0)") else { return }
+            // A load that asks again, after a 304 about nothing stored say, leads already: it must not wait for itself.
+            guard leads || mayFetch(identity) else { return }
         }
         takeIncoming()?.discard()
         let ticket = state.withLock { $0.machine.key } == nil ? nil : cache.beginFetch()

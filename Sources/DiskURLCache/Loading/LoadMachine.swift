@@ -252,10 +252,12 @@ struct LoadMachine {
     }
 
     /// What makes two fetches the same: the transport's owner, key and every header field of the request.
-    func identity(owner: ObjectIdentifier?) -> String {
+    /// - Parameter lastRemoval: the number of the last removal that concerned the key. Who asks after it joins none that asked before:
+    ///   what that one gets may be what was removed.
+    func identity(owner: ObjectIdentifier?, lastRemoval: UInt64) -> String {
         let owner = owner.map { "\(UInt(bitPattern: $0))" } ?? "-"
         let fields = facts.fields.fields.map { "\($0.name.lowercased()):\($0.value)" }.sorted()
-        return ([owner, key?.text ?? ""] + fields).joined(separator: "\n")
+        return ([owner, "\(lastRemoval)", key?.text ?? ""] + fields).joined(separator: "\n")
     }
 
     mutating func handle(_ event: Event) -> [Action] {

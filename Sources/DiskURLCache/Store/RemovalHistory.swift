@@ -21,6 +21,7 @@ final class RemovalHistory: Sendable {
         /// The number of the first one in the list.
         var start: UInt64 = 0
         var removals: [Removal] = []
+        var last = LastRemovals()
         var lastTicket: UInt64 = 0
     }
 
@@ -49,24 +50,14 @@ final class RemovalHistory: Sendable {
                 state.start += UInt64(Self.limit / 2)
             }
             state.removals.append(removal)
+            state.last.note(removal, number: state.start + UInt64(state.removals.count))
         }
     }
 
-    /// The number of the last removal that may have concerned an entry of a key, whatever its metadata; of one that is forgotten, where
-    /// no later one did.
+    /// The number of the last removal that may have concerned an entry of a key, whatever its metadata. Now and then it is a later one.
     func last(concerning key: RequestKey) -> UInt64 {
-        state.withLock { state in
-            let last = state.removals.lastIndex { removal in
-                switch removal {
-                case .key(let removed), .superseded(let removed, _): removed == key
-                case .matching(let criteria, _): key.mayMatch(uri: criteria.uriHash, host: criteria.hostHash)
-                case .shared(.key(let name)), .shared(.variant(let name)): name == key.name
-                case .shared(.matching(let criteria)): key.mayMatch(uri: criteria.uriHash, host: criteria.hostHash)
-                case .everything, .shared(.everything): true
-                }
-            }
-            return state.start + (last.map { UInt64($0) + 1 } ?? 0)
-        }
+        let (resource, name) = (key.uriHash, key.name)
+        return state.withLock { $0.last.number(resource: resource, name: name) }
     }
 
     /// Whether an entry of a key was removed since that number was the next.
@@ -89,10 +80,32 @@ final class RemovalHistory: Sendable {
     }
 }
 
-extension RequestKey {
-    fileprivate func mayMatch(uri: UInt32?, host: UInt32?) -> Bool {
-        (uri.map { $0 == uriHash } ?? true) && (host.map { $0 == hostHash } ?? true)
+/// When something was removed last, in little memory: many resources share a number.
+private struct LastRemovals {
+    private static let count = 256
+    private var ofAll: UInt64 = 0
+    private var byResource = [UInt64](repeating: 0, count: count)
+    private var byName = [UInt64](repeating: 0, count: count)
+
+    mutating func note(_ removal: RemovalHistory.Removal, number: UInt64) {
+        switch removal {
+        case .key(let key), .superseded(let key, _): byResource[Self.place(key.uriHash)] = number
+        case .shared(.key(let name)), .shared(.variant(let name)): byName[Self.place(name.low)] = number
+        case .matching(let criteria, _): note(resource: criteria.uriHash, number)
+        case .shared(.matching(let criteria)): note(resource: criteria.uriHash, number)
+        case .everything, .shared(.everything): ofAll = number
+        }
     }
+
+    private mutating func note(resource: UInt32?, _ number: UInt64) {
+        if let resource { byResource[Self.place(resource)] = number } else { ofAll = number }
+    }
+
+    func number(resource: UInt32, name: KeyName) -> UInt64 {
+        max(ofAll, byResource[Self.place(resource)], byName[Self.place(name.low)])
+    }
+
+    private static func place(_ hash: some BinaryInteger) -> Int { Int(hash % .init(count)) }
 }
 
 /// Taken by a load when it asks the network, and kept until it stores the answer.
