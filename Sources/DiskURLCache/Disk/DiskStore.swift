@@ -27,6 +27,9 @@ final class DiskStore: Sendable {
     /// A forked child has our memory but not our threads, and is not to touch the directory.
     private let processID = getpid()
 
+    /// Folders of records that this cache replaced when they were empty, the last few.
+    let emptyFolders = Mutex<[FileIdentity]>([])
+
     /// Guarded by its own lock.
     let catalog: Catalog
     private let io: Mutex<Section>
@@ -150,6 +153,11 @@ final class DiskStore: Sendable {
                 return io.directory.error
             }
         }
+    }
+
+    /// Whether this cache replaced the folder when it was empty: what was stored for it is still to be written.
+    func wasReplacedWhenEmpty(_ folder: FileIdentity) -> Bool {
+        emptyFolders.withLock { $0.contains(folder) }
     }
 
     /// Identity of the records' folder now, by one system call; nil when it is not there. The write buffer notes it with each

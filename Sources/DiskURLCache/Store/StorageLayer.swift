@@ -42,6 +42,8 @@ protocol StorageLayer: AnyObject, Sendable {
     func endPass(isFlush: Bool)
     /// The folder that entries are written to, as it is now; nil where there is none.
     func folderIdentity() -> FileIdentity?
+    /// Whether the layer itself put another folder in the place of that one, which was empty.
+    func wasReplacedWhenEmpty(_ folder: FileIdentity) -> Bool
     func close()
 
     /// The largest body that is written, in bytes.
@@ -165,6 +167,8 @@ final class StorageAdapter: StorageLayer {
     func endPass(isFlush: Bool) { if isFlush { storage.flush() } }
 
     func folderIdentity() -> FileIdentity? { nil }
+
+    func wasReplacedWhenEmpty(_ folder: FileIdentity) -> Bool { false }
 
     func close() { storage.flush() }
 

@@ -37,7 +37,7 @@ extension TieredStore {
                     if now &- lastLook > DiskStore.lookInterval || folder != stored {
                         (folder, lastLook) = (disk.folderIdentity(), now)
                     }
-                    if let folder, folder != stored { return }
+                    if let folder, folder != stored, !disk.wasReplacedWhenEmpty(stored) { return }
                 }
                 disk.write(write.entry, for: write.key, usedAt: write.usedAt)
                 hasWritten = true

@@ -538,5 +538,43 @@
             #expect(Self.body(in: store) == nil)
             #expect(Self.body(in: Self.open(directory)) == nil)
         }
+
+        /// What is stored while the folder that has grown is emptied and replaced is written into the new one.
+        @Test func whatWaitsWhileTheOwnFolderIsReplacedIsWritten() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let store = Self.open(directory, files: files)
+            let names = (0..<1_000).map { directory + "/records/" + String(repeating: "x", count: 200) + "\($0)" }
+            for name in names { try Data().write(to: URL(fileURLWithPath: name)) }
+            for name in names { try FileManager.default.removeItem(atPath: name) }
+            let evicted = RequestKey(text: "https://example.com/evicted", uri: nil, isForHead: false)
+            Self.store("evicted", evicted, in: store)
+            store.flush()
+            let folder = try SystemFiles().status(at: directory + "/records").identity
+            let reference = WeakReference<TieredStore>()
+            reference.object = store
+            let isArmed = Mutex(true)
+            files.rule = { call in
+                guard call.operation == .unlink, call.isRecord, let store = reference.object,
+                    isArmed.withLock({ isArmed in
+                        defer { isArmed = false }
+                        return isArmed
+                    })
+                else { return nil }
+                Self.store("new", in: store)
+                return nil
+            }
+            let disk = try #require(store.disk as? DiskStore)
+            disk.maintenance.perform {
+                disk.capacity = 100 << 10
+                store.pass(isFlush: true)
+            }
+            store.flush()
+            #expect(!isArmed.withLock { $0 })
+            #expect(try SystemFiles().status(at: directory + "/records").identity != folder)
+            store.removeMemory()
+            #expect(Self.body(in: store) == "new")
+        }
     }
 #endif

@@ -80,9 +80,11 @@ extension DiskStore {
                 return false
             }
             let isReplaced = removals.withFolder { known in
+                let old = io.directory.folder
                 guard let new = CacheDirectory.replaceEmptyFolder(files, paths) else { return false }
                 known = new
                 catalog.folder = new
+                emptyFolders.withLock { $0 = $0.suffix(7) + [old].compactMap(\.self) }
                 return true
             }
             if isReplaced { io.directory.updateOverhead() }
