@@ -43,7 +43,7 @@ extension DiskURLCache {
         for variant in store.lookup(key).variants().reversed() {
             // A rule may ask the cache: not under a lock.
             let usefulUntil = usefulUntil(variant.metadata.http, for: request)
-            let updated = store.update(variant.metadata.sequence, of: key) {
+            let updated = store.update(variant.metadata.sequence, of: key.keeping(variant.metadata.http)) {
                 $0.isPinned = isPinned
                 $0.usefulUntil = usefulUntil
             }

@@ -60,7 +60,8 @@ extension DiskURLCache {
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheNotStoredReason? {
         guard let metadata = metadata(of: response, edited: edited, for: request) else { return .refused }
-        return store.store(metadata, body: body, presented: edited?.presented, for: key, ticket: ticket)
+        return store.store(
+            metadata, body: body, presented: edited?.presented, for: key.keeping(response), ticket: ticket)
     }
 
     func insert(
@@ -158,7 +159,7 @@ extension DiskURLCache: LoadHost {
     ) -> Bool {
         let now = now
         let usefulUntil = usefulUntil(response, for: request)
-        let updated = store.update(sequence, of: key) { metadata in
+        let updated = store.update(sequence, of: key.keeping(response)) { metadata in
             metadata.response = .http(response)
             metadata.storedAt = now
             metadata.usefulUntil = usefulUntil
@@ -169,7 +170,7 @@ extension DiskURLCache: LoadHost {
     func remove(_ key: RequestKey) { store.remove(key) }
 
     func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?) {
-        store.remove(key, metadata, by: ticket)
+        store.remove(key.keeping(metadata.http), metadata, by: ticket)
     }
 }
 

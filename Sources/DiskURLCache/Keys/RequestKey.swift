@@ -51,6 +51,11 @@ struct RequestKey: Sendable, Hashable {
     /// The key under which a response is kept that was stored for `HEAD` itself: it answers no `GET`.
     var storedForHead: RequestKey { RequestKey(text: "HEAD \(text)", uri: uri, isForHead: false) }
 
+    /// The key under which a response is kept that a lookup of this one found.
+    func keeping(_ response: StoredResponse?) -> RequestKey {
+        isForHead && response?.method == "HEAD" ? storedForHead : self
+    }
+
     /// The key in a shared cache: on one folder it finds nothing that a private cache stored, and the other way round.
     var inSharedCache: RequestKey { RequestKey(text: "\(text)\nshared", uri: uri, isForHead: isForHead) }
 

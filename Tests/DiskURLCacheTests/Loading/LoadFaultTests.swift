@@ -151,4 +151,76 @@ import Testing
                 $0.metadata.http?.status != 200
             })
     }
+
+    /// What an app stored for HEAD beside what is stored for GET: the answer to a HEAD confirms both, each under its own key.
+    @Test func aConfirmedHeadLeavesWhatIsStoredForGet() async throws {
+        let network = MemoryTransport { request, exchange in
+            let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
+            if request.value(forHTTPHeaderField: "If-None-Match") != nil {
+                exchange.head(304, fields)
+            } else {
+                exchange.head(200, fields)
+                if request.httpMethod == "GET" { exchange.piece("body") }
+            }
+            exchange.end()
+        }
+        _ = try await LoadReader(request, from: cache, over: network).answer()
+        var head = request
+        head.httpMethod = "HEAD"
+        cache.storeCachedResponse(
+            CachedURLResponse(
+                response: Responses.http(
+                    try #require(request.url), status: 200,
+                    fields: ["Cache-Control": "max-age=60", "ETag": "\"1\"", "X-Of": "HEAD"]), data: Data()),
+            for: head)
+        cache.flush()
+        clock.advance(by: 100)
+        #expect(try await LoadReader(head, from: cache, over: network).answer().data.isEmpty)
+        cache.flush()
+        cache.store.memory.removeAll()
+        #expect(cache.cachedResponse(for: request)?.data == Data("body".utf8))
+        let get = try await LoadReader(request, from: cache, over: network).answer()
+        #expect(get.data == Data("body".utf8) && get.source != .network)
+        let again = try await LoadReader(head, from: cache, over: network).answer()
+        #expect(again.source != .network && network.requests.count == 2)
+    }
+
+    /// The answer to a HEAD is another one than what an app stored for HEAD: that goes.
+    @Test func aHeadOfAnotherVersionEndsWhatWasStoredForHead() async throws {
+        var head = request
+        head.httpMethod = "HEAD"
+        cache.storeCachedResponse(
+            CachedURLResponse(
+                response: Responses.http(
+                    try #require(request.url), status: 200,
+                    fields: ["Cache-Control": "max-age=60, stale-if-error=6000", "ETag": "\"1\""]), data: Data()),
+            for: head)
+        clock.advance(by: 100)
+        let network = MemoryTransport { request, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60", "ETag": "\"2\""])
+            exchange.end()
+        }
+        let answer = try await LoadReader(head, from: cache, over: network).answer()
+        #expect(answer.response.value(forHTTPHeaderField: "ETag") == "\"2\"")
+        let down = MemoryTransport { _, exchange in exchange.end(URLError(.networkConnectionLost)) }
+        await #expect(throws: URLError.self) { try await LoadReader(head, from: cache, over: down).answer() }
+    }
+
+    /// A pin of what an app stored for HEAD is one of that.
+    @Test func aPinnedHeadLeavesWhatIsStoredForGet() throws {
+        var head = request
+        head.httpMethod = "HEAD"
+        for (request, text) in [(request, "body"), (head, "")] {
+            cache.storeCachedResponse(
+                CachedURLResponse(
+                    response: Responses.http(
+                        try #require(request.url), status: 200, fields: ["Cache-Control": "max-age=60"]),
+                    data: Data(text.utf8)), for: request)
+        }
+        cache.flush()
+        #expect(cache.setPinned(true, for: head))
+        cache.flush()
+        cache.store.memory.removeAll()
+        #expect(cache.cachedResponse(for: request)?.data == Data("body".utf8))
+    }
 }
