@@ -52,13 +52,16 @@ enum PartialContent {
             && matching.allSatisfy { exchange.candidates[$0].response.status == 206 }
     }
 
+    /// A whole that is made of parts is put together in memory, in bytes. A larger one is asked for as a whole.
+    static let largestWhole = 8 << 20
+
     /// The request for what is missing at the end; nil where what is stored is no beginning.
     ///
     /// `If-Range` makes an origin that has something newer send the whole of it. Without a strong validator the parts
     /// are never combined; the answer then shows whether the origin gives one.
     static func completion(of candidate: Candidate, index: Int, isFresh: Bool) -> Revalidation? {
         guard let held = held(by: candidate), held.range.lowerBound == 0, !held.range.isEmpty,
-            held.range.upperBound < held.total
+            held.range.upperBound < held.total, held.total <= largestWhole
         else { return nil }
         var fields: HeaderFields = ["Range": "bytes=\(held.range.upperBound)-"]
         if let tag = candidate.response.entityTag, !tag.isWeak {

@@ -112,7 +112,7 @@ typealias CacheRedirect = @Sendable (_ response: HTTPURLResponse, _ next: URLReq
 /// Reads a load at its own pace. The load goes on as long as there is a reader, and is cancelled with it.
 final class LoadReader: Sendable {
     private let load: DirectLoad
-    private let driver: LoadDriver
+    let driver: LoadDriver
     private let timeout: TimeInterval?
 
     /// Begins the load.
@@ -147,7 +147,9 @@ final class LoadReader: Sendable {
 
     /// There is no head in time. A stored answer may stand in for it (RFC 5861 §4), as for a transport that fails.
     private func timeOut() {
-        guard load.state.withLock({ $0.head == nil && $0.end == nil }), !driver.giveUpNetwork() else { return }
+        guard load.state.withLock({ $0.head == nil && $0.end == nil }) else { return }
+        // From its head on, a body may take its time.
+        guard !driver.isCompleting, !driver.giveUpNetwork() else { return }
         cancel(URLError(.timedOut))
     }
 

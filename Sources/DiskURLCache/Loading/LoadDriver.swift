@@ -104,6 +104,9 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         }
     }
 
+    /// Whether the head waits for the rest of a body: the network has sent one.
+    var isCompleting: Bool { state.withLock { $0.machine.isCompleting } }
+
     /// From a client whose time for a head is over: as if the network had failed. False where the load has not come to an end by that,
     /// and no stored answer is on its way either.
     func giveUpNetwork() -> Bool {

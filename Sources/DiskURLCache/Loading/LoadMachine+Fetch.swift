@@ -101,6 +101,8 @@ extension LoadMachine {
     }
 
     private static let reservedLength = 256 << 10
+    /// The body of a redirect is kept until it is known whether the redirect is followed, in bytes. A note for people takes a few hundred.
+    private static let redirectBodyLimit = 1 << 20
 
     /// Whether what arrives could answer the loads that wait for it. If not, they stop waiting at once: a stream of events
     /// may never end.
@@ -124,6 +126,9 @@ extension LoadMachine {
         guard let answer = fetch.answer else { return [] }
         arriving.count += data.count
         var actions: [Action] = []
+        if answer.redirect != nil, !answer.isDelivered, arriving.count > Self.redirectBodyLimit {
+            return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum), because: .network)
+        }
         // What is still to be delivered must be kept, however large.
         if answer.isDelivered || isRefresh, arriving.isKept, arriving.count > arriving.limit {
             actions = (arriving.isInFile ? [.dropKept] : []) + stopKeeping()

@@ -237,6 +237,11 @@ struct LoadMachine {
         }
     }
 
+    /// A whole is being made of what is stored and what arrives: its head is delivered at the end.
+    var isCompleting: Bool {
+        if case .fetching(let fetch) = state, case .combine = fetch.answer?.decision { true } else { false }
+    }
+
     var method: String { facts.method }
 
     var target: Target? { key.map { Target(key: $0, request: request) } }

@@ -222,11 +222,11 @@ final class LoadTable: Sendable {
         for seat in seats { seat.read() }
     }
 
-    /// Whether other loads want what a leader gets, and it is kept for them.
+    /// Whether other loads want what a leader gets.
     func isWaitedFor(_ identity: String) -> Bool {
         state.withLock { state in
             guard let flight = state.flights[identity] else { return false }
-            return !flight.isClosed && !flight.seats.isEmpty
+            return !flight.seats.isEmpty
         }
     }
 

@@ -1,0 +1,125 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a load may take: memory, and time.
+@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LoadLimitTests {
+    let clock = ManualClock()
+    private let scratch: ScratchDirectory
+    private let request = Responses.request("/a")
+
+    init() throws {
+        scratch = try ScratchDirectory("hunt")
+    }
+
+    private final class Body: CacheTransport {
+        let status: Int
+        let fields: [(name: String, value: String)]
+        let pieces: Int
+        let waits: @Sendable () async -> Void
+        let sent = Mutex(0)
+
+        init(
+            status: Int, fields: [(name: String, value: String)], pieces: Int,
+            waits: @escaping @Sendable () async -> Void = {}
+        ) {
+            self.status = status
+            self.fields = fields
+            self.pieces = pieces
+            self.waits = waits
+        }
+
+        func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+            await waits()
+            if request.url?.path == "/b" {
+                receiver.receive(CacheHead(status: 200, fields: []))
+                return
+            }
+            receiver.receive(CacheHead(status: status, fields: fields))
+            for _ in 0..<pieces {
+                await receiver.receive(Data(count: 1 << 20))
+                try Task.checkCancellation()
+                sent.withLock { $0 += 1 }
+            }
+        }
+    }
+
+    /// Nobody reads what the leader gets, which is more than may be stored.
+    @Test(arguments: [true, false]) func aReaderThatStopsHoldsUpNobodyElse(saysLength: Bool) async throws {
+        let cache = DiskURLCache(in: scratch, clock: clock, memory: 2 << 20, disk: 8 << 20)
+        let transport = Body(
+            status: 200,
+            fields: [("Cache-Control", "max-age=60")] + (saysLength ? [("Content-Length", "\(16 << 20)")] : []),
+            pieces: 16
+        ) { await eventually { cache.loads.followerCount > 0 } }
+        let leader = Task { try await cache.load(request, through: transport) }
+        await eventually { !cache.loads.isRefreshing }
+        let follower = Task {
+            var count = 0
+            for try await piece in try await cache.load(request, through: transport) { count += piece.count }
+            return count
+        }
+        let first = try await leader.value
+        #expect(try await follower.value == 16 << 20)
+        withExtendedLifetime(first) {}
+    }
+
+    /// The body of a redirect that is followed: more than may be stored is of no use.
+    @Test func aRedirectsBodyIsNotGatheredWithoutEnd() async throws {
+        let cache = DiskURLCache(in: scratch, clock: clock, memory: 2 << 20, disk: 8 << 20)
+        let transport = Body(status: 302, fields: [("Location", "/b")], pieces: 200)
+        let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
+        #expect(error?.code == .dataLengthExceedsMaximum)
+        #expect(transport.sent.withLock { $0 } < 100)
+    }
+
+    /// Of a whole that would take much memory to put together, no part is asked for.
+    @Test func aLargeWholeIsNotMadeOfParts() {
+        func candidate(total: Int) -> Candidate {
+            Candidate(
+                response: StoredResponse(
+                    method: "GET", status: 206,
+                    fields: ["ETag": "\"1\"", "Content-Range": "bytes 0-3/\(total)"], requestTime: PureCache.start,
+                    responseTime: PureCache.start, vary: .none), bodyLength: 4)
+        }
+        for (total, isCompleted) in [(8 << 20, true), (8 << 20 + 1, false)] {
+            let completion = PartialContent.completion(of: candidate(total: total), index: 0, isFresh: true)
+            #expect((completion != nil) == isCompleted)
+        }
+    }
+
+    /// The rest may be longer on its way than a head.
+    @Test func aWholeThatIsMadeOfPartsMayTakeItsTime() async throws {
+        let cache = DiskURLCache(in: scratch, clock: clock, memory: 2 << 20, disk: 8 << 20)
+        let exchanges = Exchanges()
+        let network = MemoryTransport { _, exchange in exchanges.all.withLock { $0.append(exchange) } }
+        func fields(_ range: String) -> HeaderFields {
+            ["Cache-Control": "max-age=60", "ETag": "\"1\"", "Content-Range": "bytes \(range)/8"]
+        }
+        var part = request
+        part.setValue("bytes=0-3", forHTTPHeaderField: "Range")
+        let first = LoadReader(part, from: cache, over: network)
+        let beginning = await exchanges.next(1)
+        beginning.head(206, fields("0-3"))
+        beginning.piece("0123")
+        beginning.end()
+        _ = try await first.answer()
+        let reader = LoadReader(request, from: cache, over: network, takesPieces: true, timeout: 0.05)
+        let rest = await exchanges.next(2)
+        rest.head(206, fields("4-7"))
+        await eventually { reader.driver.isCompleting }
+        // The time for a head begins here.
+        async let head = reader.head()
+        try await Task.sleep(for: .milliseconds(200))
+        rest.piece("4567")
+        rest.end()
+        #expect((try await head.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(try await reader.next() == Data("01234567".utf8))
+    }
+}
