@@ -8,7 +8,8 @@ import Foundation
 
 extension DiskURLCache {
     /// Removes every entry with a tag (``CacheTreatment/tags``), such as those of one account. Gone from memory and disk when this
-    /// returns. Where another process uses the directory, or did, the head of every record is read on the caller's thread.
+    /// returns. Where another process uses the directory, or did, and on Apple platforms always, the head of every record is read on
+    /// the caller's thread.
     public func removeCachedResponses(tag: String) {
         var criteria = DiskCriteria()
         criteria.tag = tag

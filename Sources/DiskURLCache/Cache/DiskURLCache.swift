@@ -350,7 +350,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         store.remove(matching: criteria)
     }
 
-    /// Removes what was stored before a date. Gone from memory and disk when this returns.
+    /// Removes what was stored before a date. Gone from memory and disk when this returns. Takes as long as
+    /// ``removeCachedResponses(tag:)``.
     public func removeCachedResponses(olderThan date: Date) {
         var criteria = DiskCriteria()
         criteria.storedBefore = date
