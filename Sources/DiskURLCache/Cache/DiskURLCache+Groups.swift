@@ -43,8 +43,9 @@ extension DiskURLCache {
         // Oldest first: each update makes its variant the most recent one.
         for variant in store.lookup(key).variants().reversed() {
             // A rule may ask the cache: not under a lock.
-            let usefulUntil = usefulUntil(variant.metadata.http, for: request)
-            let updated = store.update(variant.metadata.sequence, of: key.keeping(variant.metadata.http)) {
+            let response = variant.metadata.http
+            let usefulUntil = usefulUntil(response, for: request)
+            let updated = store.update(variant.metadata.sequence, of: key.keeping(response)) {
                 $0.isPinned = isPinned
                 $0.usefulUntil = usefulUntil
             }

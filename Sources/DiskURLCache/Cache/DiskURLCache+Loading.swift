@@ -170,7 +170,8 @@ extension DiskURLCache: LoadHost {
     func remove(_ key: RequestKey) { store.remove(key) }
 
     func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?) {
-        store.remove(key.keeping(metadata.http), metadata, by: ticket)
+        let response = metadata.http
+        store.remove(key.keeping(response), metadata, by: ticket)
     }
 }
 

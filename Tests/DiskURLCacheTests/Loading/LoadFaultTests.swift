@@ -152,6 +152,15 @@ import Testing
             })
     }
 
+    /// As an app does it.
+    private func storeForHead(_ fields: [String: String]) throws -> URLRequest {
+        var head = request
+        head.httpMethod = "HEAD"
+        let response = Responses.http(try #require(request.url), status: 200, fields: fields)
+        cache.storeCachedResponse(CachedURLResponse(response: response, data: Data()), for: head)
+        return head
+    }
+
     /// What an app stored for HEAD beside what is stored for GET: the answer to a HEAD confirms both, each under its own key.
     @Test func aConfirmedHeadLeavesWhatIsStoredForGet() async throws {
         let network = MemoryTransport { request, exchange in
@@ -165,14 +174,8 @@ import Testing
             exchange.end()
         }
         _ = try await LoadReader(request, from: cache, over: network).answer()
-        var head = request
-        head.httpMethod = "HEAD"
-        cache.storeCachedResponse(
-            CachedURLResponse(
-                response: Responses.http(
-                    try #require(request.url), status: 200,
-                    fields: ["Cache-Control": "max-age=60", "ETag": "\"1\"", "X-Of": "HEAD"]), data: Data()),
-            for: head)
+        let head = try storeForHead(
+            ["Cache-Control": "max-age=60", "ETag": "\"1\"", "X-Of": "HEAD"])
         cache.flush()
         clock.advance(by: 100)
         #expect(try await LoadReader(head, from: cache, over: network).answer().data.isEmpty)
@@ -187,14 +190,8 @@ import Testing
 
     /// The answer to a HEAD is another one than what an app stored for HEAD: that goes.
     @Test func aHeadOfAnotherVersionEndsWhatWasStoredForHead() async throws {
-        var head = request
-        head.httpMethod = "HEAD"
-        cache.storeCachedResponse(
-            CachedURLResponse(
-                response: Responses.http(
-                    try #require(request.url), status: 200,
-                    fields: ["Cache-Control": "max-age=60, stale-if-error=6000", "ETag": "\"1\""]), data: Data()),
-            for: head)
+        let head = try storeForHead(
+            ["Cache-Control": "max-age=60, stale-if-error=6000", "ETag": "\"1\""])
         clock.advance(by: 100)
         let network = MemoryTransport { request, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60", "ETag": "\"2\""])
@@ -208,15 +205,8 @@ import Testing
 
     /// A pin of what an app stored for HEAD is one of that.
     @Test func aPinnedHeadLeavesWhatIsStoredForGet() throws {
-        var head = request
-        head.httpMethod = "HEAD"
-        for (request, text) in [(request, "body"), (head, "")] {
-            cache.storeCachedResponse(
-                CachedURLResponse(
-                    response: Responses.http(
-                        try #require(request.url), status: 200, fields: ["Cache-Control": "max-age=60"]),
-                    data: Data(text.utf8)), for: request)
-        }
+        cache.storeCachedResponse(Responses.cached(try #require(request.url), "body"), for: request)
+        let head = try storeForHead(["Cache-Control": "max-age=60"])
         cache.flush()
         #expect(cache.setPinned(true, for: head))
         cache.flush()

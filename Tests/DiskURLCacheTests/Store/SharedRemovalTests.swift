@@ -112,9 +112,7 @@
             let maintainer = Self.open(directory, files: files)
             let other = Self.open(directory)
             _ = try Self.news(of: other)
-            let names = (0..<1_000).map { directory + "/records/" + String(repeating: "x", count: 200) + "\($0)" }
-            for name in names { try Data().write(to: URL(fileURLWithPath: name)) }
-            for name in names { try FileManager.default.removeItem(atPath: name) }
+            try ScratchDirectory.grow(directory + "/records")
             Self.store("evicted", in: maintainer)
             maintainer.flush()
             let folder = try SystemFiles().status(at: directory + "/records").identity

@@ -545,9 +545,7 @@
             let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let store = Self.open(directory, files: files)
-            let names = (0..<1_000).map { directory + "/records/" + String(repeating: "x", count: 200) + "\($0)" }
-            for name in names { try Data().write(to: URL(fileURLWithPath: name)) }
-            for name in names { try FileManager.default.removeItem(atPath: name) }
+            try ScratchDirectory.grow(directory + "/records")
             let evicted = RequestKey(text: "https://example.com/evicted", uri: nil, isForHead: false)
             Self.store("evicted", evicted, in: store)
             store.flush()

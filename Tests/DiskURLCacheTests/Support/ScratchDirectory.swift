@@ -32,6 +32,13 @@ final class ScratchDirectory: Sendable {
         }
     }
 
+    /// Makes a folder take 200 KB and more by files that are gone again: a folder does not shrink.
+    static func grow(_ folder: String) throws {
+        let names = (0..<1_000).map { folder + "/" + String(repeating: "x", count: 200) + "\($0)" }
+        for name in names { try Data().write(to: URL(fileURLWithPath: name)) }
+        for name in names { try FileManager.default.removeItem(atPath: name) }
+    }
+
     init(_ label: String = #function) throws {
         let name = label.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(40)
         url = Self.root.url.appendingPathComponent("\(name)-\(UUID().uuidString)", isDirectory: true)
