@@ -17,11 +17,7 @@
             var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
             configuration.sharesMemory = sharesMemory
             let disk = DiskStore(configuration: configuration, fileSystem: files, maintenance: maintenance)
-            let store = TieredStore(
-                configuration: TieredStore.Configuration(
-                    memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
-                    writeBufferLimit: 8 << 20),
-                memoryStorage: nil, disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+            let store = TieredStore.over(disk, maintenance)
             if !isResting { store.flush() }
             return store
         }
@@ -529,6 +525,15 @@
     }
 
     extension TieredStore {
+        /// A store as a process has it, over its disk.
+        static func over(_ disk: DiskStore, _ maintenance: MaintenanceQueue) -> TieredStore {
+            TieredStore(
+                configuration: TieredStore.Configuration(
+                    memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
+                    writeBufferLimit: 8 << 20),
+                memoryStorage: nil, disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+        }
+
         /// One that was opened just now: nothing was done on its queue yet.
         fileprivate static func forTests(_ directory: String) -> TieredStore {
             let maintenance = MaintenanceQueue()
@@ -536,11 +541,7 @@
             let disk = DiskStore(
                 configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20),
                 maintenance: maintenance)
-            return TieredStore(
-                configuration: TieredStore.Configuration(
-                    memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
-                    writeBufferLimit: 8 << 20),
-                memoryStorage: nil, disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+            return over(disk, maintenance)
         }
     }
 #endif

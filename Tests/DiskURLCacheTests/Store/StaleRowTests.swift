@@ -20,11 +20,7 @@
             var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
             change(&configuration)
             let disk = DiskStore(configuration: configuration, fileSystem: files, maintenance: maintenance)
-            let store = TieredStore(
-                configuration: TieredStore.Configuration(
-                    memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
-                    writeBufferLimit: 8 << 20),
-                memoryStorage: nil, disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+            let store = TieredStore.over(disk, maintenance)
             store.flush()
             return store
         }
