@@ -44,22 +44,30 @@
             store.maintenance.perform { store.pass(isFlush: true) }
         }
 
+        /// Two caches, of which the second one has a row of what the first one stored, and nothing of it in memory.
+        private static func writerAndRemover(
+            _ directory: String, isSecondary: Bool, storing body: String, storedAt: Date
+        ) throws -> (writer: TieredStore, remover: TieredStore) {
+            let first = open(directory)
+            let second = open(directory)
+            let (writer, remover) = isSecondary ? (first, second) : (second, first)
+            store(body, storedAt: storedAt, in: writer)
+            writer.flush()
+            // It has a row of it from then on.
+            try #expect(#require(remover.disk as? DiskStore).entryCount == 1)
+            remover.flush()
+            #expect(Self.body(in: remover) == body)
+            remover.removeMemory()
+            return (writer, remover)
+        }
+
         /// A 304 gives a record another head, in its place. A secondary cache, whose row is of the head before, removes what was
         /// stored since a time before that.
         @Test(arguments: [true, false]) func whatAnotherCacheFreshenedIsRemoved(isSecondary: Bool) throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
-            let first = Self.open(directory)
-            let second = Self.open(directory)
-            let (writer, remover) = isSecondary ? (first, second) : (second, first)
-            let old = Date() - 1_000
-            Self.store("private", storedAt: old, in: writer)
-            writer.flush()
-            // It has a row of it from then on.
-            try #expect(#require(remover.disk as? DiskStore).entryCount == 1)
-            remover.flush()
-            #expect(Self.body(in: remover) == "private")
-            remover.removeMemory()
+            let (writer, remover) = try Self.writerAndRemover(
+                directory, isSecondary: isSecondary, storing: "private", storedAt: Date() - 1_000)
             try Self.update(in: writer) { $0.storedAt = Date() - 10 }
             remover.remove(matching: DiskCriteria(storedAfter: Date() - 100))
             #expect(Self.body(in: writer) == nil)
@@ -71,16 +79,8 @@
         @Test(arguments: [true, false]) func whatAnotherCacheReplacedTwiceIsRemoved(isSecondary: Bool) throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
-            let first = Self.open(directory)
-            let second = Self.open(directory)
-            let (writer, remover) = isSecondary ? (first, second) : (second, first)
-            Self.store("public", storedAt: Date() - 3, in: writer)
-            writer.flush()
-            // It has a row of it from then on.
-            try #expect(#require(remover.disk as? DiskStore).entryCount == 1)
-            remover.flush()
-            #expect(Self.body(in: remover) == "public")
-            remover.removeMemory()
+            let (writer, remover) = try Self.writerAndRemover(
+                directory, isSecondary: isSecondary, storing: "public", storedAt: Date() - 3)
             remover.maintenance.pause()
             for number in [2.0, 1] {
                 Self.store("private", storedAt: Date() - number, tags: ["account"], in: writer)
@@ -97,15 +97,8 @@
         @Test(arguments: [true, false]) func whatAnotherCacheFreshenedIsNotOld(isSecondary: Bool) throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
-            let first = Self.open(directory)
-            let second = Self.open(directory)
-            let (writer, remover) = isSecondary ? (first, second) : (second, first)
-            Self.store("kept", storedAt: Date() - 1_000, in: writer)
-            writer.flush()
-            try #expect(#require(remover.disk as? DiskStore).entryCount == 1)
-            remover.flush()
-            #expect(Self.body(in: remover) == "kept")
-            remover.removeMemory()
+            let (writer, remover) = try Self.writerAndRemover(
+                directory, isSecondary: isSecondary, storing: "kept", storedAt: Date() - 1_000)
             try Self.update(in: writer) { $0.storedAt = Date() - 10 }
             remover.remove(matching: DiskCriteria(storedBefore: Date() - 100))
             #expect(Self.body(in: writer) == "kept")
@@ -364,10 +357,7 @@
                     ? call.operation == .rename && call.name.hasPrefix("incoming-")
                     : call.operation == .write && call.isRecord
                 guard isHere,
-                    isArmed.withLock({ isArmed in
-                        defer { isArmed = false }
-                        return isArmed
-                    })
+                    isArmed.disarm()
                 else { return nil }
                 other.removeAll()
                 other.store(.test(testBody(2), sequence: 2), for: Self.key)
@@ -497,11 +487,7 @@
                 // A pin gets no larger number from another process: the record is written anew.
                 if call.operation == .lockFile, call.isRecord { isLocked.withLock { $0 = true } }
                 guard isLocked.withLock({ $0 }), call.path == path, call.operation == .open else { return nil }
-                let isHere = isArmed.withLock { isArmed in
-                    defer { isArmed = false }
-                    return isArmed
-                }
-                guard isHere else { return nil }
+                guard isArmed.disarm() else { return nil }
                 switch what {
                 case "tag": remover.remove(matching: DiskCriteria(tag: "account"))
                 case "host": remover.remove(matching: DiskCriteria(hostHash: RequestKey.hostHash("example.com")))
@@ -551,10 +537,7 @@
             let isArmed = Mutex(true)
             files.rule = { call in
                 guard call.operation == .unlink, call.isRecord, let store = reference.object,
-                    isArmed.withLock({ isArmed in
-                        defer { isArmed = false }
-                        return isArmed
-                    })
+                    isArmed.disarm()
                 else { return nil }
                 Self.store("new", in: store)
                 return nil
@@ -569,6 +552,16 @@
             #expect(try SystemFiles().status(at: directory + "/records").identity != folder)
             store.removeMemory()
             #expect(Self.body(in: store) == "new")
+        }
+    }
+
+    extension Mutex<Bool> {
+        /// True the first time.
+        fileprivate func disarm() -> Bool {
+            withLock { isArmed in
+                defer { isArmed = false }
+                return isArmed
+            }
         }
     }
 #endif
