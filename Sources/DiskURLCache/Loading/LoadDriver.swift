@@ -295,8 +295,8 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     }
 
     private func fetch(_ request: URLRequest, collapsible: Bool) {
+        let key = state.withLock { $0.machine.key }
         if collapsible {
-            let key = state.withLock { $0.machine.key }
             let lastRemoval = key.map(cache.lastRemoval) ?? 0
             let (identity, leads) = state.withLock { state in
                 (state.machine.identity(owner: transport.owner, lastRemoval: lastRemoval), state.leading != nil)
@@ -305,7 +305,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
             guard leads || mayFetch(identity) else { return }
         }
         takeIncoming()?.discard()
-        let ticket = state.withLock { $0.machine.key } == nil ? nil : cache.beginFetch()
+        let ticket = key == nil ? nil : cache.beginFetch()
         let token = FetchToken(priority: priority)
         let isLate = state.withLock { state in
             state.fetch = token
