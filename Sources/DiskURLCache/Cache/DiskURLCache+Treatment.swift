@@ -9,38 +9,47 @@ import Foundation
 extension DiskURLCache {
     /// - Parameter contentType: of the response, once there is one.
     func treatment(for request: URLRequest, contentType: String? = nil) -> CacheTreatment {
-        var treatment = request.cacheTreatment ?? CacheTreatment()
-        for rule in configuration.rules where rule.matches(request, contentType: contentType) {
+        guard !configuration.rules.isEmpty else { return request.cacheTreatment ?? CacheTreatment() }
+        return treatment(of: RuleTarget(request), contentType: contentType)
+    }
+
+    private func treatment(of target: RuleTarget, contentType: String? = nil) -> CacheTreatment {
+        var treatment = target.request.cacheTreatment ?? CacheTreatment()
+        for rule in configuration.rules where rule.matches(target, contentType: contentType) {
             treatment.complete(from: rule.treatment)
         }
         return treatment
     }
 
     /// The key under which the response to a request is kept; nil for a request that is not cached.
-    func key(for request: URLRequest) -> RequestKey? {
-        let key = policyKey(for: request)
-        return configuration.sharing == .shared ? key?.inSharedCache : key
+    func key(for request: URLRequest) -> RequestKey? { keyDecision(for: request).key }
+
+    /// The key, or why there is none.
+    func keyDecision(for request: URLRequest) -> KeyDecision {
+        let decision = policyDecision(for: request)
+        guard configuration.sharing == .shared, let key = decision.key else { return decision }
+        return .key(key.inSharedCache)
     }
 
-    private func policyKey(for request: URLRequest) -> RequestKey? {
+    private func policyDecision(for request: URLRequest) -> KeyDecision {
         guard !configuration.rules.isEmpty || request.mayCarryTreatment else {
-            return configuration.keyPolicy.key(for: request)
+            return configuration.keyPolicy.decision(for: request)
         }
-        guard !isKeptOut(request) else { return nil }
-        let treatment = treatment(for: request)
-        guard let name = treatment.keyPolicy else { return configuration.keyPolicy.key(for: request) }
-        return configuration.keyPolicies[name]?.key(for: request)
+        let target = RuleTarget(request)
+        guard !isKeptOut(target) else { return .none(.keptOut) }
+        guard let name = treatment(of: target).keyPolicy else { return configuration.keyPolicy.decision(for: request) }
+        return configuration.keyPolicies[name]?.decision(for: request) ?? .none(.policy)
     }
 
     /// Whether a request is never cached, whatever its response. A rule by content type that stores says so only when the response
     /// is known: until then no later rule keeps the request out.
-    private func isKeptOut(_ request: URLRequest) -> Bool {
-        if let storage = request.cacheTreatment?.storage { return storage == .never }
+    private func isKeptOut(_ target: RuleTarget) -> Bool {
+        if let storage = target.request.cacheTreatment?.storage { return storage == .never }
         for rule in configuration.rules {
             guard let storage = rule.treatment.storage else { continue }
             if case .contentType = rule.match.kind {
                 if storage != .never { return false }
-            } else if rule.matches(request, contentType: nil) {
+            } else if rule.matches(target, contentType: nil) {
                 return storage == .never
             }
         }

@@ -30,9 +30,11 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case foreign
         /// Another process maintains the index of the folder.
         case inUse
-        /// A rule that does nothing, contradicts itself or an earlier one, or names a key policy that there is not. `index` is its
+        /// A rule that can match nothing, does nothing, contradicts itself or an earlier one, or names a key policy that there is not. `index` is its
         /// position in the list, counted from 0.
         case invalidRule(index: Int)
+        /// A URL prefix or a host that no stored response can have: a removal removed nothing.
+        case invalidPattern
         /// A session has the cache as its `urlCache`, but not the loader, so nothing is cached for it. Sent once, on Linux only.
         case loaderMissing
     }
@@ -43,7 +45,7 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
     public let path: String
     /// The system's error number, 0 where there is none. `description` has it in words.
     let errno: Int32
-    /// What is wrong with a rule, and what to do; empty for every other code.
+    /// What is wrong with a rule or a pattern, and what to do; empty for every other code.
     private let advice: String
 
     init(_ code: Code, path: String, errno: Int32 = 0) {
@@ -54,7 +56,15 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
     }
 
     init(rule index: Int, _ advice: String) {
-        code = .invalidRule(index: index)
+        self.init(.invalidRule(index: index), advice: advice)
+    }
+
+    init(pattern advice: String) {
+        self.init(.invalidPattern, advice: advice)
+    }
+
+    private init(_ code: Code, advice: String) {
+        self.code = code
         path = ""
         errno = 0
         self.advice = advice
@@ -75,6 +85,8 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case .damaged: "\(path) is damaged: its bytes are not those that were written."
         case .foreign: "\(path) is no record of this cache: not a file, of another version, or moved here."
         case .invalidRule(let index): "Rule \(index): \(advice)"
+        case .invalidPattern:
+            advice.isEmpty ? "A removal was asked for what no URL has." : "Nothing was removed: \(advice)"
         case .inUse: "\(path) is in use: the process that has it open keeps its index."
         case .loaderMissing:
             "A session has this cache as its urlCache, but nothing is cached for it: make it from a configuration that"

@@ -89,17 +89,19 @@ import Testing
         ("a*b*c", "a1b2b3c", true), ("a?c", "abc", false), ("image/*", "image/svg+xml", true),
     ])
     func patterns(pattern: String, text: String, matches: Bool) {
-        #expect(Glob.matches(pattern, text) == matches)
+        #expect(Glob.matches(pattern.utf8, text.utf8) == matches)
     }
 
     @Test func aHostilePatternTakesNoForever() {
         let pattern = String(repeating: "a*", count: 500) + "b"
-        #expect(!Glob.matches(pattern, String(repeating: "a", count: 5_000)))
+        #expect(!Glob.matches(pattern.utf8, String(repeating: "a", count: 5_000).utf8))
     }
 
     @Test func hostsIncludeSubdomains() {
         let rule = Rule(.host("Example.com"), Treatment(tags: ["x"]))
-        func matches(_ url: String) -> Bool { rule.matches(URLRequest(url: URL(string: url)!), contentType: nil) }
+        func matches(_ url: String) -> Bool {
+            rule.matches(RuleTarget(URLRequest(url: URL(string: url)!)), contentType: nil)
+        }
         #expect(matches("https://example.com/"))
         #expect(matches("https://API.example.com:8443/x"))
         #expect(!matches("https://badexample.com/"))
@@ -325,8 +327,20 @@ import Testing
         ("not a number", [Rule(.all, Treatment(staleIfError: .nan))], 0),
         ("infinite", [Rule(.all, Treatment(minimumDiskLifetime: .infinity))], 0),
         ("empty pattern", [Rule(.url(""), Treatment(tags: ["a"]))], 0),
+        ("path alone", [Rule(.url("/me*"), Treatment(tags: ["a"]))], 0),
+        ("no scheme", [Rule(.url("me*"), Treatment(tags: ["a"]))], 0),
+        ("fragment", [Rule(.url("https://x/*#f"), Treatment(tags: ["a"]))], 0),
+        ("other scheme", [Rule(.url("ftp://x/*"), Treatment(tags: ["a"]))], 0),
+        ("no host", [Rule(.url("https:///a"), Treatment(tags: ["a"]))], 0),
+        ("host not as in a URL", [Rule(.url("https://ü.example/"), Treatment(tags: ["a"]))], 0),
+        ("dot segment", [Rule(.url("https://x/a/%2e%2E/b"), Treatment(tags: ["a"]))], 0),
+        ("not a path", [Rule(.path("me"), Treatment(tags: ["a"]))], 0),
+        ("path pattern", [Rule(.path("/me*"), Treatment(tags: ["a"]))], 0),
         ("host with path", [Rule(.host("a.org/x"), Treatment(tags: ["a"]))], 0),
+        ("host with port", [Rule(.host("a.org:443"), Treatment(tags: ["a"]))], 0),
+        ("host pattern", [Rule(.host("*.a.org"), Treatment(tags: ["a"]))], 0),
         ("media type", [Rule(.contentType("png"), Treatment(tags: ["a"]))], 0),
+        ("media type with parameter", [Rule(.contentType("image/*; charset=x"), Treatment(tags: ["a"]))], 0),
         ("nothing", [Rule(.all, Treatment(tags: ["a"])), Rule(.host("a.org"), Treatment())], 1),
         ("never and pinned", [Rule(.all, Treatment(storage: .never, isPinned: true))], 0),
         ("memory and pinned", [Rule(.all, Treatment(storage: .memoryOnly, isPinned: true))], 0),
