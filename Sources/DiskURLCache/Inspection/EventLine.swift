@@ -170,7 +170,8 @@ extension CacheError.Code: Coded {
     /// Those that an event tells.
     static let all: [CacheError.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
-        .invalidPattern, .loaderMissing,
+        .invalidPattern,
+        .loaderMissing, .otherOwner, .writableByOthers, .otherSettings,
     ]
 
     var code: String { "\(self)" }
