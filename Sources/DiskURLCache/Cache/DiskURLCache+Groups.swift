@@ -16,6 +16,13 @@ extension DiskURLCache {
         store.remove(matching: criteria)
     }
 
+    /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account that logs out.
+    /// Gone from memory and disk when this returns; takes as long as ``removeCachedResponses(tag:)``.
+    /// - Parameter authorization: the field's value as it was sent, such as `Bearer abc`.
+    public func removeCachedResponses(authorization: String) {
+        removeCachedResponses(tag: Self.tag(ofCredentials: authorization))
+    }
+
     /// Removes every entry of a host, but not of its subdomains. Gone from memory and disk when this returns.
     /// - Parameter host: the name as in a URL; upper and lower case and a trailing dot make no difference. A text that is no host's
     ///   name removes nothing, and an event says so (``CacheError/Code/invalidPattern``).

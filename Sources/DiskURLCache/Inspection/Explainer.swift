@@ -427,7 +427,7 @@ struct Explainer {
                     "RFC 5861 §4")
                 : Clause(
                     .decision,
-                    "Should the network fail, or the origin answer 500, 502, 503 or 504, the stored one is used.",
+                    "Should the network fail, or the origin answer with a 5xx, the stored one is used.",
                     "RFC 5861 §4")
         ]
     }

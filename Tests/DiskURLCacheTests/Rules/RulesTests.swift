@@ -244,6 +244,61 @@ import Testing
         }
     }
 
+    /// Neither a store nor a hit by a request without tags takes an entry out of reach, and a hit by one with tags brings it in.
+    @Test(arguments: ["store", "network", "304", "hit", "lookup"]) func tagsStay(way: String) async throws {
+        let origin = try OriginServer { request in
+            request.fields["If-None-Match"] == nil
+                ? .ok("x", ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+                : .status(304, "", ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+        }
+        let cache = try makeCache()
+        let plain = URLRequest(url: origin.url("/a"))
+        var tagged = plain
+        tagged.cacheTreatment = Treatment(tags: ["account-1"])
+        let (first, second) = ["store", "network"].contains(way) ? (tagged, plain) : (plain, tagged)
+        _ = try await cache.data(for: first)
+        cache.flush()
+        switch way {
+        case "store": cache.storeCachedResponse(Responses.cached(origin.url("/a")), for: second)
+        case "lookup": #expect(cache.cachedResponse(for: second) != nil)
+        case "network":
+            var reload = second
+            reload.cachePolicy = .reloadIgnoringLocalCacheData
+            _ = try await cache.data(for: reload)
+        case "304":
+            clock.advance(by: 100)
+            #expect(try await cache.data(for: second).source == .revalidated(.memory))
+        default: #expect(try await cache.data(for: second).source == .stored(.memory))
+        }
+        #expect(cache.contains(plain))
+        cache.flush()
+        cache.removeMemory()
+        cache.removeCachedResponses(tag: "account-1")
+        #expect(!cache.contains(plain))
+    }
+
+    /// All that was loaded with one account's credentials goes, and nothing else.
+    @Test func credentialsAreAGroup() async throws {
+        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=60"]) }
+        let cache = try makeCache()
+        func request(_ path: String, _ credentials: String?) -> URLRequest {
+            var request = URLRequest(url: origin.url(path))
+            request.setValue(credentials, forHTTPHeaderField: "Authorization")
+            return request
+        }
+        let requests = [
+            request("/a", "Bearer a"), request("/b", "Bearer a"), request("/a", "Bearer b"), request("/a", nil),
+        ]
+        for request in requests.dropFirst() { _ = try await cache.data(for: request) }
+        cache.storeCachedResponse(Responses.cached(origin.url("/a")), for: requests[0])
+        cache.flush()
+        cache.removeMemory()
+        cache.removeCachedResponses(authorization: "Bearer a")
+        #expect(requests.map { cache.contains($0) } == [false, false, true, true])
+        let records = try CacheInspector(directory: scratch.appending("cache")).records()
+        #expect(!records.contains { $0.tags.contains { $0.contains("Bearer") } })
+    }
+
     @Test func removingByHostAndPrefix() throws {
         let cache = try makeCache()
         let urls = ["https://a.org/x/1", "https://a.org/x/2", "https://a.org/y", "https://b.org/x/1"]
