@@ -98,7 +98,7 @@ struct LogSummary: Encodable {
 
     private static func topMisses(_ loads: [CacheLoadReport]) -> [Miss] {
         var misses: [String: Miss] = [:]
-        var reasons: [String: [CacheMissReason: Int]] = [:]
+        var reasons: [String: [CacheReason: Int]] = [:]
         for load in loads {
             guard case .miss(let reason) = load.outcome else { continue }
             let url = shortened(load.url)
@@ -119,7 +119,7 @@ struct LogSummary: Encodable {
 
     private static func refusals(_ events: [CacheEvent]) -> [Refusal] {
         var refusals: [String: Refusal] = [:]
-        func add(_ reason: CacheNotStoredReason, of url: URL?) {
+        func add(_ reason: CacheReason, of url: URL?) {
             let words =
                 switch reason {
                 // Of any size: one row for all.

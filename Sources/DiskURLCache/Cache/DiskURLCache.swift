@@ -451,7 +451,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
     }
 
-    private func refuse(_ request: URLRequest, _ reason: CacheNotStoredReason) {
+    private func refuse(_ request: URLRequest, _ reason: CacheReason) {
         hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
     }
 }

@@ -9,7 +9,7 @@ public enum CacheEvent: Sendable {
     /// An entry was stored; `bytes` is the length of its body.
     case stored(url: URL?, bytes: Int, inMemoryOnly: Bool)
     /// A response was not stored, and why.
-    case notStored(url: URL?, reason: CacheNotStoredReason)
+    case notStored(url: URL?, reason: CacheReason)
     /// The values of these `userInfo` keys are no property-list types: they last as long as the memory layer holds the entry.
     case userInfoKeptInMemory(url: URL?, keys: [String])
     /// Eviction removed entries from disk. `bytes` are what they took there.
@@ -29,19 +29,19 @@ public struct CacheLoadReport: Sendable {
         /// Fresh, from the store.
         case hit(CacheLayer)
         /// From the store, although stale, and what allowed it.
-        case staleHit(CacheLayer, CacheStaleReason)
+        case staleHit(CacheLayer, CacheReason)
         /// From the store, after the origin confirmed it (304).
         case revalidated(CacheLayer)
         /// From the network, and why the store could not answer.
-        case miss(CacheMissReason)
+        case miss(CacheReason)
         /// From the network, and why the cache had no part in it.
-        case bypass(CacheBypassReason)
+        case bypass(CacheReason)
         /// No answer: the load was cancelled, the network failed and nothing stored may stand in, or a redirect led nowhere.
         /// ``CacheLoadReport/error`` says which.
         case failed
         /// No answer: the network was not to be asked, and why the store could not answer. Offline, `returnCacheDataDontLoad`, or
         /// `only-if-cached` (RFC 9111 §5.2.1.7).
-        case notAllowed(CacheMissReason)
+        case notAllowed(CacheReason)
 
         /// The outcome in words, such as `hit (memory)` or `miss: nothing that fits is stored`.
         public var description: String {
@@ -81,7 +81,7 @@ public struct CacheLoadReport: Sendable {
     /// Whether the answer was stored; nil when there was nothing new to store.
     let isStored: Bool?
     /// Why the answer was not stored; nil where it was, and where there was nothing new to store.
-    public let notStoredReason: CacheNotStoredReason?
+    public let notStoredReason: CacheReason?
     /// True when another load in flight fetched the answer.
     public let isCollapsed: Bool
     /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for one that got an answer. From an

@@ -27,17 +27,17 @@ enum CacheDecision: Sendable, Hashable {
     /// Send the request with the fields of the revalidation set, and hand its answer to `ResponseDecision`.
     case revalidate(Revalidation)
     /// Send the request with these fields set. The answer is not compared with what is stored.
-    case fetch(CacheMissReason, fields: HeaderFields)
+    case fetch(CacheReason, fields: HeaderFields)
     /// There is nothing to serve and the network may not be asked: `only-if-cached` gets a 504, a request with
     /// `returnCacheDataDontLoad` or an offline cache an error.
-    case unsatisfiable(CacheMissReason)
+    case unsatisfiable(CacheReason)
 }
 
 /// A stored response that may be used for a request.
 struct Reuse: Sendable, Hashable {
     enum Basis: Sendable, Hashable {
         case fresh
-        case stale(CacheStaleReason)
+        case stale(CacheReason)
     }
 
     /// The index of the candidate that answers.

@@ -70,27 +70,25 @@ struct CacheStatus: Sendable, Hashable {
     }
 }
 
-extension CacheMissReason {
+extension CacheReason {
     /// RFC 9211 §2.2.
     var forward: CacheStatus.ForwardReason {
         switch self {
         case .notStored: .uriMiss
         case .variantNotStored: .varyMiss
-        case .stale, .mustRevalidate, .mismatchedAnswer: .stale
-        case .requestDirective, .requestNoStore, .cachePolicy, .precondition: .request
+        case .stale, .noCache, .mismatchedAnswer: .stale
         case .methodNotCached: .method
         case .unsupportedRange: .bypass
         case .rangeNotHeld: .partial
+        default: .request
         }
     }
 
-    /// The reason in words of this cache, where `forward` does not say it already.
+    /// The code, when `forward` does not say as much already.
     var detail: String? {
         switch self {
         case .notStored, .variantNotStored, .stale, .methodNotCached: nil
-        case .mustRevalidate, .mismatchedAnswer, .requestDirective, .requestNoStore, .cachePolicy,
-            .precondition, .unsupportedRange, .rangeNotHeld:
-            code
+        default: code
         }
     }
 }

@@ -48,6 +48,13 @@ struct CachingOptions: Sendable, Hashable {
 
     init() {}
 
+    /// The options for a request with this method. Only a key policy gives a key to methods other than GET and HEAD.
+    func caching(_ method: String, hasKey: Bool) -> CachingOptions {
+        var options = self
+        if hasKey, !isCacheable(method) { options.furtherMethods.insert(method) }
+        return options
+    }
+
     func isCacheable(_ method: String) -> Bool {
         method == "GET" || method == "HEAD" || furtherMethods.contains(method)
     }

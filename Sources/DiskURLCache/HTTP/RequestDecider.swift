@@ -93,7 +93,7 @@ struct RequestDecider {
             backgroundRevalidation: background)
     }
 
-    private func validation(of index: Int?, because reason: CacheMissReason) -> CacheDecision {
+    private func validation(of index: Int?, because reason: CacheReason) -> CacheDecision {
         guard mayUseNetwork,
             var revalidation = Revalidation.conditional(
                 for: request, candidates: candidates, selected: index, reason: reason)
@@ -102,7 +102,7 @@ struct RequestDecider {
         return .revalidate(revalidation)
     }
 
-    private func network(_ reason: CacheMissReason) -> CacheDecision {
+    private func network(_ reason: CacheReason) -> CacheDecision {
         mayUseNetwork ? .fetch(reason, fields: endToEndFields) : .unsatisfiable(reason)
     }
 

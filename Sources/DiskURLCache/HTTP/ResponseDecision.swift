@@ -41,7 +41,7 @@ enum StorageVerdict: Sendable, Hashable {
     /// Store the response in place of the candidates with these indices. Its method may differ from the request's: the
     /// answer to a POST may be stored for GET.
     case store(StoredResponse, replacing: [Int])
-    case refuse(CacheNotStoredReason)
+    case refuse(CacheReason)
 }
 
 /// A change to what is stored that needs no new body.
@@ -56,9 +56,10 @@ enum StoreChange: Sendable, Hashable {
 extension ResponseDecision {
     static func decide(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
         if StatusCode.isServerTrouble(exchange.status),
-            let reuse = ErrorFallback.reuse(
+            let reuse = ErrorFallback.verdict(
                 for: exchange.request, candidates: exchange.candidates, policy: exchange.policy, options: options,
-                now: exchange.responseTime)
+                now: exchange.responseTime
+            ).reuse
         {
             return .useStaleOnError(reuse)
         }
@@ -89,7 +90,7 @@ extension ResponseDecision {
     static func afterFailure(
         of request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
     ) -> Reuse? {
-        ErrorFallback.reuse(for: request, candidates: candidates, policy: policy, options: options, now: now)
+        ErrorFallback.verdict(for: request, candidates: candidates, policy: policy, options: options, now: now).reuse
     }
 
     /// Nil for an answer that can be delivered as any other.

@@ -12,7 +12,7 @@ struct Revalidation: Sendable, Hashable {
     var index: Int?
     /// To be set on the request, in place of its own fields of the same names.
     var fields: HeaderFields
-    var reason: CacheMissReason
+    var reason: CacheReason
     var purpose = Purpose.validate
 }
 
@@ -26,7 +26,7 @@ extension Revalidation {
     /// own tags stay in the list, and its own date gives way to that of the selected response; what the client asked is
     /// judged again after the answer.
     static func conditional(
-        for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: CacheMissReason
+        for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: CacheReason
     ) -> Revalidation? {
         guard request.method == "GET" || request.method == "HEAD" else { return nil }
         var tags = offeredTags(of: candidates, for: request, selected: selected)

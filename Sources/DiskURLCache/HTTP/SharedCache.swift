@@ -10,7 +10,7 @@ enum SharedCache {
     ///   - request: the fields of the request that brought it.
     static func prohibition(
         of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields, options: CachingOptions
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         if said.isPrivate { return .forOneUser }
         // No rule of RFC 9111, but of every well-known shared cache: who gets a cookie is one user.
         if fields["Set-Cookie"] != nil { return .setsCookie }

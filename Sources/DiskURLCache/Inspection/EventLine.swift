@@ -23,7 +23,7 @@ struct EventLine: Codable {
     var cacheStatus: String?
     /// Of a load that failed with a `URLError`: its code.
     var urlError: Int?
-    /// Why something was not stored: see `CacheNotStoredReason.code`.
+    /// Why something was not stored: see `CacheReason.code`.
     var notStored: String?
     /// Bytes that the body may have, where `notStored` is `too-large`.
     var limit: Int?
@@ -88,7 +88,7 @@ struct EventLine: Codable {
         urlError = (load.error as? URLError)?.code.rawValue
     }
 
-    private mutating func take(_ reason: CacheNotStoredReason) {
+    private mutating func take(_ reason: CacheReason) {
         notStored = reason.code
         switch reason {
         case .tooLarge(let bytes, let limit): (self.bytes, self.limit) = (bytes, limit)
@@ -124,8 +124,8 @@ struct EventLine: Codable {
         }
     }
 
-    private var notStoredReason: CacheNotStoredReason? {
-        switch notStored.flatMap(CacheNotStoredReason.init(code:)) {
+    private var notStoredReason: CacheReason? {
+        switch notStored.flatMap(CacheReason.init(code:)) {
         case .tooLarge: .tooLarge(bytes: bytes ?? 0, limit: limit ?? 0)
         case .diskFailed: .diskFailed(errno: errno ?? 0)
         case let reason: reason
@@ -150,11 +150,11 @@ struct EventLine: Codable {
         return switch outcome {
         case "hit": layer.map { .hit($0) }
         case "stale":
-            if let layer, let why = CacheStaleReason(code: reason) { .staleHit(layer, why) } else { nil }
+            if let layer, let why = CacheReason(code: reason) { .staleHit(layer, why) } else { nil }
         case "revalidated": layer.map { .revalidated($0) }
-        case "miss": CacheMissReason(code: reason).map { .miss($0) }
-        case "bypass": CacheBypassReason(code: reason).map { .bypass($0) }
-        case "failed": CacheMissReason(code: reason).map { .notAllowed($0) } ?? .failed
+        case "miss": CacheReason(code: reason).map { .miss($0) }
+        case "bypass": CacheReason(code: reason).map { .bypass($0) }
+        case "failed": CacheReason(code: reason).map { .notAllowed($0) } ?? .failed
         default: nil
         }
     }

@@ -101,7 +101,7 @@ struct Explainer {
         clauses.append(decisionClause(decision))
         clauses += errorClauses(decision)
         var advice = selected.map { adviceClauses($0.response, options: options) } ?? []
-        var refusal: CacheNotStoredReason?
+        var refusal: CacheReason?
         if let received {
             let (storing, reason, storingAdvice) = storingClauses(received)
             clauses += storing
@@ -435,7 +435,7 @@ struct Explainer {
     // MARK: Storing
 
     private func storingClauses(_ received: Received) -> (
-        clauses: [Clause], refusal: CacheNotStoredReason?, advice: [Clause]
+        clauses: [Clause], refusal: CacheReason?, advice: [Clause]
     ) {
         let exchange = Exchange(
             request: facts, url: request.url, candidates: candidates, status: received.status, fields: received.fields,

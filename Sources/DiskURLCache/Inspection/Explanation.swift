@@ -13,7 +13,7 @@ extension DiskURLCache {
         /// confirm what is stored; else the network is taken to answer.
         public let outcome: CacheLoadReport.Outcome
         /// Why the response that was given would not be stored; nil where it would be, and where none was given.
-        public let notStoredReason: CacheNotStoredReason?
+        public let notStoredReason: CacheReason?
         /// The whole of it for a person, under headings, with blank lines between: the key, what the request asks, what is stored,
         /// freshness with its numbers, validators, what the cache does, whether the answer is stored, what would change that.
         /// Behind a sentence is where its rule is written, such as `[RFC 9111 §4.2.1]`.

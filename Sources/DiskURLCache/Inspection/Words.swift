@@ -25,7 +25,7 @@ enum Words {
     /// Why the response with these fields is not stored, where more can be said than the reason's own words, and what would
     /// change that.
     static func words(
-        _ refusal: CacheNotStoredReason, _ fields: HeaderFields, status: Int
+        _ refusal: CacheReason, _ fields: HeaderFields, status: Int
     ) -> (text: String, advice: String?) {
         switch refusal {
         case .authorized:

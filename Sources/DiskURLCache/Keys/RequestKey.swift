@@ -93,27 +93,9 @@ struct RequestKey: Sendable, Hashable {
 /// Whether a request has a key, and why it has none.
 enum KeyDecision: Sendable {
     case key(RequestKey)
-    case none(KeyRefusal)
+    case none(CacheReason)
 
     var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
-}
-
-/// Why a request has no key.
-enum KeyRefusal: Sendable, Hashable {
-    /// Not an absolute `http` or `https` URL with a host.
-    case notHTTP
-    /// The client may send the segments or remove them (RFC 3986 §5.2.4), so the answer may be another resource's.
-    case dotSegments
-    /// The body that will be sent is not known.
-    case streamedBody
-    /// A GET or HEAD with a body that is no part of the key.
-    case bodyNotKeyed
-    /// A method that the key policy does not cache.
-    case methodNotCached
-    /// The app's closure gave no key, or the key policy that is named does not exist.
-    case policy
-    /// A rule or the request's treatment says `.never`.
-    case keptOut
 }
 
 extension KeyPolicy {
@@ -138,7 +120,7 @@ extension KeyPolicy {
         let uri = uri(of: parts)
         var text: String
         if let custom {
-            guard let key = custom(request) else { return .none(.policy) }
+            guard let key = custom(request) else { return .none(.keyPolicy) }
             text = "custom:\(key)"
         } else {
             // HEAD is answered from GET, so it has GET's key.

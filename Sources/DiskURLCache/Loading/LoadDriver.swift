@@ -36,7 +36,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         /// Whoever asked has heard of the end.
         var isTold = false
         var report: LoadMachine.Report?
-        var notStored: CacheNotStoredReason?
+        var notStored: CacheReason?
         /// The network's answer is given to credentials that the request does not show.
         var usedCredentials = false
         /// The answer of this hop went into the store.
@@ -524,7 +524,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     // MARK: Storing
 
-    private func setNotStored(_ reason: CacheNotStoredReason?) {
+    private func setNotStored(_ reason: CacheReason?) {
         state.withLock { $0.notStored = reason }
     }
 

@@ -138,7 +138,7 @@ struct EventLogTests {
     }
 
     private static func load(
-        _ outcome: CacheLoadReport.Outcome, notStored: CacheNotStoredReason? = nil, isCollapsed: Bool = false,
+        _ outcome: CacheLoadReport.Outcome, notStored: CacheReason? = nil, isCollapsed: Bool = false,
         error: URLError? = nil
     ) -> CacheEvent {
         .load(
@@ -150,20 +150,20 @@ struct EventLogTests {
                 cacheStatus: "c; hit"))
     }
 
-    private static let refusals: [CacheNotStoredReason] = [
+    private static let refusals: [CacheReason] = [
         .noKey, .refused, .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskTooSlow, .diskFailed(errno: ENOSPC),
         .diskFailed(errno: 0), .methodNotCached, .forOneUser, .setsCookie, .authorized, .requestNoStore,
         .responseNoStore, .statusNotUnderstood,
         .statusNotCacheable, .notReusable, .varyAsterisk, .partialContent, .notModified, .malformed,
     ]
-    private static let misses: [CacheMissReason] = [
+    private static let misses: [CacheReason] = [
         .notStored, .variantNotStored, .stale, .mustRevalidate, .requestDirective, .requestNoStore, .methodNotCached,
         .cachePolicy, .unsupportedRange, .rangeNotHeld, .precondition, .mismatchedAnswer,
     ]
-    private static let allowances: [CacheStaleReason] = [
+    private static let allowances: [CacheReason] = [
         .maxStale, .staleWhileRevalidate, .staleIfError, .offline, .cachePolicy,
     ]
-    private static let bypasses: [CacheBypassReason] = [.upload, .download, .noKey, .unknownSession]
+    private static let bypasses: [CacheReason] = [.upload, .download, .noKey, .unknownSession]
     private static let codes: [CacheError.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
         .loaderMissing, .otherOwner, .writableByOthers, .otherSettings,
