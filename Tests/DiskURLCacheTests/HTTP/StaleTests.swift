@@ -162,7 +162,7 @@ import Testing
         var options = CachingOptions()
         options.defaultStaleWhileRevalidate = 10
         options.defaultStaleIfError = 20
-        var cache = Self.stale("max-age=1", age: 11, options: options)
+        var cache = Self.stale("max-age=1", age: 10, options: options)
         #expect(cache.load().source == .stored)
         cache.now += 1
         #expect(cache.load(status: 500).source == .staleOnError)
