@@ -120,12 +120,8 @@ struct LogSummary: Encodable {
     private static func refusals(_ events: [CacheEvent]) -> [Refusal] {
         var refusals: [String: Refusal] = [:]
         func add(_ reason: CacheReason, of url: URL?) {
-            let words =
-                switch reason {
-                // Of any size: one row for all.
-                case .tooLarge: "its body is larger than an entry may be"
-                default: reason.description
-                }
+            // Of any size: one row for all.
+            let words = reason.code == "too-large" ? "its body is larger than an entry may be" : reason.description
             refusals[words, default: Refusal(reason: words, url: shortened(url))].count += 1
         }
         // Of one answer both a load and an event may tell: the load counts.

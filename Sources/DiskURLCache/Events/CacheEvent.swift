@@ -3,7 +3,7 @@ import Foundation
 /// What a cache did. See ``DiskURLCache/DiskURLCache/events()``.
 ///
 /// URLs have no user name and password. They are nil where the cache does not know them.
-public enum CacheEvent: Sendable {
+public enum CacheEvent: Sendable, Codable {
     /// A load ended: one event for each task of a session with the loader, cached or not, and for each direct call.
     case load(CacheLoadReport)
     /// An entry was stored; `bytes` is the length of its body.
@@ -23,9 +23,9 @@ public enum CacheEvent: Sendable {
 }
 
 /// One load through the loader or a direct call, and why it went the way it did.
-public struct CacheLoadReport: Sendable {
+public struct CacheLoadReport: Sendable, Codable {
     /// How the answer came about.
-    public enum Outcome: Sendable, Hashable, CustomStringConvertible {
+    public enum Outcome: Sendable, Hashable, Codable, CustomStringConvertible {
         /// Fresh, from the store.
         case hit(CacheLayer)
         /// From the store, although stale, and what allowed it.
@@ -58,7 +58,7 @@ public struct CacheLoadReport: Sendable {
     }
 
     /// The URL of the request, without user name and password.
-    public let url: URL?
+    public internal(set) var url: URL?
     /// The method of the request.
     public let method: String
     /// Where the answer came from, and why.
@@ -85,10 +85,17 @@ public struct CacheLoadReport: Sendable {
     /// True when another load in flight fetched the answer.
     public let isCollapsed: Bool
     /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for one that got an answer. From an
-    /// event log, its code is all that is known.
-    public let error: (any Swift.Error)?
+    /// event log, the code of a `URLError` is all that is known.
+    public internal(set) var error: (any Swift.Error)?
     /// The RFC 9211 field value, whether or not it is delivered.
     public let cacheStatus: String
+
+    // An error of any kind cannot be written down: the event log keeps its code.
+    private enum CodingKeys: CodingKey {
+        case url, method, outcome, status, bytes, age, duration, startedAt, requestedAt, respondedAt, isStored,
+            notStoredReason
+        case isCollapsed, cacheStatus
+    }
 }
 
 /// Counts since the cache was opened. A value: it does not change after it was read.

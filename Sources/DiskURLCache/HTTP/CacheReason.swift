@@ -58,7 +58,8 @@ extension CacheReason {
         "stale", "the stored response is stale, and nothing allows its use", "RFC 9111 §4.2.4")
     static let noCache = CacheReason("no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4")
     static let requestDirective = CacheReason(
-        "request-directive", "the request's Cache-Control or Pragma does not accept the stored response", "RFC 9111 §5.2.1")
+        "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
+        "RFC 9111 §5.2.1")
     /// The request says `no-store`.
     public static let requestNoStore = CacheReason(
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
@@ -81,7 +82,8 @@ extension CacheReason {
     static let maxStale = CacheReason("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
     /// `stale-while-revalidate`. The response is refreshed in the background.
     public static let staleWhileRevalidate = CacheReason(
-        "stale-while-revalidate", "stale-while-revalidate allows it, and it is refreshed in the background", "RFC 5861 §3")
+        "stale-while-revalidate", "stale-while-revalidate allows it, and it is refreshed in the background",
+        "RFC 5861 §3")
     /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
     public static let staleIfError = CacheReason("stale-if-error", "stale-if-error allows it", "RFC 5861 §4")
     /// The cache is offline (``DiskURLCache/DiskURLCache/isOffline``).
@@ -93,11 +95,13 @@ extension CacheReason {
 
 extension CacheReason {
     static let mustRevalidate = CacheReason(
-        "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids any use while stale", "RFC 9111 §5.2.2.2",
+        "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids any use while stale",
+        "RFC 9111 §5.2.2.2",
         advice: "Offline too: only cachePolicy .returnCacheDataDontLoad uses it all the same.")
     static let noErrorWindow = CacheReason(
         "no-stale-if-error", "nothing says stale-if-error", "RFC 5861 §4",
-        advice: "The origin could send stale-if-error=…; the app can set staleIfError in a rule or in the configuration.")
+        advice:
+            "The origin could send stale-if-error=…; the app can set staleIfError in a rule or in the configuration.")
     static let errorWindowOver = CacheReason(
         "stale-if-error-over", "it has been stale for longer than stale-if-error allows", "RFC 5861 §4")
     static let storedError = CacheReason("stored-error", "the stored response is an error itself", "RFC 5861 §4")
@@ -125,7 +129,8 @@ extension CacheReason {
     static let methodNotCached = CacheReason(
         "method", "responses to this method are cached only when a key policy says so", "RFC 9111 §2",
         advice: "For a request that only asks for something, KeyPolicy.includingBody(ofMethods:) makes it cacheable.")
-    static let keyPolicy = CacheReason("key-policy", "the key policy gives it no key, or there is no policy of that name")
+    static let keyPolicy = CacheReason(
+        "key-policy", "the key policy gives it no key, or there is no policy of that name")
     /// A rule or the request's treatment says `.never`.
     public static let keptOut = CacheReason("never", "a rule or the request's treatment says storage: .never")
 }
@@ -154,7 +159,9 @@ extension CacheReason {
     static func diskFailed(errno: Int32) -> CacheReason {
         CacheReason(
             "disk-failed",
-            errno == 0 ? "the cache's folder cannot be used" : "the disk could not be written: \(String(cString: strerror(errno)))",
+            errno == 0
+                ? "the cache's folder cannot be used"
+                : "the disk could not be written: \(String(cString: strerror(errno)))",
             advice: "DiskURLCache.openingError and the events of kind .problem say more.")
     }
     /// The response says `private`, and the cache is shared.
@@ -166,9 +173,12 @@ extension CacheReason {
         "authorization", "the request has Authorization, the cache is shared, and the response does not say public",
         "RFC 9111 §3.5", advice: "The origin could say public, must-revalidate or s-maxage, if every user may have it.")
     static let cookie = CacheReason(
-        "cookie", "the request has a Cookie, the cache is shared, and the response says neither public nor Vary: Cookie",
+        "cookie",
+        "the request has a Cookie, the cache is shared, and the response says neither public nor Vary: Cookie",
         "RFC 9111 §3.5",
-        advice: "The origin could say public or Vary: Cookie; the app could key the field, or leave Cookie out of the request.")
+        advice:
+            "The origin could say public or Vary: Cookie; the app could key the field, or leave Cookie out of the request."
+    )
     /// The response says `no-store`.
     public static let responseNoStore = CacheReason(
         "no-store", "the response says no-store", "RFC 9111 §5.2.2.5",

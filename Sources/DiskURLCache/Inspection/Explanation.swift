@@ -32,8 +32,8 @@ extension DiskURLCache {
     public func explanation(
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
     ) -> Explanation {
-        let key = key(for: request)?.variant(variant)
-        let stored = key.map { store.lookup($0).variants() } ?? []
+        let key = keyDecision(for: request).variant(variant)
+        let stored = key.key.map { store.lookup($0).variants() } ?? []
         let variants = stored.compactMap { variant in
             variant.metadata.http.map {
                 Explainer.Variant(
@@ -77,20 +77,20 @@ extension CacheInspector {
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil,
         now: Date = Date()
     ) -> DiskURLCache.Explanation {
-        var (key, variants, name) = (KeyPolicy.standard.key(for: request), [Explainer.Variant](), variant)
+        var (key, variants, name) = (KeyPolicy.standard.decision(for: request), [Explainer.Variant](), variant)
         var options = CachingOptions()
         var otherVariants: [String] = []
-        if let plain = key {
+        if case .key(let plain) = key {
             // Whether the cache is shared is not known here.
             let places = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { name in
                 [(name, plain.variant(name), false), (name, plain.inSharedCache.variant(name), true)]
             }
-            key = plain.variant(variant)
+            key = .key(plain.variant(variant))
             for (place, placeKey, isShared) in places {
                 let found = self.variants(of: placeKey)
                 guard !found.isEmpty else { continue }
                 if variants.isEmpty {
-                    (key, variants, name, options.isShared) = (placeKey, found, place, isShared)
+                    (key, variants, name, options.isShared) = (.key(placeKey), found, place, isShared)
                 } else if let place, place != name {
                     otherVariants.append(place)
                 }

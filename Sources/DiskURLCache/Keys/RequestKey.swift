@@ -96,6 +96,9 @@ enum KeyDecision: Sendable {
     case none(CacheReason)
 
     var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
+
+    /// See `RequestKey.variant(_:)`.
+    func variant(_ name: String?) -> KeyDecision { key.map { .key($0.variant(name)) } ?? self }
 }
 
 extension KeyPolicy {

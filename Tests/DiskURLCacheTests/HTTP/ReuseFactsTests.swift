@@ -45,7 +45,7 @@ import Testing
                             return (
                                 CacheDecision.decide(
                                     for: request, candidates: [candidate], policy: policy, options: options, now: now),
-                                ErrorFallback.reuse(
+                                ErrorFallback.verdict(
                                     for: request, candidates: [candidate], policy: policy, options: options, now: now)
                             )
                         }
