@@ -93,11 +93,13 @@ struct Demo: ParsableCommand {
                 case "miss":
                     [
                         "_0": [
-                            reason("not-stored", "nothing that fits is stored"), reason("no-cache", "the stored response says no-cache"),
+                            reason("not-stored", "nothing that fits is stored"),
+                            reason("no-cache", "the stored response says no-cache"),
                             reason("stale", "the stored response is stale, and nothing allows its use"),
                         ][random.next(3)]
                     ]
-                case "staleHit": ["_0": "disk", "_1": reason("stale-while-revalidate", "stale-while-revalidate allows it")]
+                case "staleHit":
+                    ["_0": "disk", "_1": reason("stale-while-revalidate", "stale-while-revalidate allows it")]
                 default: ["_0": "disk"]
                 }
             let seconds = outcome == "hit" ? 0.0004 : 0.04 + Double(random.next(200)) / 1_000
@@ -107,10 +109,11 @@ struct Demo: ParsableCommand {
                 "startedAt": at - seconds, "isCollapsed": false, "cacheStatus": "",
             ]
             if outcome == "miss", random.next(5) == 0 {
-                load["notStoredReason"] = [
-                    reason("no-store", "the response says no-store"),
-                    reason("not-reusable", "without a lifetime, the response could never be used"),
-                ][random.next(2)]
+                load["notStoredReason"] =
+                    [
+                        reason("no-store", "the response says no-store"),
+                        reason("not-reusable", "without a lifetime, the response could never be used"),
+                    ][random.next(2)]
             }
             let line: [String: Any] = ["at": at, "event": ["load": ["_0": load]]]
             lines.append(try JSONSerialization.data(withJSONObject: line, options: .sortedKeys))

@@ -144,7 +144,7 @@ extension CacheReason {
         "credentials", "its origin was given credentials that are no part of the key",
         advice: "Send them in the request's Authorization field: it is part of every key.")
     /// The code is `too-large`. Both numbers are bytes.
-    static func tooLarge(bytes: Int, limit: Int) -> CacheReason {
+    public static func tooLarge(bytes: Int, limit: Int) -> CacheReason {
         CacheReason(
             "too-large", "its body has \(bytes) bytes, and an entry may have \(limit)",
             advice: "maximumEntryShare and the capacities set the limit.")
@@ -156,7 +156,7 @@ extension CacheReason {
     public static let diskTooSlow = CacheReason("disk-too-slow", "the disk did not keep up")
     /// The code is `disk-failed`. `errno` is the system's error number; 0 when the folder cannot be used at all. Memory may have the
     /// response.
-    static func diskFailed(errno: Int32) -> CacheReason {
+    public static func diskFailed(errno: Int32) -> CacheReason {
         CacheReason(
             "disk-failed",
             errno == 0

@@ -89,7 +89,7 @@ extension DiskURLCache {
                 guard abs(at) < CacheEvent.mostSeconds, event.isPlausible else { return nil }
                 var event = event
                 if case .load(var load) = event, let urlError {
-                    load.error = URLError(URLError.Code(rawValue: urlError))
+                    load.error = (URLError.Code(rawValue: urlError) as URLError.Code?).map { URLError($0) }
                     event = .load(load)
                 }
                 return (Date(timeIntervalSince1970: at), event)

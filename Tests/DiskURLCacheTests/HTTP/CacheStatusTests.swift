@@ -64,7 +64,7 @@ import Testing
     /// "stored; detail=not-stored" would contradict itself: a detail says only what `fwd` does not.
     @Test(arguments: [
         (CacheReason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
-        (.methodNotCached, "method"), (.mustRevalidate, "stale; fwd-status=200; detail=no-cache"),
+        (.methodNotCached, "method"), (.noCache, "stale; fwd-status=200; detail=no-cache"),
         (.cachePolicy, "request; fwd-status=200; detail=cache-policy"),
     ])
     func detailSaysWhatForwardDoesNot(_ reason: CacheReason, _ expected: String) {

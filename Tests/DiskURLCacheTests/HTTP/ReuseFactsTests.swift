@@ -46,7 +46,8 @@ import Testing
                                 CacheDecision.decide(
                                     for: request, candidates: [candidate], policy: policy, options: options, now: now),
                                 ErrorFallback.verdict(
-                                    for: request, candidates: [candidate], policy: policy, options: options, now: now)
+                                    for: request, candidates: [candidate], policy: policy, options: options, now: now
+                                ).reuse
                             )
                         }
                         let kept = decide(Candidate(response: response, bodyLength: 4, facts: facts))

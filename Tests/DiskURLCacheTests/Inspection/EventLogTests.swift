@@ -109,9 +109,10 @@ struct EventLogTests {
     }
 
     /// Tools add these numbers up and make dates of them.
-    @Test(arguments: [
-        (1e300, 5, 1), (-1e300, 5, 1), (1, Int.max, 1), (1, -1, 1), (1, 5, 1e300),
-    ] as [(Double, Int, Double)])
+    @Test(
+        arguments: [
+            (1e300, 5, 1), (-1e300, 5, 1), (1, Int.max, 1), (1, -1, 1), (1, 5, 1e300),
+        ] as [(Double, Int, Double)])
     func numbersThatNoEventHasArePassedOver(at: Double, bytes: Int, duration: Double) throws {
         var lines = Data()
         for (at, bytes, duration) in [(at, bytes, duration), (1, 5, 1)] {
@@ -142,7 +143,8 @@ struct EventLogTests {
         .load(
             CacheLoadReport(
                 url: URL(string: "https://example.com/a?b=%20c"), method: "GET", outcome: outcome, status: 200,
-                bytes: bytes, age: 7, duration: duration, startedAt: Date(timeIntervalSince1970: 0.5), requestedAt: nil, respondedAt: nil,
+                bytes: bytes, age: 7, duration: duration, startedAt: Date(timeIntervalSince1970: 0.5), requestedAt: nil,
+                respondedAt: nil,
                 isStored: notStored == nil, notStoredReason: notStored, isCollapsed: isCollapsed, error: error,
                 cacheStatus: "c; hit"))
     }
@@ -154,12 +156,17 @@ struct EventLogTests {
     }()
 
     private static let reasons: [CacheReason] = [
-        .notStored, .variantNotStored, .stale, .noCache, .requestDirective, .requestNoStore, .cachePolicy, .unsupportedRange,
-        .rangeNotHeld, .precondition, .mismatchedAnswer, .maxStale, .staleWhileRevalidate, .staleIfError, .offline, .anyAge,
-        .mustRevalidate, .noErrorWindow, .errorWindowOver, .storedError, .upload, .download, .unknownSession, .noKey, .notHTTP,
+        .notStored, .variantNotStored, .stale, .noCache, .requestDirective, .requestNoStore, .cachePolicy,
+        .unsupportedRange,
+        .rangeNotHeld, .precondition, .mismatchedAnswer, .maxStale, .staleWhileRevalidate, .staleIfError, .offline,
+        .anyAge,
+        .mustRevalidate, .noErrorWindow, .errorWindowOver, .storedError, .upload, .download, .unknownSession, .noKey,
+        .notHTTP,
         .dotSegments, .streamedBody, .bodyNotKeyed, .methodNotCached, .keyPolicy, .keptOut, .refused, .credentials,
-        .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskTooSlow, .diskFailed(errno: ENOSPC), .diskFailed(errno: 0), .forOneUser,
-        .setsCookie, .authorized, .cookie, .responseNoStore, .statusNotUnderstood, .statusNotCacheable, .aboutRequestOnly, .notReusable,
+        .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskTooSlow, .diskFailed(errno: ENOSPC),
+        .diskFailed(errno: 0), .forOneUser,
+        .setsCookie, .authorized, .cookie, .responseNoStore, .statusNotUnderstood, .statusNotCacheable,
+        .aboutRequestOnly, .notReusable,
         .varyAsterisk, .partialContent, .notModified, .malformed,
     ]
     private static let codes: [CacheError.Code] = [
@@ -208,7 +215,8 @@ struct EventLogTests {
     }
 
     @Test(arguments: [
-        #"{"at":1,"event":{"load":{"_0":{}}}}"#, #"{"event":{"else":{}},"at":1}"#, #"{"event":{"notStored":{}},"at":1}"#, "{}",
+        #"{"at":1,"event":{"load":{"_0":{}}}}"#, #"{"event":{"else":{}},"at":1}"#,
+        #"{"event":{"notStored":{}},"at":1}"#, "{}",
     ]) func whatIsNoEventIsPassedOver(_ line: String) {
         #expect(DiskURLCache.EventLog.entries(from: Data(line.utf8)).isEmpty)
     }
@@ -227,7 +235,8 @@ struct EventLogTests {
         cache.hub.emit(Self.load(.hit(.memory)))
         log.flush()
         let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
-        #expect(DiskURLCache.EventLog.entries(in: file).count == 4 && !text.contains("SECRET") && !text.contains("example"))
+        #expect(
+            DiskURLCache.EventLog.entries(in: file).count == 4 && !text.contains("SECRET") && !text.contains("example"))
     }
 
     /// A link in the log's place is not followed, and a file that others may read is closed to them.
