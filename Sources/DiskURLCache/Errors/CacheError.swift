@@ -33,7 +33,8 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         /// A rule that does nothing, contradicts itself or an earlier one, or names a key policy that there is not. `index` is its
         /// position in the list, counted from 0.
         case invalidRule(index: Int)
-        /// A session has the cache as its `urlCache`, but not the loader, so nothing is cached for it. Sent once, on Linux only.
+        /// A session has the cache as its `urlCache`, but not the loader of this library. On Linux nothing is cached for it. On Apple
+        /// platforms the system loads, and the settings that `description` names have no effect. Sent once, and logged.
         case loaderMissing
     }
 
@@ -43,7 +44,7 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
     public let path: String
     /// The system's error number, 0 where there is none. `description` has it in words.
     let errno: Int32
-    /// What is wrong with a rule, and what to do; empty for every other code.
+    /// What is wrong with a rule, and what to do; the settings without effect where the loader is missing; else empty.
     private let advice: String
 
     init(_ code: Code, path: String, errno: Int32 = 0) {
@@ -58,6 +59,14 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         path = ""
         errno = 0
         self.advice = advice
+    }
+
+    /// - Parameter settings: names of those that the system's loader does not obey; empty where nothing is cached at all.
+    init(loaderMissingFor settings: [String]) {
+        code = .loaderMissing
+        path = ""
+        errno = 0
+        advice = settings.joined(separator: ", ")
     }
 
     /// What is wrong and what can be done, in a sentence or two, with the system's reason.
@@ -76,6 +85,9 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case .foreign: "\(path) is no record of this cache: not a file, of another version, or moved here."
         case .invalidRule(let index): "Rule \(index): \(advice)"
         case .inUse: "\(path) is in use: the process that has it open keeps its index."
+        case .loaderMissing where !advice.isEmpty:
+            "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or data(for:),"
+                + " obeys them."
         case .loaderMissing:
             "A session has this cache as its urlCache, but nothing is cached for it: make it from a configuration that"
                 + " attach(to:) was called with."
