@@ -12,7 +12,7 @@ extension DiskURLCache {
     /// What is stored for a task, stale or not: the loader judges. What memory has ready comes at once, all else on the lookup queue.
     func answerSystem(_ task: URLSessionDataTask, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         let unheeded = configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
-        if !unheeded.isEmpty { hub.report(once: CacheError(loaderMissingFor: unheeded)) }
+        if !unheeded.isEmpty { hub.report(once: CacheError(.loaderMissing, settings: unheeded)) }
         guard let request = request(of: task, answeredBy: task.currentRequest?.url), let key = key(for: request) else {
             return completionHandler(nil)
         }

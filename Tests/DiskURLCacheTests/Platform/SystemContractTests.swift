@@ -317,7 +317,7 @@ import Testing
     @Test func aProblemIsLoggedOnceAndSentOnceToTheFirstListener() async {
         let lines = Mutex<[String]>([])
         let hub = EventHub { line in lines.withLock { $0.append(line) } }
-        let problem = CacheError(loaderMissingFor: ["isOffline"])
+        let problem = CacheError(.loaderMissing, settings: ["isOffline"])
         for _ in 1...2 { hub.report(once: problem) }
         #expect(lines.withLock { $0 } == [problem.description])
         let sent = Mutex(0)
