@@ -56,7 +56,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             configurationError =
                 foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
                 ?? (opened.differing.isEmpty
-                    ? nil : CacheError(otherSettings: opened.differing, path: directory.path))
+                    ? nil : CacheError(.otherSettings, path: directory.path, settings: opened.differing))
         }
         let platform = configuration.platform
         let superclassCapacity = platform.superclassCapacity(memory: configuration.memoryCapacity)
