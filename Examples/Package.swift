@@ -24,7 +24,9 @@ let package = Package(
         // The recipes of the article, one file each, and a program that runs them.
         .executableTarget(name: "Recipes", dependencies: ["DiskURLCache", "ExampleSupport"], path: "Recipes"),
         // The samples of the article "Testing an app".
-        .testTarget(name: "TestingAnAppTests", dependencies: ["DiskURLCache"]),
+        .testTarget(
+            name: "TestingAnAppTests",
+            dependencies: ["DiskURLCache", .product(name: "DiskURLCacheTesting", package: "DiskURLCache")]),
         .executableTarget(
             name: "OpenSourceClient",
             dependencies: [

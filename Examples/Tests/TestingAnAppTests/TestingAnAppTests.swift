@@ -1,4 +1,5 @@
 import DiskURLCache
+import DiskURLCacheTesting
 import Foundation
 import Testing
 import XCTest
@@ -7,43 +8,54 @@ import XCTest
     import FoundationNetworking
 #endif
 
-/// A session of its own for each test: a cache in memory only, and the stub in place of the network.
-func makeSession() -> (cache: DiskURLCache, session: URLSession) {
-    let cache = DiskURLCache(memoryCapacity: 4 << 20, diskCapacity: 0)
-    let configuration = URLSessionConfiguration.ephemeral
-    configuration.protocolClasses = [StubProtocol.self]
-    return (cache, cache.makeSession(configuration: configuration))
-}
+/// The code under test: an app's client, which is given its session.
+struct Greeter {
+    let session: URLSession
+    let url: URL
 
-@Test func aFreshResponseIsRequestedOnce() async throws {
-    StubProtocol.answer("fresh.example") { _ in .init(fields: ["Cache-Control": "max-age=60"], body: "hello") }
-    let (_, session) = makeSession()
-    let url = try #require(URL(string: "http://fresh.example/greeting"))
-
-    for _ in 1...3 {
+    func greeting() async throws -> String {
         let (data, _) = try await session.data(from: url)
-        #expect(String(decoding: data, as: UTF8.self) == "hello")
+        return String(decoding: data, as: UTF8.self)
     }
-
-    #expect(StubProtocol.requests(to: "fresh.example") == 1)
 }
 
-final class ExpiryTests: XCTestCase {
-    /// `Age: 61` makes a response with `max-age=60` stale on arrival: expiry is tested without waiting.
-    func testAStaleResponseIsConfirmedByItsTag() async throws {
-        StubProtocol.answer("stale.example") { request in
-            let fields = ["Cache-Control": "max-age=60", "Age": "61", "ETag": "\"1\""]
-            let isKnown = request.value(forHTTPHeaderField: "If-None-Match") == "\"1\""
-            return .init(status: isKnown ? 304 : 200, fields: fields, body: isKnown ? "" : "hello")
+@Test func aGreetingIsLoadedOnceAMinute() async throws {
+    let clock = TestClock()
+    let origin = StubOrigin(clock: clock) { _ in .init(fields: ["Cache-Control": "max-age=60"], body: "hello") }
+    let cache = DiskURLCache.forTesting(clock: clock)
+    let greeter = Greeter(session: cache.makeSession(configuration: origin.configuration), url: origin.url)
+
+    for _ in 1...3 { #expect(try await greeter.greeting() == "hello") }
+    #expect(origin.requests.count == 1)
+
+    clock.advance(by: 61)
+    #expect(try await greeter.greeting() == "hello")
+    #expect(origin.requests.count == 2)
+}
+
+final class OfflineTests: XCTestCase {
+    func testTheLastGreetingIsShownWhileTheServerFails() async throws {
+        let clock = TestClock()
+        let origin = StubOrigin(clock: clock) { request in
+            guard request.value(forHTTPHeaderField: "If-None-Match") == nil else {
+                throw URLError(.cannotConnectToHost)
+            }
+            return .init(fields: ["Cache-Control": "max-age=60", "ETag": "\"1\""], body: "hello")
         }
-        let (cache, session) = makeSession()
-        let url = try XCTUnwrap(URL(string: "http://stale.example/greeting"))
+        let cache = DiskURLCache.forTesting(clock: clock) { $0.staleIfError = 3600 }
+        let greeter = Greeter(session: cache.makeSession(configuration: origin.configuration), url: origin.url)
+        _ = try await greeter.greeting()
 
-        _ = try await session.data(from: url)
-        let (data, _) = try await session.data(from: url)
+        clock.advance(by: 120)
+        let greeting = try await greeter.greeting()
+        XCTAssertEqual(greeting, "hello")
 
-        XCTAssertEqual(String(decoding: data, as: UTF8.self), "hello")
-        XCTAssertEqual(StubProtocol.requests(to: "stale.example"), 2)
-        XCTAssertEqual(cache.statistics.revalidations, 1)
+        clock.advance(by: 7200)
+        do {
+            _ = try await greeter.greeting()
+            XCTFail("an hour is over: the error is reported")
+        } catch {
+            XCTAssertEqual((error as? URLError)?.code, .cannotConnectToHost)
+        }
     }
 }
