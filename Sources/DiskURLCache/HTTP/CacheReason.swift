@@ -197,6 +197,11 @@ extension CacheReason {
     static let varyAsterisk = CacheReason(
         "vary-asterisk", "the response says Vary: *, which fits no later request", "RFC 9111 §4.1",
         advice: "The origin could name the request fields that it selects by.")
+    /// On Apple platforms: the system adds `Cookie`, `Authorization` and `Accept-Language` after the cache has seen the request, so
+    /// the response might be given to another user.
+    static let variesByUnseenField = CacheReason(
+        "vary-unseen", "the response varies by a field that the system adds after the cache has seen the request",
+        "RFC 9111 §4.1", advice: "A session of makeSession stores it.")
     static let partialContent = CacheReason(
         "partial-content", "it is a part (206) that cannot be joined with the stored response", "RFC 9111 §3.3")
     static let notModified = CacheReason(

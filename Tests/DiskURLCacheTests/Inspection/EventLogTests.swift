@@ -167,7 +167,7 @@ struct EventLogTests {
         .diskFailed(errno: 0), .forOneUser,
         .setsCookie, .authorized, .cookie, .responseNoStore, .statusNotUnderstood, .statusNotCacheable,
         .aboutRequestOnly, .notReusable,
-        .varyAsterisk, .partialContent, .notModified, .malformed,
+        .varyAsterisk, .variesByUnseenField, .partialContent, .notModified, .malformed,
     ]
     private static let codes: [CacheError.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
