@@ -571,7 +571,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         _ response: StoredResponse, edited: LoadMachine.EditedResponse?, replacing replaced: [Int], basis: Int?,
         _ target: LoadMachine.Target, _ body: Gathered
     ) {
-        if state.withLock({ $0.usedCredentials }) { return setNotStored(.refused) }
+        if state.withLock({ $0.usedCredentials }) { return setNotStored(.credentials) }
         let (variants, ticket) = state.withLock { ($0.variants, $0.ticket) }
         if let basis, !isStored(variants[basis], of: target.key) { return setNotStored(.removedMeanwhile) }
         let reason =
