@@ -48,11 +48,11 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
 
     /// What is wrong.
     public let code: Code
-    /// The file or folder concerned; empty where there is none.
+    /// The file or folder concerned; empty when there is none.
     public let path: String
     /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code.
     public let userID: UInt32?
-    /// The system's error number, 0 where there is none. `description` has it in words.
+    /// The system's error number, 0 when there is none. `description` has it in words.
     let errno: Int32
     /// What is wrong with a rule or a pattern, and what to do, or the settings that differ or have no effect; empty for every other code.
     private let advice: String

@@ -2,7 +2,7 @@ import Foundation
 
 /// What a cache did. See ``DiskURLCache/DiskURLCache/events()``.
 ///
-/// URLs have no user name and password. They are nil where the cache does not know them.
+/// URLs have no user name and password. They are nil when the cache does not know them.
 public enum CacheEvent: Sendable, Codable {
     /// A load ended: one event for each task of a session with the loader, cached or not, and for each direct call.
     case load(CacheLoadReport)
@@ -16,7 +16,7 @@ public enum CacheEvent: Sendable, Codable {
     case evicted(entries: Int, bytes: Int)
     /// A damaged record was removed; its entry is a miss.
     case removedDamagedRecord
-    /// The index was made anew from the records: it was damaged or of another version, or else missing.
+    /// The index was made new from the records: it was damaged or of another version, or it was missing.
     case rebuiltIndex(wasDamaged: Bool)
     /// Something that the app or its user can act on. The cache goes on working, perhaps in memory only.
     case problem(CacheError)
@@ -80,7 +80,7 @@ public struct CacheLoadReport: Sendable, Codable {
     public let respondedAt: Date?
     /// Whether the answer was stored; nil when there was nothing new to store.
     let isStored: Bool?
-    /// Why the answer was not stored; nil where it was, and where there was nothing new to store.
+    /// Why the answer was not stored; nil when it was, and when there was nothing new to store.
     public let notStoredReason: CacheReason?
     /// True when another load in flight fetched the answer.
     public let isCollapsed: Bool

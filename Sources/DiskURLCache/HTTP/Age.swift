@@ -27,7 +27,7 @@ enum Age {
         }
     }
 
-    /// `age_value`: the first member of the `Age` field where that is valid, else 0 (RFC 9111 §5.1).
+    /// `age_value`: the first member of the `Age` field when that is valid, 0 otherwise (RFC 9111 §5.1).
     static func value(of fields: HeaderFields) -> Int64 {
         fields["Age"].flatMap { FieldSyntax.members(of: $0).first }.flatMap { FieldSyntax.deltaSeconds($0) } ?? 0
     }

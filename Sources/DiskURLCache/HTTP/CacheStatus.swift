@@ -8,7 +8,7 @@ struct CacheStatus: Sendable, Hashable {
     /// whatever the other properties hold (RFC 9211 §2.2).
     var hit = false
     var forward: ForwardReason?
-    /// The status that the origin sent, where it differs from the one delivered.
+    /// The status that the origin sent, when it differs from the one delivered.
     var forwardStatus: Int?
     /// True only once the answer is in the store: not for one that is still arriving (RFC 9211 §2.5).
     var stored = false
@@ -56,7 +56,7 @@ struct CacheStatus: Sendable, Hashable {
     /// RFC 8941 §3.3.1: fifteen digits.
     private static let integerBound: Int64 = 999_999_999_999_999
 
-    /// A structured-field token where the text is one, else a string; what a string cannot hold is left out.
+    /// A structured-field token when the text is one, a string otherwise; characters that a string cannot hold are left out.
     private static func tokenOrString(_ text: String) -> String {
         if let first = text.utf8.first, first | 0x20 >= 97, first | 0x20 <= 122, FieldSyntax.isToken(text) {
             return text

@@ -1,6 +1,6 @@
 import Foundation
 
-/// May a stale response stand in for an error (RFC 5861 §4)?
+/// May a stale response answer a request that failed (RFC 5861 §4)?
 enum ErrorFallback {
     enum Verdict {
         case reuse(Reuse)

@@ -58,7 +58,7 @@ struct Freshness: Sendable, Hashable {
         stated(directives.sharedMaxAge, .sharedMaxAge)
     }
 
-    /// `max-age`, else `Expires` minus `Date`.
+    /// `max-age`, or `Expires` minus `Date` without one.
     static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Stated? {
         if let stated = stated(directives.maxAge, .maxAge) { return stated }
         guard let expires = response.fields["Expires"] else { return nil }
@@ -75,7 +75,7 @@ struct Freshness: Sendable, Hashable {
         }
     }
 
-    /// RFC 9111 §4.2.2: a part of the time since the last modification; nil where no heuristic may be used.
+    /// RFC 9111 §4.2.2: a part of the time since the last modification; nil when no heuristic may be used.
     private static func heuristicLifetime(of facts: ReuseFacts, options: CachingOptions) -> Int64? {
         guard options.usesHeuristicFreshness,
             facts.directives.isPublic

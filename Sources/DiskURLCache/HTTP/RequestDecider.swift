@@ -1,6 +1,6 @@
 import Foundation
 
-/// Decides about one request (RFC 9111 §4), from what is stored and what the client wants.
+/// Decides about one request (RFC 9111 §4), from the stored responses and the client's wishes.
 struct RequestDecider {
     let request: RequestFacts
     let candidates: [Candidate]
@@ -26,7 +26,7 @@ struct RequestDecider {
         candidates.firstIndex { condition($0.response) && $0.response.answers(request) }
     }
 
-    /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take what is stored, however stale.
+    /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take a stored response, however stale.
     private var takesAnyAge: Bool { policy == .elseLoad || policy == .dontLoad }
 
     private func whole(_ index: Int) -> CacheDecision {

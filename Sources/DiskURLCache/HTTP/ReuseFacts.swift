@@ -16,7 +16,7 @@ final class ReuseFacts: Sendable {
     private let explicitLifetime: Freshness.Stated?
     /// For a shared cache; nil when the response states none to one.
     private let sharedLifetime: Freshness.Stated?
-    /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and where
+    /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and when
     /// the lifetime is explicit.
     let unchangedFor: TimeInterval?
 
@@ -25,7 +25,7 @@ final class ReuseFacts: Sendable {
         isShared ? sharedLifetime ?? explicitLifetime : explicitLifetime
     }
 
-    /// - Parameter directives: those of the response, where the caller has parsed them.
+    /// - Parameter directives: those of the response, when the caller has parsed them.
     init(_ response: StoredResponse, directives known: ResponseDirectives? = nil) {
         status = response.status
         responseTime = response.responseTime

@@ -49,7 +49,7 @@ struct ReuseVerdict {
         if asked.noCache { return .requestDirective }
         // `max-age=0` asks for validation even within the second of arrival.
         if let maxAge = asked.maxAge, freshness.age > maxAge || maxAge == 0 { return .requestDirective }
-        // RFC 9111 §5.2.1.1: who says `max-age` wants no stale response, unless `max-stale` says so.
+        // RFC 9111 §5.2.1.1: a request with `max-age` wants no stale response, unless it says `max-stale`.
         if asked.maxAge != nil, asked.maxStale == nil, !freshness.isFresh { return .stale }
         if let minFresh = asked.minFresh, freshness.lifetime.subtractingSaturated(freshness.age) < minFresh {
             return freshness.isFresh ? .requestDirective : .stale

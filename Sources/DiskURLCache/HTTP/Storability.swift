@@ -57,7 +57,7 @@ enum Storability {
     ) -> CacheReason? {
         if exchange.request.directives.noStore { return .requestNoStore }
         if said.mustUnderstand {
-            // RFC 9111 §5.2.2.3: who understands the status code does as if `no-store` was not there.
+            // RFC 9111 §5.2.2.3: a cache that understands the status code ignores `no-store`.
             guard StatusCode.isUnderstood(response.status) else { return .statusNotUnderstood }
         } else if said.noStore {
             return .responseNoStore
@@ -68,7 +68,7 @@ enum Storability {
             of: exchange.fields, said: said, asked: exchange.request.fields, options: options)
     }
 
-    /// The response as it would be stored; nil where the method cannot be.
+    /// The response as it would be stored; nil when the method cannot be.
     private static func response(of exchange: Exchange, options: CachingOptions) -> StoredResponse? {
         let request = exchange.request
         var method = request.method

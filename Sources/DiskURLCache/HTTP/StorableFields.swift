@@ -30,7 +30,7 @@ enum StorableFields {
             })
     }
 
-    /// As stored: filtered, and with a `Date` where the origin sent none (RFC 9110 §6.6.1).
+    /// As stored: filtered, and with a `Date` when the origin sent none (RFC 9110 §6.6.1).
     static func stored(_ fields: HeaderFields, receivedAt time: Date, isShared: Bool) -> HeaderFields {
         var result = filtered(fields, isShared: isShared)
         if result["Date"] == nil { result.append("Date", HTTPDate.format(time)) }

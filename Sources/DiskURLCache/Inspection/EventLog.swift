@@ -6,7 +6,7 @@ extension DiskURLCache {
     ///
     /// The file holds URLs (without user names and passwords), unless ``Configuration/keepsURLs`` is false. It has mode 0600, and a link
     /// in its place is not followed. Before it would grow beyond the limit, it is
-    /// renamed to `….1`, in place of an older one, and a new file is begun. A file that was removed or renamed by others is begun anew
+    /// renamed to `….1`, in place of an older one, and a new file is begun. A file that was removed or renamed by others is begun again
     /// too. Where the disk does not keep up, 10,000 events wait to be written, and those after them are lost.
     public final class EventLog: Sendable {
         /// The name of the log in a cache's own directory, where the inspector looks for it.
@@ -35,7 +35,7 @@ extension DiskURLCache {
         /// - Parameters:
         ///   - cache: the cache whose events are kept.
         ///   - file: nil means ``fileName`` in the cache's directory; it is not counted in the cache's capacity.
-        ///   - limit: bytes of the file before it is begun anew.
+        ///   - limit: bytes of the file before it is begun again.
         public init(_ cache: DiskURLCache, file: URL? = nil, limit: Int = 4 << 20) {
             self.cache = cache
             let directory = cache.configuration.directory ?? DiskURLCache.defaultDirectory
@@ -110,7 +110,7 @@ extension DiskURLCache {
         private func openFile(forWriting length: Int) -> Int32? {
             let open = state.withLock { ($0.descriptor, $0.identity) }
             if open.0 >= 0 {
-                // Another one by now where it was removed, with the cache's directory say, or begun anew by another log.
+                // Another one by now when it was removed, with the cache's directory say, or begun again by another log.
                 let named = try? files.status(at: path)
                 if let named, named.identity == open.1 {
                     if named.size + length <= limit { return open.0 }
@@ -135,7 +135,7 @@ extension DiskURLCache {
         }
 
         /// The events of a log and when they came, the older file first; for a load, when it ended. Reads both files on the caller's
-        /// thread; empty where there is no log.
+        /// thread; empty when there is no log.
         ///
         /// Of a load's ``CacheLoadReport/error`` the file has only the code of a `URLError`. Lines that are none are passed over.
         public static func entries(in file: URL) -> [(date: Date, event: CacheEvent)] {

@@ -139,7 +139,7 @@ extension KeyPolicy {
         return .key(RequestKey(text: text, uri: uri, isForHead: method == "HEAD"))
     }
 
-    /// The `Authorization` field, and the `Host` field where the request asks another host than its URL names (RFC 9110 §7.1).
+    /// The `Authorization` field, and the `Host` field when the request asks another host than its URL names (RFC 9110 §7.1).
     private static func fieldsInEveryKey(of request: URLRequest, url: URL) -> (credentials: String?, host: String?) {
         var (credentials, host): (String?, String?)
         for (name, value) in request.allHTTPHeaderFields ?? [:] {

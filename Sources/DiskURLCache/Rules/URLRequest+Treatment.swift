@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 extension URLRequest {
-    /// How the response to this request is treated; wins over all rules. Nil where only rules and configuration count.
+    /// How the response to this request is treated; wins over all rules. Nil when only rules and configuration count.
     ///
     /// ```swift
     /// var request = URLRequest(url: url)
