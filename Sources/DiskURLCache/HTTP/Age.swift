@@ -32,10 +32,3 @@ enum Age {
         fields["Age"].flatMap { FieldSyntax.members(of: $0).first }.flatMap { FieldSyntax.deltaSeconds($0) } ?? 0
     }
 }
-
-extension StoredResponse {
-    /// `current_age` in seconds.
-    func age(at now: Date) -> Int64 {
-        Age.current(of: ReuseFacts(self), now: now)
-    }
-}

@@ -5,9 +5,9 @@ import Foundation
 ///
 /// For each property by itself, the request wins, then the first rule that sets it, then the configuration. The tags of the
 /// request and of all matching rules are joined.
-public struct CacheTreatment: Sendable, Hashable {
+public struct CacheTreatment: Sendable, Hashable, Codable {
     /// Where responses are kept.
-    public enum Storage: Sendable, Hashable {
+    public enum Storage: String, Sendable, Hashable, Codable {
         /// In memory, and on disk when the response may be reused.
         case memoryAndDisk
         /// Never on disk: for personal data and answers to authenticated requests.
@@ -17,7 +17,7 @@ public struct CacheTreatment: Sendable, Hashable {
     }
 
     /// How long responses count as fresh. `no-store` is obeyed in any case, and errors get no longer lifetime by it.
-    public enum Lifetime: Sendable, Hashable {
+    public enum Lifetime: Sendable, Hashable, Codable {
         /// Seconds, when the server sends no lifetime; replaces the heuristic.
         case whenMissing(TimeInterval)
         /// Seconds, whatever the server sends.
