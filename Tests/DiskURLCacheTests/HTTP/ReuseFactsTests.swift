@@ -65,7 +65,7 @@ import Testing
             responseTime: Self.arrival, vary: .none)
         let entry = Self.entry(.http(response))
         #expect(entry.reuseFacts != nil && entry.reuseFacts === entry.reuseFacts)
-        #expect(entry.reuseFacts?.explicitLifetime(inSharedCache: false) == 60)
+        #expect(entry.reuseFacts?.statedLifetime(inSharedCache: false)?.seconds == 60)
         let other = Self.entry(.other(mimeType: nil, expectedContentLength: -1, textEncodingName: nil))
         #expect(other.reuseFacts == nil)
     }

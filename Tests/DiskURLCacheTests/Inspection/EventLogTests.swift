@@ -3,6 +3,10 @@ import Testing
 
 @testable import DiskURLCache
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @Suite("An event log tells another process what a cache does")
 struct EventLogTests {
     private let scratch: ScratchDirectory
