@@ -209,3 +209,9 @@ extension CacheReason {
     static let malformed = CacheReason(
         "malformed", "a header field of the response cannot be written down and read again as it is", "RFC 9110 §5.5")
 }
+
+// For the branches that still have the four names; to be removed when they have landed.
+typealias CacheMissReason = CacheReason
+typealias CacheStaleReason = CacheReason
+typealias CacheBypassReason = CacheReason
+typealias CacheNotStoredReason = CacheReason
