@@ -445,7 +445,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
     }
 
-    private func refuse(_ request: URLRequest, _ reason: CacheReason) {
+    private func refuse(_ request: URLRequest, _ reason: CacheNotStoredReason) {
         hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
     }
 }

@@ -36,7 +36,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         /// Whoever asked has heard of the end.
         var isTold = false
         var report: LoadMachine.Report?
-        var notStored: CacheReason?
+        var notStored: CacheNotStoredReason?
         /// The network's answer is given to credentials that the request does not show.
         var usedCredentials = false
         /// The answer of this hop went into the store.
@@ -517,7 +517,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
 
     // MARK: Storing
 
-    private func setNotStored(_ reason: CacheReason?) {
+    private func setNotStored(_ reason: CacheNotStoredReason?) {
         state.withLock { $0.notStored = reason }
     }
 
@@ -571,7 +571,7 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         _ response: StoredResponse, edited: LoadMachine.EditedResponse?, replacing replaced: [Int], basis: Int?,
         _ target: LoadMachine.Target, _ body: Gathered
     ) {
-        if state.withLock({ $0.usedCredentials }) { return setNotStored(.credentials) }
+        if state.withLock({ $0.usedCredentials }) { return setNotStored(.refused) }
         let (variants, ticket) = state.withLock { ($0.variants, $0.ticket) }
         if let basis, !isStored(variants[basis], of: target.key) { return setNotStored(.removedMeanwhile) }
         let reason =

@@ -34,16 +34,16 @@ protocol LoadHost: AnyObject, Sendable {
     func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheReason?
+    ) -> CacheNotStoredReason?
     /// How many bytes of a body are gathered in memory before it goes to a file; nil where it is not to go to one.
     func gatheringLimit(of response: StoredResponse, for request: URLRequest) -> Int?
     /// Writes the next piece of a body to its file, which the first piece makes; tells why where that cannot be done.
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason?
+    func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason?
     /// The same as `insert` with the body that was written so.
     func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheReason?
+    ) -> CacheNotStoredReason?
     /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
     /// False where that one is not there any more.
     func freshen(

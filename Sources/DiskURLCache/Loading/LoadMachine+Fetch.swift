@@ -8,7 +8,7 @@ import Foundation
 
 extension LoadMachine {
     mutating func fetch(
-        _ reason: CacheReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
+        _ reason: CacheMissReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
     ) -> [Action] {
         var outgoing = request
         // What is left to decide is the origin's part; Foundation must not answer from a cache of its own.

@@ -6,7 +6,7 @@ extension LoadMachine {
     /// An answer that another load fetches, and whose head this one has delivered.
     struct Following {
         var head: StoredResponse
-        var reason: CacheReason
+        var reason: CacheMissReason
     }
 
     /// The answer that others may have while it arrives: one that the same request could be answered by from the store.

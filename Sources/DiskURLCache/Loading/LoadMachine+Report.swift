@@ -4,11 +4,11 @@ extension LoadMachine {
     /// How a load went, for events and `Cache-Status`.
     struct Report {
         enum Outcome {
-            case hit(index: Int, CacheReason?)
+            case hit(index: Int, CacheStaleReason?)
             case revalidated(index: Int)
-            case miss(CacheReason)
+            case miss(CacheMissReason)
             /// Nothing was looked up, and nothing is stored.
-            case bypass(CacheReason)
+            case bypass(CacheBypassReason)
             case failed(Failure)
         }
 
@@ -19,7 +19,7 @@ extension LoadMachine {
             /// A redirect too many, or one to a URL that cannot be loaded.
             case redirects
             /// The network was not to be asked, and the store could not answer.
-            case notAllowed(CacheReason)
+            case notAllowed(CacheMissReason)
 
             /// The spelling in `Cache-Status`.
             var code: String {
@@ -40,14 +40,14 @@ extension LoadMachine {
         /// Whether the answer is to be stored; nil where there is nothing new to store. Only the driver knows if it was.
         var storage: StorageVerdict?
         /// Why this load would have asked the network, had another one in flight not fetched the answer.
-        var collapsedInto: CacheReason?
+        var collapsedInto: CacheMissReason?
     }
 }
 
 extension LoadMachine.Report {
     /// Of an answer from the store that nobody was asked about.
-    init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: CacheReason? = nil) {
-        let allowance: CacheReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
+    init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: CacheMissReason? = nil) {
+        let allowance: CacheStaleReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
         self.init(
             outcome: .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), age: reuse.age,
             timeToLive: reuse.timeToLive, collapsedInto: reason)
@@ -102,7 +102,7 @@ struct LoadSummary: Sendable {
     var load: LoadFacts
     /// Where what was stored came from; of no meaning where nothing stored was used.
     var layer: CacheLayer
-    var notStored: CacheReason?
+    var notStored: CacheNotStoredReason?
     /// The cache's identifier in `Cache-Status`.
     var cacheName: String?
 
@@ -120,7 +120,7 @@ struct LoadSummary: Sendable {
             case .failed: .failed
             }
         var isStored: Bool?
-        var refusal: CacheReason?
+        var refusal: CacheNotStoredReason?
         switch report.storage {
         // Whatever the response says.
         case _? where outcome == .bypass(.noKey): (isStored, refusal) = (false, .noKey)
@@ -183,7 +183,7 @@ extension EventHub {
 
     /// Tells of a load that the cache had no part in.
     func record(
-        bypass reason: CacheReason, status: Int, of load: LoadFacts,
+        bypass reason: CacheBypassReason, status: Int, of load: LoadFacts,
         cacheName: String?
     ) {
         guard hasListeners else { return }

@@ -148,7 +148,7 @@ struct LoadMachine {
 
     /// A request under way.
     struct Fetch {
-        var reason: CacheReason
+        var reason: CacheMissReason
         var revalidation: Revalidation?
         var requestTime: Date
         /// What the client has of the same answer already.
@@ -171,7 +171,7 @@ struct LoadMachine {
         var isReported = false
 
         /// For an answer whose body, once complete, turns out not to be storable.
-        func refused(_ reason: CacheReason) -> Answer {
+        func refused(_ reason: CacheNotStoredReason) -> Answer {
             var answer = self
             answer.report.storage = .refuse(reason)
             answer.isReported = false
@@ -208,7 +208,7 @@ struct LoadMachine {
     var arriving = Arriving()
     var hops = 0
     /// Why this load would have asked the network, had it not waited for another load that did.
-    var waited: CacheReason?
+    var waited: CacheMissReason?
     /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh stores
     /// nothing and ends.
     var refreshed: Int?
@@ -248,7 +248,10 @@ struct LoadMachine {
     var storedOptions: CachingOptions { options(for: candidates.first?.response.fields) }
 
     func options(for fields: HeaderFields?) -> CachingOptions {
-        settings.options(request, fields).caching(facts.method, hasKey: key != nil)
+        var options = settings.options(request, fields)
+        // A method that has a key is cacheable: only a recipe gives one to others than GET and HEAD.
+        if key != nil, !options.isCacheable(facts.method) { options.furtherMethods.insert(facts.method) }
+        return options
     }
 
     /// What makes two fetches the same: the transport's owner, key and every header field of the request.

@@ -78,7 +78,7 @@ class CachingURLProtocol: URLProtocol {
             let request = findings?.request ?? link.effectiveRequest(task.originalRequest ?? request)
             let key = findings?.key ?? cache?.key(for: request)
             let reason =
-                link.servesTasks ? Self.reasonToBypass(task, hasKey: key != nil) : CacheReason.unknownSession
+                link.servesTasks ? Self.reasonToBypass(task, hasKey: key != nil) : CacheBypassReason.unknownSession
             if cache == nil || reason != nil {
                 guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
                 else { return fail() }
@@ -112,7 +112,7 @@ class CachingURLProtocol: URLProtocol {
 
     #if canImport(FoundationNetworking)
         /// Nil for a load that the cache has a part in.
-        private static func reasonToBypass(_ task: URLSessionTask, hasKey: Bool) -> CacheReason? {
+        private static func reasonToBypass(_ task: URLSessionTask, hasKey: Bool) -> CacheBypassReason? {
             // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
             if task is URLSessionUploadTask { return .upload }
             guard task is URLSessionDataTask else { return .download }
