@@ -5,7 +5,7 @@ struct EntryMetadata: Sendable, Hashable {
     /// Orders entries of one key by when they were stored: larger is more recent, even if the clock was set back. Made by
     /// `EntrySequence`.
     var sequence: UInt64
-    /// The response's URL; nil when URLs are kept off the disk, and then the request's URL stands in.
+    /// The response's URL; nil where URLs are kept off the disk, and then the request's URL stands in.
     var url: String?
     var response: Response
     /// When the entry was stored, or last freshened by a 304.
@@ -19,7 +19,7 @@ struct EntryMetadata: Sendable, Hashable {
     /// Pinned entries are evicted last, within the pinned share of the capacity.
     var isPinned: Bool
     /// Until when the response may answer without the origin's word, by the rules of the cache that stores it. Not written to
-    /// disk; nil for a cache without an app's storage, and for entries that were read back.
+    /// disk; nil where nobody needs it, and for what was read back.
     var usefulUntil: Date?
 
     enum Response: Sendable, Hashable {

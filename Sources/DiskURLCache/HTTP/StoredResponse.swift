@@ -29,11 +29,6 @@ extension StoredResponse {
     func age(at now: Date) -> Int64 {
         Age.current(of: ReuseFacts(self), now: now)
     }
-
-    /// Whether the origin can be asked if it still holds, which saves its body (RFC 9110 §13.1).
-    var isConfirmable: Bool {
-        (method == "GET" || method == "HEAD") && (fields["ETag"].flatMap(EntityTag.init) != nil || lastModified != nil)
-    }
 }
 
 /// The facts of a request that caching looks at.

@@ -20,3 +20,10 @@ enum Usefulness {
         return facts.responseTime.addingTimeInterval(Double(max(0, seconds)))
     }
 }
+
+extension StoredResponse {
+    /// Whether the origin can be asked if it still holds, which saves its body (RFC 9110 §13.1).
+    var isConfirmable: Bool {
+        (method == "GET" || method == "HEAD") && (fields["ETag"].flatMap(EntityTag.init) != nil || lastModified != nil)
+    }
+}
