@@ -119,18 +119,17 @@ final class LoadReader: Sendable {
     /// - Parameters:
     ///   - takesPieces: pieces can be read as they come. Else all is there at the end, so that a stored answer can take the place of
     ///     one that fails on its way.
-    ///   - key: of the request, where it is known already.
-    ///   - known: what is stored of the key, where that was looked up before.
+    ///   - lookup: of the request's key, where there was one.
     ///   - timeout: seconds after which there must be a head, where the transport does not see to that.
     init(
-        _ request: URLRequest, from cache: any LoadHost, over transport: any Transport, key: RequestKey? = nil,
-        known: [StoredVariant]? = nil, takesPieces: Bool = false, timeout: TimeInterval? = nil,
+        _ request: KeyedRequest, from cache: any LoadHost, over transport: any Transport, lookup: Lookup? = nil,
+        takesPieces: Bool = false, timeout: TimeInterval? = nil,
         redirect: CacheRedirect? = nil
     ) {
         load = DirectLoad(takesPieces: takesPieces, redirect: redirect)
         self.timeout = timeout
-        driver = LoadDriver(cache: cache, request: request, transport: transport, client: load, key: key)
-        driver.start(with: known)
+        driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
+        driver.start(lookup, onClientQueue: false)
     }
 
     deinit {
@@ -141,8 +140,6 @@ final class LoadReader: Sendable {
         guard load.state.withLock({ $0.end == nil }) else { return }
         load.fail(error)
         driver.cancel()
-        // The transfer may go on for others.
-        driver.clientCaughtUp()
     }
 
     /// There is no head in time. A stored answer may stand in for it (RFC 5861 §4), as for a transport that fails.
