@@ -85,7 +85,7 @@ struct MachineDriver {
     /// What a driver does first.
     mutating func start() -> [String] {
         if machine.hasEnded { return [] }
-        return options.hasKey ? ["lookUp"] : found([])
+        return machine.hop.key == nil ? found([]) : ["lookUp"]
     }
     /// - Parameter body: where it is at hand.
     mutating func found(_ stored: [Stored], body: String? = nil) -> [String] {
