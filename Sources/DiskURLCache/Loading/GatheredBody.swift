@@ -155,22 +155,10 @@ final class GatheredBody: Sendable {
 }
 
 extension LoadMachine.EditedResponse {
-    /// Finds out whether the body is the one that was shown, by its place in memory: then the gathered one is stored. A part of it that
-    /// is to stay in memory is copied, so that the rest need not stay with it.
-    /// - Parameter memoryLimit: of an entry, in bytes.
-    mutating func compareBody(with shown: Data, memoryLimit: Int) {
-        guard let data else { return }
-        let (isSame, isPart) = data.withUnsafeBytes { new in
-            shown.withUnsafeBytes { old in
-                guard let start = new.baseAddress, let first = old.baseAddress else { return (false, false) }
-                return (start == first && new.count == old.count, start >= first && start < first + old.count)
-            }
-        }
-        let fits = data.count <= memoryLimit
-        if isSame, !isMemoryOnly, presented == nil || !fits {
-            self.data = nil
-        } else if isPart, fits || !isSame {
-            self.data = data.withUnsafeBytes { Data($0) }
-        }
+    /// Whether the delegate and the app left the body as it was shown to them: then the gathered one, in its file, is stored.
+    mutating func compareBody(with shown: Data) {
+        guard let edited = data else { return }
+        // A part of the shown body that stays in memory is copied, so that the rest need not stay with it.
+        data = edited == shown && !isMemoryOnly && presented == nil ? nil : Data(Array(edited))
     }
 }

@@ -114,7 +114,7 @@ extension LoadDriver {
         let finish: @Sendable (CachedURLResponse?) -> Void = { [self, isInFile] confirmed in
             var edited = confirmed.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
             if edited == nil { setNotStored(.refused) }
-            if isInFile { edited?.compareBody(with: cached.data, memoryLimit: cache.largestMemoryEntry) }
+            if isInFile { edited?.compareBody(with: cached.data) }
             handle(.storageConfirmed(edited, now: cache.now))
         }
         guard byDelegate, let client else { return finish(cached) }

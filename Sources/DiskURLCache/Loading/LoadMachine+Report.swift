@@ -208,26 +208,6 @@ extension EventHub {
         case .bypass, .failed: break
         }
     }
-
-    /// Tells of a load that the cache had no part in.
-    func record(
-        bypass reason: CacheBypassReason, status: Int, of load: LoadFacts,
-        cacheName: String?
-    ) {
-        guard hasListeners else { return }
-        var cacheStatus = CacheStatus(cacheName: cacheName ?? CacheStatus.defaultName)
-        cacheStatus.forward = .bypass
-        cacheStatus.forwardStatus = status
-        cacheStatus.detail = reason.code
-        emit(
-            .load(
-                CacheLoadReport(
-                    url: load.url?.removingCredentials, method: load.method,
-                    outcome: load.error == nil ? .bypass(reason) : .failed, status: status,
-                    bytes: load.bytes, age: nil, duration: load.duration, startedAt: load.startedAt,
-                    requestedAt: load.requestedAt, respondedAt: load.respondedAt, isStored: nil, notStoredReason: nil,
-                    isCollapsed: false, error: load.error, cacheStatus: cacheStatus.fieldValue)))
-    }
 }
 
 extension CacheStatus {
