@@ -37,10 +37,13 @@ extension CacheAnswer {
         var machine = LoadMachine(request, settings: .init(streams: false, confirmsStorage: false))
         var summary = LoadSummary(of: request, in: cache, at: now)
         var head: HTTPURLResponse?
+        var used: StoredVariant?
         var body = Data()
         for action in machine.handle(.found(candidates, options, now: now)) {
             switch action {
-            case .report(let report): summary.note(report, of: variants)
+            case .report(let report):
+                summary.note(report, of: variants)
+                used = report.outcome.index.map { variants[$0] }
             case .deliverReusedHead(let presentation, let stored, let age, let index, let url):
                 head =
                     stored.deliveredHead(
@@ -52,7 +55,8 @@ extension CacheAnswer {
             default: return nil
             }
         }
-        guard let head else { return nil }
+        guard let head, let used, let key = request.key else { return nil }
+        cache.addTags(to: used.metadata, of: key, for: request.request)
         summary.load.bytes = body.count
         summary.end(at: cache.now, in: cache.hub)
         self.init(data: body, response: head, summary: summary)

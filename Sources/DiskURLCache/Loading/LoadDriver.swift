@@ -315,12 +315,13 @@ final class LoadDriver: FetchReceiver, Sendable {
         state.withLock { $0.body }?.discard()
         if let refreshKey { cache.loads.endRefresh(refreshKey) }
         guard let client else { return nil }
-        let summary: LoadSummary? = state.withLock { state in
-            guard !state.isTold, state.summary.report != nil else { return nil }
+        let (summary, used, hop) = state.withLock { state -> (LoadSummary?, StoredVariant?, KeyedRequest) in
+            guard !state.isTold, let report = state.summary.report else { return (nil, nil, state.machine.hop) }
             state.isTold = true
-            return state.summary
+            return (state.summary, report.outcome.index.map { state.variants[$0] }, state.machine.hop)
         }
         guard var summary else { return nil }
+        if let used, let key = hop.key { cache.addTags(to: used.metadata, of: key, for: hop.request) }
         summary.end(at: cache.now, error: error, in: cache.hub)
         return client.wantsSummary ? summary : nil
     }

@@ -58,8 +58,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         session = link.session
         #if canImport(FoundationNetworking)
             queue = link.workQueue
-        #elseif canImport(CFNetwork)
-            queue = ClientThread()
+        #elseif canImport(Darwin)
+            queue = ClientThread.current()
         #else
             queue = nil
         #endif
@@ -104,7 +104,12 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     }
 
     private func deliverAll() {
-        while let call = calls.next() { deliver(call) }
+        while let call = calls.next() {
+            #if canImport(Darwin)
+                if stream.withLock({ $0.calls.isClosed }) { return }
+            #endif
+            deliver(call)
+        }
     }
 
     /// On `queue`: the task was suspended.
@@ -122,11 +127,14 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         openStream()
     }
 
-    /// On `queue`: no call comes after this one.
+    /// No call comes after this one. On `queue`; on Apple platforms, where the system stops a protocol on another thread than it
+    /// started it on, from any thread, so that only what is behind the lock may be changed.
     func close() {
-        calls.close()
         stream.withLock { $0.calls.close() }
-        urlProtocol = nil
+        #if !canImport(Darwin)
+            calls.close()
+            urlProtocol = nil
+        #endif
     }
 
     private func deliver(_ call: LoadCall) {
