@@ -57,7 +57,7 @@ import Testing
             status: 200,
             fields: [("Cache-Control", "max-age=60")] + (saysLength ? [("Content-Length", "\(16 << 20)")] : []),
             pieces: 16
-        ) { await eventually { cache.loads.followerCount > 0 } }
+        ) { await eventually { cache.loads.waiterCount > 0 } }
         let leader = Task { try await cache.load(request, through: transport) }
         await eventually { !cache.loads.isRefreshing }
         let follower = Task {
