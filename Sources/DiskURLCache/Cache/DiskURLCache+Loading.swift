@@ -58,7 +58,7 @@ extension DiskURLCache {
     func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         let storedKey = key.keeping(response)
         guard let metadata = metadata(of: response, edited: edited, for: request, key: storedKey) else {
             return .refused
@@ -69,7 +69,7 @@ extension DiskURLCache {
     func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         guard let metadata = metadata(of: response, edited: edited, for: request, key: key) else { return .refused }
         // The delegate or the admission closure made it another kind of response.
         guard metadata.placement == .memoryAndDisk else {
@@ -109,7 +109,7 @@ extension DiskURLCache {
         store.takesIncoming && metadata(of: response, edited: nil, for: request, key: nil)?.placement == .memoryAndDisk
     }
 
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason? {
+    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {
         store.append(data, to: &body)
     }
 

@@ -206,7 +206,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and what carries
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
-        guard let key = key(for: request) else { return refuse(request, .noKey) }
+        let decision = keyDecision(for: request)
+        guard let key = decision.key else { return refuse(request, decision.refusal ?? .noKey) }
         if isBySystem,
             SystemContract.concernsPart(request, status: (cachedResponse.response as? HTTPURLResponse)?.statusCode)
         {
@@ -423,7 +424,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
     }
 
-    private func refuse(_ request: URLRequest, _ reason: CacheNotStoredReason) {
+    private func refuse(_ request: URLRequest, _ reason: CacheReason) {
         hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
     }
 }

@@ -113,8 +113,7 @@ extension CacheReason {
     static let upload = CacheReason("upload", "uploads are not cached")
     static let download = CacheReason("download", "download tasks are not cached")
     static let unknownSession = CacheReason("unknown-session", "it cannot be known which session the task belongs to")
-    /// The request has no key.
-    public static let noKey = CacheReason("no-key", "the request has no key")
+    static let noKey = CacheReason("no-key", "the request has no key")
     static let notHTTP = CacheReason("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
     static let dotSegments = CacheReason(
         "dot-segments",
@@ -126,7 +125,8 @@ extension CacheReason {
     static let bodyNotKeyed = CacheReason(
         "body-not-keyed", "it is a GET or HEAD with a body that the key policy does not key", "RFC 9110 §9.3.1",
         advice: "Let the body be part of the key: KeyPolicy.includingBody(ofMethods:).")
-    static let methodNotCached = CacheReason(
+    /// A method that no key policy caches.
+    public static let methodNotCached = CacheReason(
         "method", "responses to this method are cached only when a key policy says so", "RFC 9111 §2",
         advice: "For a request that only asks for something, KeyPolicy.includingBody(ofMethods:) makes it cacheable.")
     static let keyPolicy = CacheReason(
@@ -209,9 +209,3 @@ extension CacheReason {
     static let malformed = CacheReason(
         "malformed", "a header field of the response cannot be written down and read again as it is", "RFC 9110 §5.5")
 }
-
-// For the branches that still have the four names; to be removed when they have landed.
-typealias CacheMissReason = CacheReason
-typealias CacheStaleReason = CacheReason
-typealias CacheBypassReason = CacheReason
-typealias CacheNotStoredReason = CacheReason

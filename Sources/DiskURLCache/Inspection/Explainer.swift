@@ -66,9 +66,10 @@ struct Explainer {
 
     mutating func explanation() -> DiskURLCache.Explanation {
         guard case .key(let key) = key else {
-            if case .none(let reason) = key { sayWithoutKey(reason) }
+            let reason = key.refusal ?? .noKey
+            sayWithoutKey(reason)
             return DiskURLCache.Explanation(
-                outcome: .bypass(.noKey), notStoredReason: received == nil ? nil : .noKey, description: text)
+                outcome: .bypass(reason), notStoredReason: received == nil ? nil : reason, description: text)
         }
         let decision = CacheDecision.decide(
             for: facts, candidates: candidates, policy: policy, options: options, now: now)

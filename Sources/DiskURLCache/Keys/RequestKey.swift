@@ -97,6 +97,9 @@ enum KeyDecision: Sendable {
 
     var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
 
+    /// Why there is no key; nil for one.
+    var refusal: CacheReason? { if case .none(let reason) = self { reason } else { nil } }
+
     /// See `RequestKey.variant(_:)`.
     func variant(_ name: String?) -> KeyDecision { key.map { .key($0.variant(name)) } ?? self }
 }

@@ -13,7 +13,7 @@ final class GatheredBody: Sendable {
         case memory(Data)
         case file(IncomingBody)
         /// It is not stored: too large, or the disk failed.
-        case givenUp(CacheNotStoredReason)
+        case givenUp(CacheReason)
     }
 
     private struct State {
@@ -22,7 +22,7 @@ final class GatheredBody: Sendable {
         var data = Data()
         /// In place of `data`.
         var file: IncomingBody?
-        var refusal: CacheNotStoredReason?
+        var refusal: CacheReason?
         /// More bytes than this are not stored.
         var limit = Int.max
         /// The body may go to a file; nil as long as nothing asked.
@@ -82,8 +82,8 @@ final class GatheredBody: Sendable {
 
     /// Takes the next piece.
     /// - Returns: why the body is not stored, where this piece decided that.
-    func append(_ piece: Data) -> CacheNotStoredReason? {
-        let (refusal, asks) = state.withLock { state -> (CacheNotStoredReason?, Bool) in
+    func append(_ piece: Data) -> CacheReason? {
+        let (refusal, asks) = state.withLock { state -> (CacheReason?, Bool) in
             state.count += piece.count
             guard state.refusal == nil, !state.isDiscarded else { return (nil, false) }
             if state.count > state.limit { return (.tooLarge(bytes: state.count, limit: state.limit), false) }
@@ -107,7 +107,7 @@ final class GatheredBody: Sendable {
     }
 
     /// - Parameter file: nil for the first piece.
-    private func write(_ piece: Data, to file: IncomingBody?) -> CacheNotStoredReason? {
+    private func write(_ piece: Data, to file: IncomingBody?) -> CacheReason? {
         var file = file
         let before = file?.count ?? 0
         guard let failure = cache.append(piece, to: &file) else {
@@ -131,7 +131,7 @@ final class GatheredBody: Sendable {
         return nil
     }
 
-    private func giveUp(_ reason: CacheNotStoredReason) -> CacheNotStoredReason {
+    private func giveUp(_ reason: CacheReason) -> CacheReason {
         state.withLock { $0.refusal = reason }
         discard()
         return reason

@@ -8,19 +8,25 @@ import Foundation
 struct KeyedRequest: Sendable {
     let request: URLRequest
     let facts: RequestFacts
+    /// The key, or why the request is not cached.
+    let decision: KeyDecision
     /// Nil for a request that is not cached.
-    let key: RequestKey?
+    var key: RequestKey? { decision.key }
 
-    init(_ request: URLRequest, key: RequestKey?) {
+    init(_ request: URLRequest, _ decision: KeyDecision) {
         self.request = request
         facts = RequestFacts(request)
-        self.key = key
+        self.decision = decision
+    }
+
+    init(_ request: URLRequest, key: RequestKey?) {
+        self.init(request, key.map { .key($0) } ?? .none(.noKey))
     }
 
     /// Calls the app's rules and key closures.
     /// - Parameter variant: part of the key; see ``Transport/keyVariant``.
     init(_ request: URLRequest, in cache: any LoadHost, variant: String? = nil) {
-        self.init(request, key: cache.key(for: request)?.variant(variant))
+        self.init(request, cache.keyDecision(for: request).variant(variant))
     }
 
     /// What makes two fetches the same: the transport's owner, key and every header field of the request.

@@ -25,7 +25,7 @@ extension LoadDriver {
         cache.hub.emit(.notStored(url: url?.removingCredentials, reason: refusal))
     }
 
-    private func setNotStored(_ reason: CacheNotStoredReason?) {
+    private func setNotStored(_ reason: CacheReason?) {
         state.withLock { state in
             state.summary.notStored = reason
             state.summary.isStored = reason == nil
@@ -37,7 +37,7 @@ extension LoadDriver {
             ($0.variants, $0.ticket, $0.body, $0.usedCredentials)
         }
         guard let key = storing.hop.key else { return }
-        if usedCredentials { return setNotStored(.refused) }
+        if usedCredentials { return setNotStored(.credentials) }
         if let basis = storing.basis, !isStored(variants[basis], of: key) { return setNotStored(.removedMeanwhile) }
         let request = storing.hop.request
         if let data = storing.completed ?? storing.edited?.data {
@@ -64,7 +64,7 @@ extension LoadDriver {
     }
 
     /// A body that grew beyond what may be stored: what it would have replaced goes. Where the disk failed, that stays.
-    private func giveUp(_ reason: CacheNotStoredReason, of key: RequestKey) {
+    private func giveUp(_ reason: CacheReason, of key: RequestKey) {
         if case .tooLarge = reason { cache.remove(key) }
         setNotStored(reason)
     }

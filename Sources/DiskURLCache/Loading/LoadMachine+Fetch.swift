@@ -8,7 +8,7 @@ import Foundation
 
 extension LoadMachine {
     mutating func fetch(
-        _ reason: CacheMissReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
+        _ reason: CacheReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
     ) -> [Action] {
         var outgoing = request
         // What is left to decide is the origin's part; Foundation must not answer from a cache of its own.
@@ -46,7 +46,7 @@ extension LoadMachine {
         var answer = Answer(
             head: head, decision: decision,
             report: Report(
-                outcome: hop.key == nil ? .bypass(.noKey) : .miss(fetch.reason), status: head.status,
+                outcome: hop.decision.refusal.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status,
                 forwardStatus: head.status),
             redirect: redirect(status: head.status, fields: head.fields))
         var actions: [Action] = []

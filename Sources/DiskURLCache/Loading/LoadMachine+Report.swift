@@ -4,11 +4,11 @@ extension LoadMachine {
     /// How a load went, for events and `Cache-Status`.
     struct Report {
         enum Outcome {
-            case hit(index: Int, CacheStaleReason?)
+            case hit(index: Int, CacheReason?)
             case revalidated(index: Int)
-            case miss(CacheMissReason)
+            case miss(CacheReason)
             /// Nothing was looked up, and nothing is stored.
-            case bypass(CacheBypassReason)
+            case bypass(CacheReason)
             case failed(Failure)
         }
 
@@ -19,7 +19,7 @@ extension LoadMachine {
             /// A redirect too many, or one to a URL that cannot be loaded.
             case redirects
             /// The network was not to be asked, and the store could not answer.
-            case notAllowed(CacheMissReason)
+            case notAllowed(CacheReason)
 
             /// The spelling in `Cache-Status`.
             var code: String {
@@ -40,14 +40,14 @@ extension LoadMachine {
         /// Whether the answer is to be stored; nil where there is nothing new to store. Only the driver knows if it was.
         var storage: StorageVerdict?
         /// Why this load would have asked the network, had another one in flight not fetched the answer.
-        var collapsedInto: CacheMissReason?
+        var collapsedInto: CacheReason?
     }
 }
 
 extension LoadMachine.Report {
     /// Of an answer from the store that nobody was asked about.
-    init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: CacheMissReason? = nil) {
-        let allowance: CacheStaleReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
+    init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: CacheReason? = nil) {
+        let allowance: CacheReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
         self.init(
             outcome: .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), age: reuse.age,
             timeToLive: reuse.timeToLive, collapsedInto: reason)
@@ -103,7 +103,7 @@ struct LoadSummary: Sendable {
     var load: LoadFacts
     /// The layer of the stored response that was used; of no meaning where none was.
     var layer = CacheLayer.memory
-    var notStored: CacheNotStoredReason?
+    var notStored: CacheReason?
     /// The answer of this hop went into the store.
     var isStored = false
     /// The cache's identifier in `Cache-Status`; nil where responses get no such field.
@@ -148,17 +148,17 @@ struct LoadSummary: Sendable {
             case .failed: .failed
             }
         var isStored: Bool?
-        var refusal: CacheNotStoredReason?
-        switch report.storage {
+        var refusal: CacheReason?
+        switch (report.storage, outcome) {
         // Whatever the response says.
-        case _? where outcome == .bypass(.noKey): (isStored, refusal) = (false, .noKey)
-        case .store?:
+        case (_?, .bypass(let reason)): (isStored, refusal) = (false, reason)
+        case (.store?, _):
             isStored = notStored == nil
             refusal = notStored
-        case .refuse(let reason)?:
+        case (.refuse(let reason)?, _):
             isStored = false
             refusal = reason
-        case nil: break
+        case (nil, _): break
         }
         return CacheLoadReport(
             url: load.url?.removingCredentials, method: load.method, outcome: outcome, status: report.status,

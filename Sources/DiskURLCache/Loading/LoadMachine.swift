@@ -137,7 +137,7 @@ struct LoadMachine {
 
     /// A request under way.
     struct Fetch {
-        var reason: CacheMissReason
+        var reason: CacheReason
         var revalidation: Revalidation?
         var requestTime: Date
         var isCollapsible: Bool
@@ -163,7 +163,7 @@ struct LoadMachine {
         var isReported = false
 
         /// For an answer whose body, once complete, turns out not to be storable.
-        func refused(_ reason: CacheNotStoredReason) -> Answer {
+        func refused(_ reason: CacheReason) -> Answer {
             var answer = self
             answer.report.storage = .refuse(reason)
             answer.isReported = false
@@ -182,7 +182,7 @@ struct LoadMachine {
     var arrivedBytes = 0
     var hops = 0
     /// Why this load would have asked the network, had it not waited for another load that did.
-    var waited: CacheMissReason?
+    var waited: CacheReason?
     /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh stores nothing and
     /// ends.
     var refreshed: Int?
@@ -214,10 +214,7 @@ struct LoadMachine {
 
     /// A method that has a key is cacheable: only a recipe gives one to others than GET and HEAD.
     func adjusted(_ options: CachingOptions) -> CachingOptions {
-        guard hop.key != nil, !options.isCacheable(facts.method) else { return options }
-        var options = options
-        options.furtherMethods.insert(facts.method)
-        return options
+        options.caching(facts.method, hasKey: hop.key != nil)
     }
 
     mutating func handle(_ event: Event) -> [Action] {

@@ -77,7 +77,7 @@ class CachingURLProtocol: URLProtocol {
             let keyed = cache.map { KeyedRequest(link.effectiveRequest(task.originalRequest ?? request), in: $0) }
             let reason =
                 link.servesTasks
-                ? Self.reasonToBypass(task, hasKey: keyed?.key != nil) : CacheBypassReason.unknownSession
+                ? Self.reasonToBypass(task, keyed?.decision ?? .none(.noKey)) : CacheReason.unknownSession
             if cache == nil || reason != nil {
                 guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
                 else { return fail() }
@@ -104,11 +104,11 @@ class CachingURLProtocol: URLProtocol {
 
     #if canImport(FoundationNetworking)
         /// Nil for a load that the cache has a part in.
-        private static func reasonToBypass(_ task: URLSessionTask, hasKey: Bool) -> CacheBypassReason? {
+        private static func reasonToBypass(_ task: URLSessionTask, _ key: KeyDecision) -> CacheReason? {
             // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
             if task is URLSessionUploadTask { return .upload }
             guard task is URLSessionDataTask else { return .download }
-            return hasKey ? nil : .noKey
+            return key.refusal
         }
     #endif
 

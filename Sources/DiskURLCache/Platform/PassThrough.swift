@@ -12,7 +12,7 @@
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: (any LoadHost)?
-        private let reason: CacheBypassReason?
+        private let reason: CacheReason?
         private let startTime: Date
         /// Of a `POST`: its answer may stand for that of a `GET`.
         private let ticket: StoreTicket?
@@ -27,7 +27,7 @@
         /// Nil when Foundation has no class for the request.
         init?(
             of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: (any LoadHost)?,
-            reason: CacheBypassReason?
+            reason: CacheReason?
         ) {
             guard let client = outer.client,
                 let nativeClass = Self.nativeClass(for: outer.request, session: link.session)

@@ -16,7 +16,7 @@ struct StoreCall: Sendable {
         /// `lost` names the keys of `userInfo` whose values cannot be written to disk.
         case stored(EntryMetadata, lost: [String])
         /// - Parameter removesOlder: whether the older response of the key is removed: the app does not want it served any more.
-        case refused(CacheNotStoredReason, removesOlder: Bool)
+        case refused(CacheReason, removesOlder: Bool)
     }
 
     /// - Parameter tags: the groups that the entry belongs to.

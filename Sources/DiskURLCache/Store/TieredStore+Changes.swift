@@ -24,8 +24,8 @@ extension TieredStore {
     func store(
         _ metadata: EntryMetadata, body: Data, presented: CachedURLResponse? = nil, for key: RequestKey,
         ticket: StoreTicket? = nil
-    ) -> CacheNotStoredReason? {
-        let reason = stripe(of: key).withLock { _ -> CacheNotStoredReason? in
+    ) -> CacheReason? {
+        let reason = stripe(of: key).withLock { _ -> CacheReason? in
             // What comes after the removal is not to go with it.
             takeRemovalsNow()
             var metadata = metadata
@@ -45,7 +45,7 @@ extension TieredStore {
     }
 
     /// - Parameter reason: why it was not stored.
-    func tellStored(_ metadata: EntryMetadata, bytes: Int, unless reason: CacheNotStoredReason?) {
+    func tellStored(_ metadata: EntryMetadata, bytes: Int, unless reason: CacheReason?) {
         // An event is made where somebody listens only, and so is its URL.
         if let reason {
             hub.emit(.notStored(url: metadata.foundationURL, reason: reason))
@@ -63,7 +63,7 @@ extension TieredStore {
     }
 
     /// Why an answer that was under way meanwhile is not stored any more.
-    func outdated(_ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket) -> CacheNotStoredReason? {
+    func outdated(_ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket) -> CacheReason? {
         if history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) { return .removedMeanwhile }
         // Another load that asked later has stored its answer already.
         guard let asked = metadata.http?.requestTime else { return nil }
@@ -79,11 +79,11 @@ extension TieredStore {
     }
 
     /// With the key's stripe held.
-    private func place(_ entry: StoredEntry, for key: RequestKey) -> CacheNotStoredReason? {
+    private func place(_ entry: StoredEntry, for key: RequestKey) -> CacheReason? {
         weakResponses.remove(key)
         let varyKey = entry.metadata.varyKey
         let isKept = entry.memoryCost <= largestMemoryEntry
-        var reason: CacheNotStoredReason?
+        var reason: CacheReason?
         if disk != nil {
             if entry.metadata.placement != .memoryAndDisk || entry.body.count > disk?.largestEntry ?? 0 {
                 eraseBelow(key) {

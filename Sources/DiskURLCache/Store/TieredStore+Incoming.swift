@@ -15,7 +15,7 @@ extension TieredStore {
 
     /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Tells why where that cannot be
     /// done. From one thread at a time.
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason? {
+    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {
         guard let disk = disk as? DiskStore else { return .diskFailed(errno: 0) }
         do throws(Errno) {
             if body == nil { body = try disk.beginIncoming() }
@@ -44,9 +44,9 @@ extension TieredStore {
     /// Stores a response whose body has arrived whole, as `store` does with one in memory.
     func store(
         _ metadata: EntryMetadata, _ body: IncomingBody, for key: RequestKey, ticket: StoreTicket?
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         let length = body.count
-        let reason = stripe(of: key).withLock { _ -> CacheNotStoredReason? in
+        let reason = stripe(of: key).withLock { _ -> CacheReason? in
             takeRemovalsNow()
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
@@ -64,7 +64,7 @@ extension TieredStore {
     /// With the key's stripe held.
     private func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         guard let disk = disk as? DiskStore else { return .diskFailed(errno: 0) }
         let varyKey = metadata.varyKey
         var buffered: [WriteBuffer.Write] = []
@@ -89,7 +89,7 @@ extension TieredStore {
         case .dropped(.unavailable)?: return .diskFailed(errno: 0)
         case .dropped(let reason)?:
             removeFromMemory(key) { $0.varyKey == varyKey }
-            return CacheNotStoredReason(reason)
+            return CacheReason(reason)
         case .written?, .superseded?:
             weakResponses.remove(key)
             memory.update(key) { record in

@@ -164,13 +164,13 @@ import Testing
         request.cacheTreatment = .init(storage: .never)
         let kept = try await cache.data(for: request).report
         // The method is one that is cached: that was not the reason.
-        #expect(kept.notStoredReason == .noKey && kept.outcome == .bypass(.noKey))
+        #expect(kept.notStoredReason == .keptOut && kept.outcome == .bypass(.keptOut))
         #expect(kept.cacheStatus == "DiskURLCache; fwd=bypass; fwd-status=200; detail=no-key")
         request.cacheTreatment = nil
         #expect(try await cache.data(for: request).report.notStoredReason == nil)
         request.httpMethod = "POST"
         let posted = try await cache.data(for: request).report
-        #expect(posted.notStoredReason == .noKey && posted.outcome == .bypass(.noKey))
+        #expect(posted.notStoredReason == .methodNotCached && posted.outcome == .bypass(.methodNotCached))
         // Only the second was looked up.
         #expect(cache.statistics.misses == 1)
     }

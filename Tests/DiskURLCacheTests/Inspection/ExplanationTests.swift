@@ -133,8 +133,8 @@ struct ExplanationTests {
         let ruled = cache.explanation(for: Responses.request("/ruled"), response: response)
         #expect(text(ruled, .storing).contains("Lifetime: 50 s, set by the app"))
         let never = cache.explanation(for: Responses.request("/never"), response: response)
-        #expect(never.outcome == .bypass(.noKey))
-        #expect(never.notStoredReason == .noKey)
+        #expect(never.outcome == .bypass(.keptOut))
+        #expect(never.notStoredReason == .keptOut)
         #expect(text(never, .key).contains(".never"))
     }
 
@@ -142,7 +142,7 @@ struct ExplanationTests {
         var request = Responses.request("/a")
         request.httpMethod = "POST"
         let explanation = cache.explanation(for: request)
-        #expect(explanation.outcome == .bypass(.noKey))
+        #expect(explanation.outcome == .bypass(.methodNotCached))
         #expect(text(explanation, .advice).contains("includingBody(ofMethods:"))
         #expect(text(explanation, .decision).contains("removed"))
     }

@@ -242,7 +242,7 @@ import Testing
         #expect(try await outcome("/tag") == .revalidated(.memory))
         #expect(try await outcome("/swr") == .staleHit(.memory, .staleWhileRevalidate))
         #expect(try await outcome("/fail") == .failed)
-        #expect(try await outcome("/a", method: "POST") == .bypass(.noKey))
+        #expect(try await outcome("/a", method: "POST") == .bypass(.methodNotCached))
         #expect(try await outcome("/b", policy: .returnCacheDataDontLoad) == .notAllowed(.notStored))
 
         let cut = try await harness.report {
