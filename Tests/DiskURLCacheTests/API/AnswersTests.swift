@@ -165,7 +165,7 @@ import Testing
         let kept = try await cache.data(for: request).report
         // The method is one that is cached: that was not the reason.
         #expect(kept.notStoredReason == .keptOut && kept.outcome == .bypass(.keptOut))
-        #expect(kept.cacheStatus == "DiskURLCache; fwd=bypass; fwd-status=200; detail=no-key")
+        #expect(kept.cacheStatus == "DiskURLCache; fwd=bypass; fwd-status=200; detail=never")
         request.cacheTreatment = nil
         #expect(try await cache.data(for: request).report.notStoredReason == nil)
         request.httpMethod = "POST"
