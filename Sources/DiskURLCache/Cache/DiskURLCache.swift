@@ -192,6 +192,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             // A variant that turns out damaged is passed over: an older one may still answer.
             guard let entry = variant.load() else { continue }
             hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
+            addTags(to: variant.metadata, of: key, for: request)
             return present(entry, for: request, key)
         }
         hub.count(for: key) { $0.misses += 1 }
@@ -223,7 +224,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         // What is stored for `HEAD` is no answer to `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now)
-        switch call.outcome(treatment: treatment, isShared: configuration.sharing == .shared) {
+        let tags = tags(of: treatment, for: request, replacing: storedKey)
+        switch call.outcome(treatment: treatment, tags: tags, options: sharingOptions(treatment)) {
         case .stored(var metadata, let lost):
             metadata.usefulUntil = usefulUntil(metadata.http, for: request)
             if !lost.isEmpty {

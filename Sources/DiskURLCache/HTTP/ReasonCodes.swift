@@ -69,7 +69,7 @@ extension CacheBypassReason: Coded {
 extension CacheNotStoredReason: Coded {
     static let all: [CacheNotStoredReason] = [
         .noKey, .refused, .tooLarge(bytes: 0, limit: 0), .removedMeanwhile, .diskTooSlow, .diskFailed(errno: 0),
-        .methodNotCached, .forOneUser, .setsCookie, .authorized, .requestNoStore, .responseNoStore,
+        .methodNotCached, .forOneUser, .setsCookie, .authorized, .cookie, .requestNoStore, .responseNoStore,
         .statusNotUnderstood, .statusNotCacheable, .notReusable,
         .varyAsterisk, .partialContent, .notModified, .malformed,
     ]
@@ -86,6 +86,7 @@ extension CacheNotStoredReason: Coded {
         case .forOneUser: "private"
         case .setsCookie: "set-cookie"
         case .authorized: "authorization"
+        case .cookie: "cookie"
         case .requestNoStore: "request-no-store"
         case .responseNoStore: "no-store"
         case .statusNotUnderstood: "status-not-understood"

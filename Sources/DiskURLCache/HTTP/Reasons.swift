@@ -148,6 +148,8 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
     case setsCookie
     /// The request has `Authorization`, the cache is shared, and the response does not allow to share it (RFC 9111 §3.5).
     case authorized
+    /// The request has a `Cookie` that is no part of its key, the cache is shared, and the response does not allow to share it.
+    case cookie
     /// The request says `no-store` (RFC 9111 §5.2.1.5).
     case requestNoStore
     /// The response says `no-store` (RFC 9111 §5.2.2.5).
@@ -181,6 +183,8 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
         case .forOneUser: "the response says private, and the cache is shared"
         case .setsCookie: "the response sets a cookie, and the cache is shared"
         case .authorized: "the request has Authorization, the cache is shared, and the response does not say public"
+        case .cookie:
+            "the request has a Cookie, the cache is shared, and the response says neither public nor Vary: Cookie"
         case .requestNoStore: "the request says no-store"
         case .responseNoStore: "the response says no-store"
         case .statusNotUnderstood: "the response says must-understand, and this cache has no rule for its status"
@@ -200,7 +204,7 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
         case .requestNoStore: "RFC 9111 §5.2.1.5"
         case .responseNoStore: "RFC 9111 §5.2.2.5"
         case .forOneUser: "RFC 9111 §5.2.2.7"
-        case .setsCookie, .authorized: "RFC 9111 §3.5"
+        case .setsCookie, .authorized, .cookie: "RFC 9111 §3.5"
         case .statusNotUnderstood: "RFC 9111 §5.2.2.3"
         case .varyAsterisk: "RFC 9111 §4.1"
         case .partialContent: "RFC 9111 §3.3"

@@ -17,8 +17,8 @@ struct StoreCall: Sendable {
         case refused(CacheNotStoredReason, removesOlder: Bool)
     }
 
-    /// - Parameter isShared: see ``DiskURLCache/DiskURLCache/Sharing``.
-    func outcome(treatment: CacheTreatment, isShared: Bool) -> Outcome {
+    /// - Parameter tags: the groups that the entry belongs to.
+    func outcome(treatment: CacheTreatment, tags: [String], options: CachingOptions) -> Outcome {
         guard response.storagePolicy != .notAllowed else { return .refused(.refused, removesOlder: false) }
         let fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
         let facts = RequestFacts(request)
@@ -31,8 +31,9 @@ struct StoreCall: Sendable {
         guard !vary.matchesNothing else {
             return .refused(.varyAsterisk, removesOlder: false)
         }
-        if isShared, let fields,
-            let reason = SharedCache.prohibition(of: fields, said: ResponseDirectives(fields), asked: facts.fields)
+        if options.isShared, let fields,
+            let reason = SharedCache.prohibition(
+                of: fields, said: ResponseDirectives(fields), asked: facts.fields, options: options)
         {
             return .refused(reason, removesOlder: true)
         }
@@ -44,7 +45,7 @@ struct StoreCall: Sendable {
             storedAt: time,
             placement: response.storagePolicy == .allowedInMemoryOnly || treatment.storage == .memoryOnly
                 ? .memoryOnly : .memoryAndDisk,
-            userInfo: userInfo, tags: treatment.tags.sorted(), isPinned: treatment.isPinned == true)
+            userInfo: userInfo, tags: tags, isPinned: treatment.isPinned == true)
         return .stored(metadata, lost: lost)
     }
 }
