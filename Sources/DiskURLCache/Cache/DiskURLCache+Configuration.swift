@@ -89,7 +89,7 @@ extension DiskURLCache {
         var platform = Platform.current
         /// Injected by tests that are on Linux as on another platform: Foundation's `URLCache` there writes what it is handed into its
         /// folder, whatever its capacity.
-        var superclassDiskPath = Platform.superclassDiskPath
+        var superclassDirectory = Platform.superclassDirectory
         /// Injected by tests.
         var fileSystem: any FileSystem = SystemFiles()
         /// Injected by tests: see `PassLock`.

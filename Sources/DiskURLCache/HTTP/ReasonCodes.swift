@@ -71,7 +71,7 @@ extension CacheNotStoredReason: Coded {
         .noKey, .refused, .tooLarge(bytes: 0, limit: 0), .removedMeanwhile, .diskTooSlow, .diskFailed(errno: 0),
         .methodNotCached, .forOneUser, .setsCookie, .authorized, .cookie, .requestNoStore, .responseNoStore,
         .statusNotUnderstood, .statusNotCacheable, .notReusable,
-        .varyAsterisk, .partialContent, .notModified, .malformed,
+        .varyAsterisk, .variesByUnseenField, .partialContent, .notModified, .malformed,
     ]
 
     var code: String {
@@ -93,6 +93,7 @@ extension CacheNotStoredReason: Coded {
         case .statusNotCacheable: "status-not-cacheable"
         case .notReusable: "not-reusable"
         case .varyAsterisk: "vary-asterisk"
+        case .variesByUnseenField: "vary-unseen"
         case .partialContent: "partial-content"
         case .notModified: "not-modified"
         case .malformed: "malformed"

@@ -162,6 +162,9 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
     case notReusable
     /// `Vary: *` fits no later request (RFC 9111 §4.1).
     case varyAsterisk
+    /// On Apple platforms: it varies by `Cookie`, `Authorization` or `Accept-Language`, which the system adds to the request after the
+    /// cache has seen it, so that it might be given to another user. A session of `makeSession` stores it.
+    case variesByUnseenField
     /// A part (206) that cannot be joined with what is stored (RFC 9111 §3.3), or a body of another length than its head says.
     case partialContent
     /// A 304 has no body: it only confirms what is stored (RFC 9111 §4.3.4).
@@ -191,6 +194,8 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
         case .statusNotCacheable: "this status is stored only with a lifetime of its own"
         case .notReusable: "without a lifetime, the response could never be used"
         case .varyAsterisk: "the response says Vary: *, which fits no later request"
+        case .variesByUnseenField:
+            "the response varies by a field that the system adds after the cache has seen the request: makeSession stores it"
         case .partialContent: "it is a part (206) that cannot be joined with what is stored"
         case .notModified: "a 304 has no body: it only confirms what is stored"
         case .malformed: "a header field of the response cannot be written down and read again as it is"
@@ -206,7 +211,7 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
         case .forOneUser: "RFC 9111 §5.2.2.7"
         case .setsCookie, .authorized, .cookie: "RFC 9111 §3.5"
         case .statusNotUnderstood: "RFC 9111 §5.2.2.3"
-        case .varyAsterisk: "RFC 9111 §4.1"
+        case .varyAsterisk, .variesByUnseenField: "RFC 9111 §4.1"
         case .partialContent: "RFC 9111 §3.3"
         case .notModified: "RFC 9111 §4.3.4"
         case .malformed: "RFC 9110 §5.5"

@@ -9,6 +9,8 @@ struct StoreCall: Sendable {
     let request: URLRequest
     let response: CachedURLResponse
     let time: Date
+    /// Whether the system's own loader may be the caller: see `SystemHead`.
+    let isBySystem: Bool
 
     enum Outcome {
         /// `lost` names the keys of `userInfo` whose values cannot be written to disk.
@@ -20,7 +22,8 @@ struct StoreCall: Sendable {
     /// - Parameter tags: the groups that the entry belongs to.
     func outcome(treatment: CacheTreatment, tags: [String], options: CachingOptions) -> Outcome {
         guard response.storagePolicy != .notAllowed else { return .refused(.refused, removesOlder: false) }
-        let fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
+        var fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
+        if isBySystem { fields = fields.map { SystemHead.restored($0) } }
         let facts = RequestFacts(request)
         if CacheControl.forbidsStoring(fields?["Cache-Control"])
             || CacheControl.forbidsStoring(facts.fields["Cache-Control"])
@@ -31,6 +34,7 @@ struct StoreCall: Sendable {
         guard !vary.matchesNothing else {
             return .refused(.varyAsterisk, removesOlder: false)
         }
+        if isBySystem, SystemHead.isSelectedUnseen(vary) { return .refused(.variesByUnseenField, removesOlder: true) }
         if options.isShared, let fields,
             let reason = SharedCache.prohibition(
                 of: fields, said: ResponseDirectives(fields), asked: facts.fields, options: options)

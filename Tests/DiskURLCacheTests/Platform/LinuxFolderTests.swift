@@ -65,7 +65,7 @@ import Testing
         for (request, response) in Self.stored {
             let found = try #require(cache.cachedResponse(for: request), "\(request)")
             #expect(found.data == response.data)
-            #expect(SuperclassCopy.isSame(found, response))
+            #expect(found.isSame(as: response))
             #expect(found.userInfo?["number"] as? Int == response.userInfo?["number"] as? Int)
             #expect(found.userInfo?["text"] as? String == "é")
         }
