@@ -123,7 +123,7 @@ struct Demo: ParsableCommand {
     }
 
     /// As the event log spells it.
-    private static func reason(_ code: String, _ words: String) -> [String: String] { ["code": code, "words": words] }
+    private func reason(_ code: String, _ words: String) -> [String: String] { ["code": code, "words": words] }
 
     private static func date(_ date: Date) -> String {
         let formatter = DateFormatter()

@@ -58,7 +58,7 @@ import Testing
 
     @Test(arguments: [412, 416, 417])
     func answerToTheRequestsOwnConditionRangeOrExpectationIsNotStored(_ status: Int) {
-        #expect(Self.refusal(of: ["Range": "bytes=20-"], status: status, Self.fresh) == .statusNotCacheable)
+        #expect(Self.refusal(of: ["Range": "bytes=20-"], status: status, Self.fresh) == .aboutRequestOnly)
     }
 
     @Test(arguments: [302, 307, 403, 500, 503, 599])

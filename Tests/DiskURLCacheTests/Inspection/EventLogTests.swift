@@ -186,7 +186,8 @@ struct EventLogTests {
         }
         for reason in reasons {
             events += [
-                load(.staleHit(.disk, reason)), load(.miss(reason), notStored: reason), load(.bypass(reason)),
+                load(.staleHit(.disk, reason)), load(.miss(reason), notStored: reason == .refused ? .stale : .refused),
+                load(.bypass(reason)),
                 load(.notAllowed(reason)), .notStored(url: url, reason: reason),
             ]
         }
