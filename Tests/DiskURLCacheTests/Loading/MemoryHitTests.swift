@@ -65,7 +65,6 @@ import Testing
             name: "a redirect", stored: ["Cache-Control": "max-age=60", "Location": "/b"], status: 301, answers: false),
         Case(name: "a part", asked: ["Range": "bytes=0-1"], answers: true),
         Case(name: "a condition that is met", asked: ["If-None-Match": "\"1\""], answers: true),
-        Case(name: "a HEAD", method: "HEAD", answers: false),
     ]
 
     /// Both ways say the same, or memory says nothing.
