@@ -143,10 +143,12 @@ extension CacheReason {
     static let credentials = CacheReason(
         "credentials", "its origin was given credentials that are no part of the key",
         advice: "Send them in the request's Authorization field: it is part of every key.")
+    static let tooLargeCode = "too-large"
+
     /// The code is `too-large`. Both numbers are bytes.
     public static func tooLarge(bytes: Int, limit: Int) -> CacheReason {
         CacheReason(
-            "too-large", "its body has \(bytes) bytes, and an entry may have \(limit)",
+            tooLargeCode, "its body has \(bytes) bytes, and an entry may have \(limit)",
             advice: "maximumEntryShare and the capacities set the limit.")
     }
     /// While this answer was under way, its URL was removed, invalidated, or replaced by a newer answer.
