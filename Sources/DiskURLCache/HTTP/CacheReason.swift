@@ -38,6 +38,11 @@ public struct CacheReason: Sendable, Hashable, Codable, CustomStringConvertible 
 
     public func encode(to encoder: any Encoder) throws { try row.encode(to: encoder) }
 
+    /// The body is too large, whatever the numbers.
+    var isOfSize: Bool { code == CacheReason.tooLarge(bytes: 0, limit: 0).code }
+    /// The disk failed, whatever its error.
+    var isOfDisk: Bool { code == CacheReason.diskFailed(errno: 0).code }
+
     // Two reasons of one code may have other numbers in their words.
     public static func == (left: CacheReason, right: CacheReason) -> Bool {
         left.row === right.row || (left.code == right.code && left.description == right.description)
@@ -143,12 +148,10 @@ extension CacheReason {
     static let credentials = CacheReason(
         "credentials", "its origin was given credentials that are no part of the key",
         advice: "Send them in the request's Authorization field: it is part of every key.")
-    static let tooLargeCode = "too-large"
-
     /// The code is `too-large`. Both numbers are bytes.
     public static func tooLarge(bytes: Int, limit: Int) -> CacheReason {
         CacheReason(
-            tooLargeCode, "its body has \(bytes) bytes, and an entry may have \(limit)",
+            "too-large", "its body has \(bytes) bytes, and an entry may have \(limit)",
             advice: "maximumEntryShare and the capacities set the limit.")
     }
     /// While this answer was under way, its URL was removed, invalidated, or replaced by a newer answer.
