@@ -209,7 +209,7 @@ import Testing
             #expect(record.data == Self.body.prefix(record.data.count))
             #expect(record.report?.isStored != true)
             if isTooLarge {
-                guard case .tooLarge? = record.report?.notStoredReason else {
+                guard record.report?.notStoredReason?.code == "too-large" else {
                     Issue.record("\(String(describing: record.report))")
                     return
                 }
