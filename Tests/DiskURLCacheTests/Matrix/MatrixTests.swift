@@ -1,0 +1,168 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// One URL, one behaviour: each shape of an answer, loaded in each way, by a session whose connections are kept and by a new one, for the
+/// first, second and third time and from disk. Each load says the same as one without a cache, or is in `MatrixException.all`.
+@Suite(
+    .fewAtATime, .timeLimit(.minutes(20)), .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
+struct MatrixTests {
+    @Test func eachLoadSaysWhatOneWithoutACacheSays() async throws {
+        let used = Mutex<Set<Int>>([])
+        try await withThrowingTaskGroup(of: [String].self) { group in
+            for way in MatrixWay.allCases {
+                for isWarm in [true, false] {
+                    group.addTask { try await Self.differences(way, isWarm, used) }
+                }
+            }
+            for try await found in group {
+                #expect(found.isEmpty, "\(found.joined(separator: "\n"))")
+            }
+        }
+        // An exception that nothing needs any more is one too many.
+        let idle = MatrixException.all.enumerated().filter { number, _ in !used.withLock { $0.contains(number) } }
+        #expect(idle.isEmpty, "nothing differs so: \(idle.map { $0.element })")
+    }
+
+    private static let loads = ["first", "second", "third", "from disk"]
+    private static let date = HTTPDateText.text(Date())
+
+    /// What differs in one way, each as a line of text.
+    private static func differences(_ way: MatrixWay, _ isWarm: Bool, _ used: borrowing Mutex<Set<Int>>) async throws
+        -> [String]
+    {
+        var found: [String] = []
+        let (other, origin) = try origins()
+        let scratch = try ScratchDirectory("matrix")
+        let cache = DiskURLCache(
+            memoryCapacity: 64 << 20, diskCapacity: 256 << 20, directory: scratch.appending("cache"))
+        let plain = MatrixSession(way, nil)
+        let kept = MatrixSession(way, cache)
+        if isWarm {
+            // Connections that wait: a redirect is followed on them within the call that starts a load.
+            for number in 0..<4 { _ = await kept.load(URLRequest(origin.url("/m/\(number)/warm")), way, cache) }
+        }
+        var cell = 10
+        for round in 0..<TestLength.pick(plain: 1, long: 20) {
+            for (number, shape) in MatrixShape.all.enumerated() {
+                cell += 2
+                let normal = Normal(origin, other, number)
+                FileHandle.standardError.write(Data("@ \(way) \(isWarm) \(shape.name)\n".utf8))
+                let expected = normal(await plain.load(request(shape, number, cell, origin), way, nil), cell)
+                let before = origin.requests.count
+                for load in loads {
+                    if load == "from disk" {
+                        cache.flush()
+                        cache.removeMemory()
+                    }
+                    let session = isWarm ? kept : MatrixSession(way, cache)
+                    let outcome = normal(
+                        await session.load(request(shape, number, cell + 1, origin), way, cache), cell + 1)
+                    for name in Set(expected.keys).union(outcome.keys).sorted() where expected[name] != outcome[name] {
+                        let difference = MatrixDifference(
+                            shape: shape.name, way: way, load: load, name: name, expected: expected[name],
+                            got: outcome[name])
+                        if let exception = MatrixException.number(of: difference) {
+                            used.withLock { _ = $0.insert(exception) }
+                        } else {
+                            found.append("\(difference), \(isWarm ? "warm" : "new"), round \(round)")
+                        }
+                    }
+                }
+                let count = origin.requests.count - before
+                if let requests = shape.requests, count != requests {
+                    found.append(
+                        "\(shape.name), \(way.rawValue), \(isWarm ? "warm" : "new"): \(count) requests in place of \(requests)"
+                    )
+                }
+            }
+        }
+        withExtendedLifetime(other) {}
+        return found
+    }
+
+    private static func request(_ shape: MatrixShape, _ number: Int, _ cell: Int, _ origin: OriginServer) -> URLRequest
+    {
+        var request = URLRequest(origin.url("/m/\(cell)/\(number)/\(shape.target)"), shape.fields, method: shape.method)
+        if shape.method == "POST" { request.httpBody = Data("sent".utf8) }
+        request.timeoutInterval = TimeInterval(Patience.seconds)
+        return request
+    }
+
+    /// Two origins with the same answers; the second is where redirects to another origin lead.
+    private static func origins() throws -> (other: OriginServer, origin: OriginServer) {
+        let other = try OriginServer { answer(to: $0, elsewhere: "") }
+        let port = other.port
+        return (other, try OriginServer { answer(to: $0, elsewhere: "http://127.0.0.1:\(port)") })
+    }
+
+    private static func answer(to wire: OriginRequest, elsewhere: String) -> OriginResponse {
+        let parts = wire.path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count > 4, let number = Int(parts[3]), MatrixShape.all.indices.contains(number) else {
+            return .ok("warm", ["Cache-Control": "no-store"])
+        }
+        let folder = parts[0...3].joined(separator: "/")
+        var answer = MatrixShape.all[number].answer(
+            MatrixRequest(
+                path: parts[4...].joined(separator: "/"), folder: folder, elsewhere: elsewhere + folder,
+                here: "http://" + (wire.fields["Host"] ?? ""), wire: wire))
+        // One date for all, so that answers can be held against each other.
+        answer.fields.append("Date", date)
+        return answer
+    }
+
+    /// Leaves out which origin and which folder it was.
+    private struct Normal {
+        let here: String
+        let there: String
+        let number: Int
+
+        init(_ origin: OriginServer, _ other: OriginServer, _ number: Int) {
+            (here, there, self.number) = ("http://127.0.0.1:\(origin.port)", "http://127.0.0.1:\(other.port)", number)
+        }
+
+        func callAsFunction(_ outcome: MatrixOutcome, _ cell: Int) -> MatrixOutcome {
+            outcome.mapValues {
+                $0.replacingOccurrences(of: here, with: "here").replacingOccurrences(of: there, with: "there")
+                    .replacingOccurrences(of: "/m/\(cell)/\(number)", with: "")
+            }
+        }
+    }
+}
+
+/// One thing that a load says otherwise than a load without a cache.
+struct MatrixDifference: CustomStringConvertible {
+    var shape: String
+    var way: MatrixWay
+    var load: String
+    var name: String
+    var expected: String?
+    var got: String?
+
+    var description: String {
+        "\(shape), \(way.rawValue), \(load): \(name) is \(got ?? "nothing"), not \(expected ?? "nothing")"
+    }
+}
+
+/// What may differ, and why. Each is used by some load: the suite fails otherwise.
+struct MatrixException: Sendable {
+    var reason: String
+    var holds: @Sendable (MatrixDifference) -> Bool
+
+    init(_ reason: String, _ holds: @escaping @Sendable (MatrixDifference) -> Bool) {
+        (self.reason, self.holds) = (reason, holds)
+    }
+
+    static func number(of difference: MatrixDifference) -> Int? {
+        all.firstIndex { $0.holds(difference) }
+    }
+
+    static let all: [MatrixException] = [
+        MatrixException("an answer from the cache has an Age (RFC 9111 §4)") { $0.name == "field age" }
+    ]
+}
