@@ -31,6 +31,8 @@ struct FileStatus: Sendable, Hashable {
 
     var kind: Kind
     var permissions: UInt32
+    /// The user that the file belongs to.
+    var owner: UInt32
     var size: Int
     /// What the file takes on disk, in bytes: allocated blocks, not its length.
     var allocated: Int
@@ -67,6 +69,7 @@ protocol FileSystem: Sendable {
     func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno)
     func unlink(_ path: UnsafePointer<CChar>) throws(Errno)
     func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno)
+    /// With mode 0700, whatever the umask.
     func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
     func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
     /// Every name in a directory that is not a symbolic link, `.` and `..` left out.
