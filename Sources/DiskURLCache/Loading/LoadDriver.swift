@@ -142,13 +142,6 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
         state.withLock { $0.usedCredentials = true }
     }
 
-    func fetchMoved(to request: URLRequest) {
-        // Those that wait asked for the URL that redirects.
-        finishLeading(.failed(CancellationError()))
-        state.withLock { $0.variants = [] }
-        handle(.moved(request))
-    }
-
     func fetchReceived(_ head: DeliveredHead) {
         let actions = state.withLock { state in
             let now = now

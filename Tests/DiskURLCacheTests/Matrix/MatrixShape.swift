@@ -29,15 +29,17 @@ struct MatrixShape: Sendable {
     var fields: [String: String] = [:]
     /// How many requests reach the origin in four loads, of which the last is from disk; nil where that is not the point.
     var requests: Int?
+    /// Why a load without a cache says something else, nil where it says the same: the loads of the cache say the same among themselves.
+    var isOfItsOwn: String?
     var answer: @Sendable (MatrixRequest) -> OriginResponse
 
     init(
         _ name: String, _ target: String = "a", method: String = "GET", fields: [String: String] = [:],
         requests: Int? = nil,
-        answer: @escaping @Sendable (MatrixRequest) -> OriginResponse
+        isOfItsOwn: String? = nil, answer: @escaping @Sendable (MatrixRequest) -> OriginResponse
     ) {
         (self.name, self.target, self.method) = (name, target, method)
-        (self.fields, self.requests, self.answer) = (fields, requests, answer)
+        (self.fields, self.requests, self.isOfItsOwn, self.answer) = (fields, requests, isOfItsOwn, answer)
     }
 
     static let all = redirects + locations + lifetimes + framings + others
@@ -198,17 +200,18 @@ struct MatrixShape: Sendable {
         MatrixShape("304 asked", fields: ["If-None-Match": "\"v1\""]) { _ in
             .status(304, "Not Modified", ["ETag": "\"v1\""])
         },
-        MatrixShape("HEAD", method: "HEAD", requests: 1) { $0.ok() },
+        // Nothing is stored for `HEAD`.
+        MatrixShape("HEAD", method: "HEAD", requests: 4) { $0.ok() },
         MatrixShape("HEAD no-store", method: "HEAD", requests: 4) { $0.ok(["Cache-Control": "no-store"]) },
         MatrixShape("HEAD 302", method: "HEAD") { request in
-            request.path == "a" ? redirect(302, to: "t", [:]) : request.ok()
+            request.path == "a" ? redirect(302, to: request.folder + "/t", [:]) : request.ok()
         },
         MatrixShape("POST", method: "POST", requests: 4) { $0.ok() },
         MatrixShape("POST 303", method: "POST") { request in
-            request.path == "a" ? redirect(303, to: "t", [:]) : request.ok()
+            request.path == "a" ? redirect(303, to: request.folder + "/t", [:]) : request.ok()
         },
         MatrixShape("POST 307", method: "POST") { request in
-            request.path == "a" ? redirect(307, to: "t", [:]) : request.ok()
+            request.path == "a" ? redirect(307, to: request.folder + "/t", [:]) : request.ok()
         },
         MatrixShape("103 before", requests: 1) { request in
             var answer = request.ok()
@@ -234,22 +237,22 @@ struct MatrixShape: Sendable {
         MatrixShape("an escaped path", "a%2Fb%20c%C3%A9", requests: 1) { $0.ok() },
         MatrixShape("two hops", requests: nil) { request in
             switch request.path {
-            case "a": redirect(302, to: "b", [:])
-            case "b": redirect(301, to: "t", day)
+            case "a": redirect(302, to: request.folder + "/b", [:])
+            case "b": redirect(301, to: request.folder + "/t", day)
             default: request.ok()
             }
         },
         MatrixShape("a loop") { redirect(302, to: $0.folder + "/a", [:]) },
         MatrixShape("a redirect to a failure") { request in
-            request.path == "a" ? redirect(302, to: "t", [:]) : OriginResponse(ending: .noResponse)
+            request.path == "a" ? redirect(302, to: request.folder + "/t", [:]) : OriginResponse(ending: .noResponse)
         },
         MatrixShape("a redirect with a cookie") { request in
             request.path == "a"
-                ? redirect(302, to: "t", ["Set-Cookie": "hop=1"])
-                : .ok(request.wire.fields["Cookie"] ?? "no cookie", ["Cache-Control": "no-store"])
+                ? redirect(302, to: request.folder + "/t", ["Set-Cookie": "hop=1"])
+                : .ok((request.wire.fields["Cookie"] ?? "").contains("hop=1") ? "a cookie" : "none", ["Cache-Control": "no-store"])
         },
         MatrixShape("a redirect to no-store", requests: nil) { request in
-            request.path == "a" ? redirect(301, to: "t", day) : request.ok(["Cache-Control": "no-store"])
+            request.path == "a" ? redirect(301, to: request.folder + "/t", day) : request.ok(["Cache-Control": "no-store"])
         },
         MatrixShape("a redirect with credentials", fields: ["Authorization": "Basic eDp5"]) { request in
             request.path == "a"

@@ -5,43 +5,10 @@
 
     @testable import DiskURLCache
 
-    /// First loads of tasks with a completion handler: Foundation's own load of the task, looked at.
+    /// First loads of tasks with a completion handler.
     @Suite(.fewAtATime, .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions without the mirror"))
-    struct OwnLoadTests {
+    struct FirstLoadTests {
         private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
-
-        /// Whether Foundation counted the bytes of a first load: only Foundation's own load of the task can, a task's counts have no setter.
-        private func isTheTasksOwn(_ fields: [String: String] = [:]) throws -> Bool {
-            let origin = try OriginServer { _ in .ok("body", Self.fresh) }
-            var request = URLRequest(origin.url("/a"))
-            request.allHTTPHeaderFields = fields
-            let harness = try LoadingHarness()
-            return try byteCounts(of: request, by: harness.session).contains(4)
-        }
-
-        /// What the task says that it received and expected to receive, in bytes, when it has ended.
-        private func byteCounts(of request: URLRequest, by session: URLSession) throws -> [Int64] {
-            let ended = Gate()
-            let failure = Mutex<(any Error)?>(nil)
-            let task = session.dataTask(with: request) { _, _, error in
-                failure.withLock { $0 = error }
-                ended.open()
-            }
-            task.resume()
-            ended.wait()
-            if let error = failure.withLock({ $0 }) { throw error }
-            return [task.countOfBytesReceived, task.countOfBytesExpectedToReceive]
-        }
-
-        @Test func aFirstLoadIsTheTasksOwn() throws {
-            #expect(try isTheTasksOwn())
-        }
-
-        /// Foundation would pass credentials on to another origin.
-        @Test(arguments: ["Authorization", "Cookie", "Range"])
-        func oneWithCredentialsOrARangeIsNot(_ field: String) throws {
-            #expect(try !isTheTasksOwn([field: "bytes=0-3"]))
-        }
 
         @Test func whatItBringsIsStored() async throws {
             let body = String(repeating: "x", count: 300_000)
@@ -54,7 +21,7 @@
             #expect(harness.cache.cachedResponse(for: URLRequest(url))?.data.count == body.utf8.count)
         }
 
-        /// A task without a completion handler and without a delegate: Foundation's class would drop the body.
+        /// A task without a completion handler and without a delegate.
         @Test func aTaskThatNobodyHearsOfIsStoredWhole() async throws {
             let origin = try OriginServer { _ in .ok("body", Self.fresh) }
             let harness = try LoadingHarness()
@@ -64,25 +31,7 @@
             #expect(harness.cache.cachedResponse(for: URLRequest(url))?.data == Data("body".utf8))
         }
 
-        /// Foundation follows the first redirect by itself: the answer is that of the URL that it came from, and of no other. From then
-        /// on the hops are the cache's.
-        @Test func theTargetOfARedirectIsStoredUnderItsOwnURL() async throws {
-            let origin = try OriginServer { request in
-                request.path == "/a"
-                    ? .status(301, "", ["Location": "/b", "Cache-Control": "max-age=60"]) : .ok("b", Self.fresh)
-            }
-            let harness = try LoadingHarness()
-            let report = try await harness.report { try await harness.load(origin.url("/a")) }
-            #expect(report.isStored == true)
-            #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
-            #expect(harness.cache.cachedResponse(for: URLRequest(origin.url("/b")))?.data == Data("b".utf8))
-            #expect(try await harness.load(origin.url("/a")).text == "b")
-            #expect(harness.cache.contains(URLRequest(origin.url("/a"))))
-            #expect(try await harness.load(origin.url("/a")).text == "b")
-            #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"])
-        }
-
-        /// The fields that the session adds go to the target too, and Foundation leaves them out of the task's request.
+        /// The fields that the session adds go to the target too.
         @Test func theTargetOfARedirectIsOfTheRequestThatWasSent() async throws {
             let origin = try OriginServer { request in
                 request.path == "/a"
@@ -112,7 +61,7 @@
             #expect(harness.cache.cachedResponse(for: URLRequest(origin.url("/a"))) == nil)
         }
 
-        /// Loads that wait for one that turns out to redirect ask for themselves, one of them for all.
+        /// Loads that wait for one that turns out to redirect follow the stored redirect.
         @Test func thoseThatWaitForARedirectGetItsTarget() async throws {
             let gate = Gate()
             let origin = try OriginServer { request in
@@ -132,7 +81,7 @@
             gate.open()
             #expect(try await first.text == "b")
             for other in others { #expect(try await other.value == "b") }
-            #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"])
+            #expect(origin.requests.map(\.path) == ["/a", "/b"])
         }
 
         /// The connection is free for the next load, although the origin never answered.
@@ -184,35 +133,6 @@
             ended.wait()
             #expect(data.withLock { $0 } == Data("body".utf8))
             #expect(origin.requests.count == 1)
-        }
-
-        /// Foundation has no limit of redirects.
-        @Test func aLoopOfRedirectsEnds() async throws {
-            let origin = try OriginServer { request in
-                .status(302, "", ["Location": "/\(request.number)"])
-            }
-            let harness = try LoadingHarness()
-            do {
-                try await harness.load(origin.url("/a"))
-                Issue.record("a loop has no answer")
-            } catch {
-                #expect((error as? URLError)?.code == .httpTooManyRedirects)
-            }
-            let count = origin.requests.count
-            // The next load counts hops.
-            await #expect(throws: URLError.self) { try await harness.load(origin.url("/a")) }
-            #expect(origin.requests.count <= count + 22)
-        }
-
-        @Test func bytesAreCountedAsWithoutACache() throws {
-            let origin = try OriginServer { _ in .ok(String(repeating: "x", count: 40_000), Self.fresh) }
-            let harness = try LoadingHarness()
-            let stock = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
-            defer { stock.invalidateAndCancel() }
-            let request = URLRequest(origin.url("/a"))
-            let theirs = try byteCounts(of: request, by: stock)
-            #expect(theirs.contains(40_000))
-            #expect(try byteCounts(of: request, by: harness.session) == theirs)
         }
 
         @Test func aFailureIsFoundations() async throws {
