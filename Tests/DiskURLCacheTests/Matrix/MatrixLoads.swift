@@ -148,8 +148,11 @@ final class MatrixSession: Sendable {
             } catch {
                 outcome = Self.outcome(nil, nil, error)
             }
-            // The end may be told after the caller goes on.
-            outcome["events"] = delegate.events().filter { $0 != "end" && $0 != "failure" }.joined(separator: ", ")
+            // The caller goes on before the queue of callbacks is empty.
+            await withCheckedContinuation { continuation in
+                session.delegateQueue.addBarrierBlock { continuation.resume() }
+            }
+            outcome["events"] = delegate.events().joined(separator: ", ")
             return outcome
         case .direct:
             guard let cache else { return await load(request, .async, nil) }
@@ -181,8 +184,12 @@ final class MatrixSession: Sendable {
         outcome["type"] =
             "\(http.mimeType ?? "none"), \(http.textEncodingName ?? "none"), \(http.expectedContentLength)"
         let body = data ?? Data()
-        outcome["body"] = body.count > 100 ? "\(body.count) bytes, \(hash(body))" : String(decoding: body, as: UTF8.self)
-        for (name, value) in http.allHeaderFields { outcome["field \("\(name)".lowercased())"] = "\(name): \(value)" }
+        outcome["body"] =
+            body.count > 100 ? "\(body.count) bytes, \(hash(body))" : String(decoding: body, as: UTF8.self)
+        // Foundation on Linux may have two spellings of a name.
+        for (name, value) in http.allHeaderFields.map({ ("\($0)", "\($1)") }).sorted(by: { $0.0 < $1.0 }) {
+            outcome["field \(name.lowercased())", default: ""] += "\(name): \(value) "
+        }
         return outcome
     }
 

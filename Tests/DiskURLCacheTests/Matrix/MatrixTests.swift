@@ -21,12 +21,15 @@ struct MatrixTests {
                 }
             }
             for try await found in group {
-                #expect(found.isEmpty, "\(found.joined(separator: "\n"))")
+                for difference in found.prefix(30) { Issue.record("\(difference)") }
+                if found.count > 30 { Issue.record("and \(found.count - 30) more") }
             }
         }
         // An exception that nothing needs any more is one too many.
-        let idle = MatrixException.all.enumerated().filter { number, _ in !used.withLock { $0.contains(number) } }
-        #expect(idle.isEmpty, "nothing differs so: \(idle.map { $0.element })")
+        let idle = MatrixException.all.enumerated().filter { number, exception in
+            !exception.isToBeMended && !used.withLock { $0.contains(number) }
+        }
+        #expect(idle.isEmpty, "nothing differs so: \(idle.map(\.element.reason))")
     }
 
     private static let loads = ["first", "second", "third", "from disk"]
@@ -52,8 +55,10 @@ struct MatrixTests {
             for (number, shape) in MatrixShape.all.enumerated() {
                 cell += 2
                 let normal = Normal(origin, other, number)
-                FileHandle.standardError.write(Data("@ \(way) \(isWarm) \(shape.name)\n".utf8))
-                let expected = normal(await plain.load(request(shape, number, cell, origin), way, nil), cell)
+                var expected: MatrixOutcome?
+                if shape.isOfItsOwn == nil {
+                    expected = normal(await plain.load(request(shape, number, cell, origin), way, nil), cell)
+                }
                 let before = origin.requests.count
                 for load in loads {
                     if load == "from disk" {
@@ -63,9 +68,11 @@ struct MatrixTests {
                     let session = isWarm ? kept : MatrixSession(way, cache)
                     let outcome = normal(
                         await session.load(request(shape, number, cell + 1, origin), way, cache), cell + 1)
-                    for name in Set(expected.keys).union(outcome.keys).sorted() where expected[name] != outcome[name] {
+                    let same = expected ?? outcome
+                    expected = same
+                    for name in Set(same.keys).union(outcome.keys).sorted() where same[name] != outcome[name] {
                         let difference = MatrixDifference(
-                            shape: shape.name, way: way, load: load, name: name, expected: expected[name],
+                            shape: shape.name, way: way, load: load, name: name, expected: same[name],
                             got: outcome[name])
                         if let exception = MatrixException.number(of: difference) {
                             used.withLock { _ = $0.insert(exception) }
@@ -104,7 +111,7 @@ struct MatrixTests {
     private static func answer(to wire: OriginRequest, elsewhere: String) -> OriginResponse {
         let parts = wire.path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard parts.count > 4, let number = Int(parts[3]), MatrixShape.all.indices.contains(number) else {
-            return .ok("warm", ["Cache-Control": "no-store"])
+            return .ok("warm", ["Cache-Control": "no-store", "Date": date])
         }
         let folder = parts[0...3].joined(separator: "/")
         var answer = MatrixShape.all[number].answer(
@@ -152,10 +159,12 @@ struct MatrixDifference: CustomStringConvertible {
 /// What may differ, and why. Each is used by some load: the suite fails otherwise.
 struct MatrixException: Sendable {
     var reason: String
+    /// A fault that is known: nothing asserts that it is still there.
+    var isToBeMended = false
     var holds: @Sendable (MatrixDifference) -> Bool
 
-    init(_ reason: String, _ holds: @escaping @Sendable (MatrixDifference) -> Bool) {
-        (self.reason, self.holds) = (reason, holds)
+    init(_ reason: String, isToBeMended: Bool = false, _ holds: @escaping @Sendable (MatrixDifference) -> Bool) {
+        (self.reason, self.isToBeMended, self.holds) = (reason, isToBeMended, holds)
     }
 
     static func number(of difference: MatrixDifference) -> Int? {
@@ -163,6 +172,49 @@ struct MatrixException: Sendable {
     }
 
     static let all: [MatrixException] = [
-        MatrixException("an answer from the cache has an Age (RFC 9111 §4)") { $0.name == "field age" }
+        MatrixException("an answer from the cache has an Age (RFC 9111 §4)") {
+            $0.name == "field age" && $0.expected == nil
+        },
+        MatrixException("fields of one connection are not stored (RFC 9111 §3.1)") {
+            ["field connection", "field transfer-encoding"].contains($0.name) && $0.got == nil && $0.load != "first"
+        },
+        MatrixException("a stored Set-Cookie is not replayed") {
+            $0.name == "field set-cookie" && $0.got == nil && $0.load != "first"
+        },
+        MatrixException("what came without a Date is stored with one (RFC 9110 §6.6.1)") {
+            $0.name == "field date" && $0.expected == nil && $0.load != "first"
+        },
+        MatrixException(
+            "Foundation on Linux keeps two spellings of a name apart, in no order; the store has them as one field"
+        ) {
+            $0.shape == "a field twice" && $0.name == "field x-a" && $0.load != "first"
+        },
+        MatrixException("Foundation on Linux counts the bytes of its own protocol class only") { $0.name == "counts" },
+        MatrixException("Foundation on Linux tells a delegate of 1xx as of answers") {
+            ["103 before", "100 before"].contains($0.shape) && $0.name == "events"
+        },
+        MatrixException("Foundation on Linux tells no delegate of a redirect without a target") {
+            ($0.shape.hasSuffix("empty") || $0.shape.hasSuffix("none")) && $0.name == "events"
+        },
+        MatrixException("a stored whole answers a range (RFC 9110 §14.2)") {
+            $0.shape == "200 to a range" && $0.load != "first"
+        },
+        MatrixException("credentials are not sent to another origin (RFC 9110 §15.4)") {
+            $0.shape == "a redirect with credentials"
+        },
+        MatrixException(
+            "with a delegate Foundation on Linux sends no cookie that a redirect sets; the cache does in each way"
+        ) {
+            $0.shape == "a redirect with a cookie" && $0.way == .delegate
+        },
+        MatrixException("the URL that failed is told, not the one that led to it") {
+            $0.shape == "a redirect to a failure" && $0.name.hasPrefix("error url")
+        },
+        MatrixException("the loader's error for a loop has no description and no URL string", isToBeMended: true) {
+            $0.shape == "a loop" && ["error description", "error url string"].contains($0.name)
+        },
+        MatrixException("a task's delegate hears of no data", isToBeMended: true) {
+            $0.way == .taskDelegate && $0.name == "events"
+        },
     ]
 }
