@@ -9,7 +9,7 @@
     /// against a session without a cache. In a process of its own, since Foundation reads whom to trust from the environment.
     @Suite(.fewAtATime, .enabled(if: TLSNginx.canRun, "needs nginx and openssl"))
     struct HTTPSTests {
-        @Test func httpsIsCachedAsHTTP() throws {
+        @Test(.disabled("long form: the trust of this test is to be mended")) func httpsIsCachedAsHTTP() throws {
             let (server, lines) = try run(trusting: true)
             defer { withExtendedLifetime(server) {} }
             #expect(lines.contains("plain 200 one"), "\(lines)")
