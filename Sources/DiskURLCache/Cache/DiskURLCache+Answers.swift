@@ -57,7 +57,9 @@ extension DiskURLCache {
     /// The stored answer at once, stale or not, then the answer of the network.
     ///
     /// The load begins with the call of this method, not with the first element. Yields one element when nothing is stored, or when the
-    /// stored answer is fresh; else two. If the network fails after a stored answer was yielded, the sequence throws that error.
+    /// stored answer is fresh; else two. A request whose policy or `Cache-Control` wants the origin's word (`no-cache`, `no-store`,
+    /// `max-age=0`, a policy that reloads) gets that alone; one that forbids the network (`.returnCacheDataDontLoad`, `only-if-cached`)
+    /// the stored answer alone. If the network fails after a stored answer was yielded, the sequence throws that error.
     /// Ending the loop early cancels the load.
     /// - Parameters:
     ///   - request: what is asked.
@@ -68,12 +70,20 @@ extension DiskURLCache {
         AsyncThrowingStream { continuation in
             let task = Task {
                 do {
+                    let (policy, directives) = (ReusePolicy(request.cachePolicy), RequestFacts(request).directives)
+                    let wantsOrigin =
+                        policy == .reloadIgnoring || policy == .revalidate || directives.noCache || directives.noStore
+                        || directives.maxAge == 0
+                    let mayAsk = policy != .dontLoad && !directives.onlyIfCached
                     var stored = request
                     stored.cachePolicy = .returnCacheDataDontLoad
                     var fresh = request
-                    if let answer = try? await data(for: stored) {
+                    if mayAsk, !wantsOrigin, let answer = try? await data(for: stored) {
                         continuation.yield(answer)
-                        guard alwaysRefreshing || isStale(request) else { return continuation.finish() }
+                        // A stored redirect may lead to what is stale.
+                        guard alwaysRefreshing || answer.isStale || isStale(request) else {
+                            return continuation.finish()
+                        }
                         fresh.cachePolicy = .reloadRevalidatingCacheData
                     }
                     try Task.checkCancellation()

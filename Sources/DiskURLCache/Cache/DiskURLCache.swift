@@ -416,9 +416,15 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     var directSession: URLSession {
         directSessionBox.withLock { box in
             if let session = box { return session }
-            let configuration = URLSessionConfiguration.default
-            configuration.urlCache = nil
-            let session = URLSession(configuration: configuration)
+            let settings = URLSessionConfiguration.default
+            settings.urlCache = nil
+            if configuration.sharing == .shared {
+                // An answer for all users is asked for in no user's name.
+                settings.httpCookieStorage = nil
+                settings.httpShouldSetCookies = false
+                settings.urlCredentialStorage = nil
+            }
+            let session = URLSession(configuration: settings)
             box = session
             return session
         }

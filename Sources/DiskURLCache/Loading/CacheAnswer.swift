@@ -62,3 +62,11 @@ extension CacheAnswer {
         self.init(data: body, response: head, summary: summary)
     }
 }
+
+extension StoredVariant {
+    var candidate: Candidate? {
+        metadata.http.map {
+            Candidate(response: $0, bodyLength: bodyLength, facts: entry?.reuseFacts, body: entry?.body)
+        }
+    }
+}

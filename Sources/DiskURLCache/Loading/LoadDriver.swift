@@ -344,11 +344,3 @@ final class LoadDriver: FetchReceiver, Sendable {
         return DeliveredHead(url: url, status: head.status, fields: fields)
     }
 }
-
-extension StoredVariant {
-    var candidate: Candidate? {
-        metadata.http.map {
-            Candidate(response: $0, bodyLength: bodyLength, facts: entry?.reuseFacts, body: entry?.body)
-        }
-    }
-}

@@ -273,10 +273,25 @@ struct LoadMachine {
     }
 
     func loadError(_ code: URLError.Code) -> URLError {
-        var userInfo: [String: Any] = [:]
+        var userInfo: [String: Any] = [NSLocalizedDescriptionKey: Self.description(of: code)]
         if let url = request.url {
             userInfo[NSURLErrorFailingURLErrorKey] = url
+            userInfo[NSURLErrorFailingURLStringErrorKey] = url.absoluteString
         }
         return URLError(code, userInfo: userInfo)
+    }
+
+    /// As Foundation words the errors that a load has of its own.
+    private static func description(of code: URLError.Code) -> String {
+        switch code {
+        case .httpTooManyRedirects: "too many HTTP redirects"
+        case .timedOut: "The request timed out."
+        case .notConnectedToInternet: "The Internet connection appears to be offline."
+        case .resourceUnavailable: "resource unavailable"
+        case .dataLengthExceedsMaximum: "resource exceeds maximum size"
+        case .badServerResponse: "bad server response"
+        case .badURL: "bad URL"
+        default: "The load failed."
+        }
     }
 }

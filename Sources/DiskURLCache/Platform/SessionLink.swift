@@ -116,7 +116,8 @@ extension SessionLink: Transport {
 
     /// The cookies that the session has by now, as Foundation does it.
     func prepare(_ request: URLRequest) -> URLRequest {
-        guard let configuration = session?.configuration, configuration.httpShouldSetCookies, let url = request.url,
+        guard request.httpShouldHandleCookies, let configuration = session?.configuration,
+            configuration.httpShouldSetCookies, let url = request.url,
             let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty,
             let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
         else { return request }

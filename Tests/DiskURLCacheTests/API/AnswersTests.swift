@@ -126,6 +126,49 @@ import Testing
         #expect(seen == ["version 3"], "the old answer came before the error")
     }
 
+    /// What a request says about the cache holds here, too.
+    @Test func answersObeyTheRequest() async throws {
+        let origin = try OriginServer { request in
+            .ok("version \(request.number)", ["Cache-Control": "max-age=10"])
+        }
+        let cache = makeCache()
+        let url = origin.url("/a")
+        func collect(_ request: URLRequest) async throws -> [String] {
+            var texts: [String] = []
+            for try await answer in cache.answers(for: request) {
+                texts.append(String(decoding: answer.data, as: UTF8.self))
+            }
+            return texts
+        }
+        #expect(try await collect(URLRequest(url)) == ["version 1"])
+        clock.advance(by: 100)
+        #expect(try await collect(URLRequest(url, policy: .returnCacheDataDontLoad)) == ["version 1"])
+        #expect(origin.requests.count == 1)
+        #expect(try await collect(URLRequest(url, policy: .reloadIgnoringLocalCacheData)) == ["version 2"])
+        for directive in ["no-cache", "max-age=0"] {
+            #expect(try await collect(URLRequest(url, ["Cache-Control": directive])).count == 1)
+        }
+        #expect(origin.requests.count == 4)
+        #expect(try await collect(URLRequest(url, ["Cache-Control": "only-if-cached"])) == ["version 4"])
+        #expect(origin.requests.count == 4)
+    }
+
+    /// An answer for all users is asked for without the process's cookies.
+    @Test func aSharedCacheSendsNoCookies() async throws {
+        let origin = try OriginServer { request in
+            .ok(request.fields["Cookie"] ?? "none", ["Cache-Control": "no-store"])
+        }
+        let url = origin.url("/shared-cookie")
+        let cookie = try #require(
+            HTTPCookie(properties: [
+                .name: "shared", .value: "secret", .domain: try #require(url.host), .path: "/shared-cookie",
+            ]))
+        HTTPCookieStorage.shared.setCookie(cookie)
+        defer { HTTPCookieStorage.shared.deleteCookie(cookie) }
+        let cache = makeCache { $0.sharing = .shared }
+        #expect(String(decoding: try await cache.data(from: url).data, as: UTF8.self) == "none")
+    }
+
     @Test func cachingByHand() async throws {
         let cache = makeCache()
         let request = Responses.request("/made")

@@ -122,6 +122,9 @@ import Testing
             Issue.record("followed 21 redirects")
         } catch {
             #expect((error as? URLError)?.code == .httpTooManyRedirects)
+            let facts = (error as? URLError)?.userInfo
+            #expect(facts?[NSLocalizedDescriptionKey] as? String == "too many HTTP redirects")
+            #expect(facts?[NSURLErrorFailingURLStringErrorKey] as? String == origin.url("/1").absoluteString)
         }
     }
 
