@@ -36,8 +36,6 @@ struct LoadMachine {
         /// The first piece, where it is in a file: all that the other load has by now.
         case leaderOpened(OpenBody)
         case leaderEnded(Swift.Error?, now: Date)
-        /// Before the head: Foundation followed a redirect by itself. What comes is the answer to this request.
-        case moved(URLRequest)
         case head(status: Int, fields: HeaderFields, now: Date)
         case data(Data)
         case ended(Swift.Error?, now: Date)
@@ -306,10 +304,6 @@ struct LoadMachine {
         case (.following(let following), .leaderEnded(let error, let now)):
             return leaderEnded(following, error: error, now: now)
         case (.following, .ended(let error?, _)): return fail(error, because: .network)
-        case (.fetching(let fetch), .moved(let next)) where fetch.answer == nil && !isRefresh:
-            begin(next)
-            candidates = []
-            return []
         case (.fetching, .head(100...199, _, _)): return []  // Interim: the answer is still to come.
         case (.fetching(let fetch), .head(let status, let fields, let now)) where fetch.answer == nil:
             return receive(ResponseHead(status: status, fields: fields), fetch: fetch, now: now)
@@ -327,14 +321,10 @@ struct LoadMachine {
     /// On to the next hop.
     mutating func follow(_ next: URLRequest, now: Date) -> [Action] {
         waited = nil
-        begin(settings.prepare(next))
-        return lookUp(now: now)
-    }
-
-    private mutating func begin(_ next: URLRequest) {
         hops += 1
-        request = next
+        request = settings.prepare(next)
         facts = RequestFacts(request)
         key = settings.key(request)
+        return lookUp(now: now)
     }
 }

@@ -13,8 +13,7 @@ protocol LoadFollower: AnyObject, Sendable {
     func follow(_ news: LoadTable.News)
 }
 
-/// Which loads are under way: identical requests share one fetch, and nothing is refreshed twice at once. And what loads learnt of
-/// URLs.
+/// Which loads are under way: identical requests share one fetch, and nothing is refreshed twice at once.
 final class LoadTable: Sendable {
     /// What a load hears of the one that it follows.
     enum News: Sendable {
@@ -103,7 +102,6 @@ final class LoadTable: Sendable {
     }
 
     private let state = Mutex(State())
-    let redirects = KnownRedirects()
 
     /// - Parameter patience: seconds. Where nothing of a body has come for as long, it may never end, and whoever joined now would wait
     ///   for it as all before: it fetches for itself, and what it gets ends that for those that come later.

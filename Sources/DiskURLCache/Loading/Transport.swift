@@ -45,8 +45,6 @@ protocol FetchReceiver: AnyObject, Sendable {
     /// Before the head: the answer is given to credentials that are no part of the request. It must not be stored, since its
     /// key does not tell whose it is.
     func fetchUsedCredentials()
-    /// Before the head: a redirect was followed after all, and what comes answers this request.
-    func fetchMoved(to request: URLRequest)
     func fetchReceived(_ head: DeliveredHead)
     func fetchReceived(_ data: Data)
     /// - Parameter error: nil when the answer is complete.
@@ -55,7 +53,6 @@ protocol FetchReceiver: AnyObject, Sendable {
 
 extension FetchReceiver {
     func fetchUsedCredentials() {}
-    func fetchMoved(to request: URLRequest) {}
     func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
 }
 

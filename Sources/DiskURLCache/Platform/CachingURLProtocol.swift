@@ -12,7 +12,6 @@ class CachingURLProtocol: URLProtocol {
     private var port: ClientPort?
     #if canImport(FoundationNetworking)
         private var passThrough: PassThrough?
-        private var ownLoad: OwnLoad?
     #endif
 
     /// Puts the class in front of Foundation's for `URLSession.shared`, if no session was used yet. Done once.
@@ -93,22 +92,11 @@ class CachingURLProtocol: URLProtocol {
         #endif
         guard let cache else { return fail() }
         let port = ClientPort(self, task: task, link: link)
-        var transport: any Transport = link
-        #if canImport(FoundationNetworking)
-            if findings == nil {
-                ownLoad = OwnLoad(self, task: task, link: link, request: request, redirects: cache.loads.redirects)
-                if let ownLoad { transport = ownLoad }
-            }
-        #endif
         let driver = LoadDriver(
-            cache: cache, request: request, transport: transport, client: port, facts: findings?.facts, key: key)
+            cache: cache, request: request, transport: link, client: port, facts: findings?.facts, key: key)
         self.port = port
         self.driver = driver
         if isSuspended { port.pause() }
-        #if canImport(FoundationNetworking)
-            // What is known without a look at the disk is decided here: no second task is made, so nobody waits.
-            if let ownLoad { return ownLoad.starting { driver.start() } }
-        #endif
         if let findings {
             driver.start(with: findings.variants)
         } else {
@@ -162,8 +150,5 @@ class CachingURLProtocol: URLProtocol {
             }
         #endif
         driver?.cancel()
-        #if canImport(FoundationNetworking)
-            ownLoad?.stop()
-        #endif
     }
 }
