@@ -125,7 +125,7 @@ public enum CacheBypassReason: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// Why a response was not stored; `description` says it in words.
-public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
+public enum CacheNotStoredReason: Swift.Error, Sendable, Hashable, CustomStringConvertible {
     /// The request has no key: another scheme, a method that the key policy does not cache, a streamed body, or a rule with
     /// `.never`.
     case noKey

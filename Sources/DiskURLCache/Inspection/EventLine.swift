@@ -64,6 +64,13 @@ struct EventLine: Codable {
         }
     }
 
+    /// Where URLs are kept off the disk.
+    mutating func removeURLs() {
+        url = nil
+        // Words about a pattern quote it; the code says enough.
+        if code == CacheError.Code.invalidPattern.code { reason = nil }
+    }
+
     private mutating func take(_ load: CacheLoadReport) {
         event = "load"
         (url, method, status, bytes, age) = (load.url, load.method, load.status, load.bytes, load.age)

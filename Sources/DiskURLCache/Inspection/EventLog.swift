@@ -4,7 +4,8 @@ extension DiskURLCache {
     /// Writes a cache's events to a file, one JSON object on each line, for `urlcache watch` and `urlcache report`. Ends when it
     /// is released.
     ///
-    /// The file holds plain URLs (without user names and passwords) and has mode 0600. Before it would grow beyond the limit, it is
+    /// The file holds plain URLs (without user names and passwords), and none where ``Configuration/keepsURLs`` is off. It has mode 0600;
+    /// a symbolic link, a file with a second name, and a file of another user are not written to. Before it would grow beyond the limit, it is
     /// renamed to `….1`, in place of an older one, and a new file is begun. A file that was removed or renamed by others is begun anew
     /// too. Where the disk does not keep up, 10,000 events wait to be written, and those after them are lost.
     public final class EventLog: Sendable {
@@ -69,6 +70,8 @@ extension DiskURLCache {
         }
 
         private func write(_ event: EventLine) {
+            var event = event
+            if !cache.configuration.keepsURLs { event.removeURLs() }
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             guard var line = try? encoder.encode(event) else { return }
@@ -93,7 +96,10 @@ extension DiskURLCache {
             }
             // Not there yet, or not to be opened: the event is lost, the next one tries again.
             guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT) else { return nil }
-            guard let status = try? files.status(file), status.kind == .regular else {
+            guard let status = try? files.status(file), status.kind == .regular, status.links == 1,
+                FileOwner.process.owns(status),
+                status.permissions == 0o600 || (try? files.setPermissions(file, 0o600)) != nil
+            else {
                 files.closeQuietly(file)
                 return nil
             }
