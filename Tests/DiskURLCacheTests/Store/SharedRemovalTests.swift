@@ -503,7 +503,8 @@
             let all: [EntryCriteria] = [
                 EntryCriteria(), EntryCriteria(uriHash: Self.key.uriHash), EntryCriteria(hostHash: Self.other.hostHash),
                 EntryCriteria(tag: "account"), EntryCriteria(tag: "accoun"), EntryCriteria(tag: ""),
-                EntryCriteria(storedAfter: time), EntryCriteria(storedAfter: time + 1), EntryCriteria(storedBefore: time),
+                EntryCriteria(storedAfter: time), EntryCriteria(storedAfter: time + 1),
+                EntryCriteria(storedBefore: time),
                 EntryCriteria(storedBefore: time + 1), EntryCriteria(accessedBefore: time),
                 EntryCriteria(accessedBefore: time + 1), EntryCriteria(urlPrefix: "https://example.com"),
                 EntryCriteria(urlPrefix: "https://example.com/ab"), EntryCriteria(urlPrefix: ""),
