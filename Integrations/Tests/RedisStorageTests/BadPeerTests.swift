@@ -91,7 +91,7 @@ import Testing
         let reply =
             switch form {
             case "number": ":\(number)\r\n"
-            case "text": "$\(number.utf8.count + 30)\r\nused_memory:\(number)\r\nmaxmemory:x\r\n\r\n"
+            case "text": "$\(number.utf8.count + 27)\r\nused_memory:\(number)\r\nmaxmemory:x\r\n\r\n"
             case "list": "*2\r\n\(text)\(text)"
             // As the log: a token, a number that changes, rows.
             default: "*3\r\n$1\r\nt\r\n\(text)\(text)"
