@@ -138,7 +138,8 @@ extension DiskURLCache {
     ///   - requests: loaded in this order.
     ///   - maximumConcurrency: requests at a time, at least 1.
     ///   - progress: counts requests as they end. Cancelling it, or the Swift task, stops the loads that have not begun.
-    /// - Returns: the requests that failed, with their errors.
+    /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``CacheReason`` for a
+    ///   response that came and is not stored, such as an error of the origin or one with `no-store`.
     @discardableResult
     public func prefetch(
         _ requests: [URLRequest], maximumConcurrency: Int = 4, progress: Progress = Progress(totalUnitCount: 0)
@@ -151,8 +152,7 @@ extension DiskURLCache {
                 guard !progress.isCancelled, let request = waiting.popFirst() else { return }
                 group.addTask { [self] in
                     do {
-                        _ = try await data(for: request)
-                        return (request, nil)
+                        return (request, try await data(for: request).report.notStoredReason)
                     } catch {
                         return (request, error)
                     }

@@ -11,7 +11,7 @@ extension DiskURLCache {
     /// returns. Where another process uses the directory, or did, and on Apple platforms always, the head of every record is read on
     /// the caller's thread.
     public func removeCachedResponses(tag: String) {
-        var criteria = DiskCriteria()
+        var criteria = EntryCriteria()
         criteria.tag = tag
         store.remove(matching: criteria)
     }
@@ -30,7 +30,7 @@ extension DiskURLCache {
         guard let name = URLCanonicalizer.host(host) else {
             return hub.emit(.problem(CacheError(pattern: "\"\(host)\" is not a host; give the name alone.")))
         }
-        var criteria = DiskCriteria()
+        var criteria = EntryCriteria()
         criteria.hostHash = RequestKey.hostHash(name)
         store.remove(matching: criteria)
     }
@@ -47,7 +47,7 @@ extension DiskURLCache {
             return hub.emit(
                 .problem(CacheError(pattern: "no URL begins with \"\(prefix)\"; write \"https://example.com/path\".")))
         }
-        var criteria = DiskCriteria()
+        var criteria = EntryCriteria()
         criteria.urlPrefix = canonical.text
         criteria.hostHash = canonical.host.map(RequestKey.hostHash)
         store.remove(matching: criteria)
@@ -63,13 +63,8 @@ extension DiskURLCache {
         var isFound = false
         // Oldest first: each update makes its variant the most recent one.
         for variant in store.lookup(key).variants().reversed() {
-            // A rule may ask the cache: not under a lock.
-            let response = variant.metadata.http
-            let usefulUntil = usefulUntil(response, for: request)
-            let updated = store.update(variant.metadata.sequence, of: key.keeping(response)) {
-                $0.isPinned = isPinned
-                $0.usefulUntil = usefulUntil
-            }
+            let metadata = variant.metadata
+            let updated = store.update(metadata.sequence, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }
             isFound = isFound || updated != nil
         }
         return isFound

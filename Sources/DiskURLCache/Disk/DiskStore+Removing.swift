@@ -108,13 +108,13 @@ extension DiskStore {
     // MARK: By criteria
 
     /// Removes every entry for which all conditions hold.
-    func remove(matching criteria: DiskCriteria) {
+    func remove(matching criteria: EntryCriteria) {
         if !mayRemove { return }
         telling(.matching(SharedCriteria(criteria))) { removeNow(matching: criteria) }
         maintenance.schedule(after: configuration.accessTimeDelay)
     }
 
-    private func removeNow(matching criteria: DiskCriteria) {
+    private func removeNow(matching criteria: EntryCriteria) {
         // Another process may have written records that have no row here yet, and given those that have one another head.
         let isAlone = removals.isAlone
         refreshIfNeeded()
@@ -147,7 +147,7 @@ extension DiskStore {
         }
     }
 
-    private func matches(_ criteria: DiskCriteria, _ row: IndexRow) -> Bool {
+    private func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
         guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
         let full = IndexRow(record.header, allocated: record.status.allocated, accessedAt: row.accessedAt)
         return criteria.judge(full) != .doesNotMatch && criteria.matches(record.metadata)

@@ -41,6 +41,8 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
         case invalidPattern
         /// Another cache of this process has the folder open with other settings. Those hold for both caches.
         case otherSettings
+        /// The storage keeps entries of several users (``EntryStorage/isForSeveralUsers``), and the cache is private. It works in memory.
+        case sharedStorage
         /// A session has the cache as its `urlCache`, but not the loader of this library. On Linux nothing is cached for it. On Apple
         /// platforms the system loads, and the settings that `description` names have no effect. Sent once, and logged.
         case loaderMissing
@@ -110,6 +112,8 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
             advice.isEmpty ? "A removal was asked for what no URL has." : "Nothing was removed: \(advice)"
         case .otherSettings:
             "Another cache of this process has \(path) open with other settings, which hold for both: \(advice)."
+        case .sharedStorage:
+            "The storage keeps entries of several users, and this cache stores what is for one user only. Set `sharing` to `.shared`."
         case .inUse: "\(path) is in use: the process that has it open keeps its index."
         case .loaderMissing where !advice.isEmpty:
             "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or data(for:),"

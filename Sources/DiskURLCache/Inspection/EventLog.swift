@@ -4,8 +4,8 @@ extension DiskURLCache {
     /// Writes a cache's events to a file, one JSON object on each line, for `urlcache watch` and `urlcache report`. Ends when it
     /// is released.
     ///
-    /// The file holds URLs (without user names and passwords), unless ``Configuration/keepsURLs`` is false. It has mode 0600, and a link
-    /// in its place is not followed. Before it would grow beyond the limit, it is
+    /// The file holds URLs (without user names and passwords), unless ``Configuration/keepsURLs`` is false. It has mode 0600. The log does
+    /// not write to a symbolic link, a file with a second name, or a file of another user. Before the file would grow beyond the limit, it is
     /// renamed to `….1`, in place of an older one, and a new file is begun. A file that was removed or renamed by others is begun again
     /// too. Where the disk does not keep up, 10,000 events wait to be written, and those after them are lost.
     public final class EventLog: Sendable {
@@ -125,6 +125,7 @@ extension DiskURLCache {
                 return nil
             }
             guard let status = try? files.status(file), status.kind == .regular, status.links == 1,
+                FileOwner.process.owns(status),
                 status.permissions == 0o600 || (try? files.setPermissions(file, 0o600)) != nil
             else {
                 files.closeQuietly(file)
@@ -178,6 +179,8 @@ extension CacheEvent {
             return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)
         case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
         case .userInfoKeptInMemory(_, let keys): return .userInfoKeptInMemory(url: nil, keys: keys)
+        // The words about a pattern quote it.
+        case .problem(let error) where error.code == .invalidPattern: return .problem(CacheError(pattern: ""))
         case .evicted, .removedDamagedRecord, .rebuiltIndex, .problem: return self
         }
     }

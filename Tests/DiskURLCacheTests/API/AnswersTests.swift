@@ -245,6 +245,21 @@ import Testing
         #expect(none.allSatisfy { $0.error is CancellationError })
     }
 
+    @Test func prefetchingTellsWhatIsNotStoredAndWhy() async throws {
+        let origin = try OriginServer { request in
+            .ok("x", ["Cache-Control": request.path == "/none" ? "no-store" : "max-age=60"])
+        }
+        let cache = makeCache()
+        let requests = ["/a", "/none", "/b"].map { URLRequest(url: origin.url($0)) }
+        // The second time two of them are fresh.
+        for _ in 0..<2 {
+            let failed = await cache.prefetch(requests)
+            #expect(failed.map(\.request.url?.path) == ["/none"])
+            #expect(failed.first?.error as? CacheReason == .responseNoStore)
+            #expect(requests.map(cache.contains) == [true, false, true])
+        }
+    }
+
     @Test func anUnsafeRequestInvalidates() async throws {
         let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=60"]) }
         let cache = makeCache()

@@ -86,6 +86,46 @@ struct EventLogTests {
         #expect(try Data(contentsOf: file).count > 0)
     }
 
+    /// The log is a file as private as a record.
+    @Test(arguments: ["new", "open to others", "symbolic link", "second name"]) func onlyTheUserReadsTheFile(
+        kind: String
+    ) throws {
+        let (file, target) = (scratch.appending("log"), scratch.appending("target"))
+        if kind != "new" { try Data().write(to: target) }
+        chmod(target.path, 0o666)
+        switch kind {
+        case "open to others": #expect(rename(target.path, file.path) == 0)
+        case "symbolic link": #expect(symlink(target.path, file.path) == 0)
+        case "second name": #expect(link(target.path, file.path) == 0)
+        default: break
+        }
+        let log = DiskURLCache.EventLog(cache, file: file)
+        store("/a")
+        log.flush()
+        if kind == "new" || kind == "open to others" {
+            #expect(try SystemFiles().status(at: file.path).permissions == 0o600)
+            #expect(DiskURLCache.EventLog.entries(in: file).count == 1)
+        } else {
+            #expect(try Data(contentsOf: target).isEmpty)
+            #expect(try SystemFiles().status(at: target.path).permissions == 0o666)
+        }
+    }
+
+    @Test(arguments: [true, false]) func theLogKeepsURLsAsTheCacheDoes(keepsURLs: Bool) throws {
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("kept"))
+        configuration.keepsURLs = keepsURLs
+        let cache = DiskURLCache(configuration: configuration)
+        let file = scratch.appending("log")
+        let log = DiskURLCache.EventLog(cache, file: file)
+        let request = Responses.request("/a?token=SECRET")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.removeCachedResponses(urlPrefix: "/account/SECRET")
+        log.flush()
+        let events = DiskURLCache.EventLog.entries(in: file)
+        #expect(events.count == 2)
+        #expect(try String(contentsOf: file, encoding: .utf8).contains("SECRET") == keepsURLs)
+    }
+
     @Test func aFileThatCannotBeRenamedStaysWithinItsLimit() throws {
         let file = scratch.appending("log")
         try FileManager.default.createDirectory(
@@ -175,7 +215,7 @@ struct EventLogTests {
     ]
     private static let codes: [CacheError.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
-        .loaderMissing, .otherOwner, .writableByOthers, .otherSettings,
+        .loaderMissing, .otherOwner, .writableByOthers, .otherSettings, .sharedStorage,
     ]
 
     private static let events: [CacheEvent] = {

@@ -10,7 +10,7 @@ enum SharedRemoval: Sendable, Hashable {
     case everything
 }
 
-/// `DiskCriteria` with hashes in place of texts. It matches all that those match, and hardly ever more.
+/// `EntryCriteria` with hashes in place of texts. It matches all that those match, and hardly ever more.
 struct SharedCriteria: Sendable, Hashable {
     var uriHash: UInt32?
     var hostHash: UInt32?
@@ -27,7 +27,7 @@ struct SharedCriteria: Sendable, Hashable {
 
     init() {}
 
-    init(_ criteria: DiskCriteria) {
+    init(_ criteria: EntryCriteria) {
         uriHash = criteria.uriHash
         hostHash = criteria.hostHash
         tag = criteria.tag.map { Self.hash($0, length: nil) } ?? nil
