@@ -6,9 +6,10 @@ import Foundation
 
 /// The loader as the URL loading system sees it: callbacks in, `LoadDriver` or `PassThrough` behind.
 ///
-/// Foundation calls one instance on one queue at a time, and the state is touched there only.
+/// Foundation on Linux calls one instance on one queue at a time, and the state is touched there only. Apple's system may stop an
+/// instance on another thread than it started it on, and at the same time: `load` is behind a lock.
 class CachingURLProtocol: URLProtocol {
-    private var driver: LoadDriver?
+    private let load = Mutex<(driver: LoadDriver?, isStopped: Bool)>((nil, false))
     private var port: ClientPort?
     #if canImport(FoundationNetworking)
         private var passThrough: PassThrough?
@@ -95,7 +96,11 @@ class CachingURLProtocol: URLProtocol {
         let driver = LoadDriver(
             cache: cache, request: request, transport: link, client: port, facts: findings?.facts, key: key)
         self.port = port
-        self.driver = driver
+        let isStopped = load.withLock { load in
+            load.driver = driver
+            return load.isStopped
+        }
+        if isStopped { return driver.cancel() }
         if isSuspended { port.pause() }
         if let findings {
             driver.start(with: findings.variants)
@@ -149,6 +154,10 @@ class CachingURLProtocol: URLProtocol {
                 return
             }
         #endif
+        let driver = load.withLock { load in
+            load.isStopped = true
+            return load.driver
+        }
         driver?.cancel()
     }
 }
