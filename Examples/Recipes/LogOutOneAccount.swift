@@ -6,7 +6,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Every request of an account is tagged by the rule that sees its Authorization field; one call removes what has the tag.
+/// One call removes all responses to the requests with one Authorization; a tag removes them after the token has changed.
 @Sendable func logOutOneAccount(origin: Origin, directory: URL) async throws {
     func request(as account: String) -> URLRequest {
         var request = URLRequest(url: origin.url("/inbox"))
@@ -16,10 +16,12 @@ import Foundation
     }
     let cache = DiskURLCache(memoryCapacity: 16 << 20, diskCapacity: 200 << 20, directory: directory)
     let session = cache.makeSession()
-    for account in ["ada", "bob"] { _ = try await session.data(for: request(as: account)) }
+    for account in ["ada", "bob", "eve"] { _ = try await session.data(for: request(as: account)) }
 
-    await cache.async.removeCachedResponses(tag: "account:ada")
+    await cache.async.removeCachedResponses(authorization: "Bearer token-of-ada")
+    await cache.async.removeCachedResponses(tag: "account:bob")
 
-    expect(!cache.contains(request(as: "ada")), "Ada's inbox is removed")
-    expect(cache.contains(request(as: "bob")), "Bob's inbox stays")
+    expect(!cache.contains(request(as: "ada")), "Ada's inbox is removed by her token")
+    expect(!cache.contains(request(as: "bob")), "Bob's inbox is removed by his tag")
+    expect(cache.contains(request(as: "eve")), "Eve's inbox stays")
 }

@@ -25,8 +25,8 @@ import Testing
 
     // MARK: Sessions
 
-    @Test func aSessionMadeForTheLoaderCaches() async throws {
-        guard LoadingHarness.storesForSessions else { return }
+    @Test(.enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
+    func aSessionMadeForTheLoaderCaches() async throws {
         let origin = try OriginServer.counting()
         let cache = cache(.current)
         let configuration = URLSessionConfiguration.ephemeral.patient
