@@ -100,7 +100,12 @@ class CachingURLProtocol: URLProtocol {
         }
         if isStopped { return driver.cancel() }
         if isSuspended { port.pause() }
-        driver.start()
+        #if canImport(Darwin)
+            // The client is called from one queue, which need not be the one of this thread.
+            LoadDriver.lookupQueue.async { driver.start(onClientQueue: false) }
+        #else
+            driver.start()
+        #endif
     }
 
     private func fail() {
