@@ -72,7 +72,8 @@ final class GatheredBody: Sendable {
     var content: Content {
         state.withLock { state in
             switch (state.refusal, state.file) {
-            case (.tooLarge(_, let limit)?, _): .givenUp(.tooLarge(bytes: state.count, limit: limit))
+            case (let refusal?, _) where refusal.code == "too-large":
+                .givenUp(.tooLarge(bytes: state.count, limit: state.limit))
             case (let refusal?, _): .givenUp(refusal)
             case (nil, let file?): .file(file)
             case (nil, nil): .memory(state.data)

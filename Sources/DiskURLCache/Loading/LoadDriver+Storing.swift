@@ -20,7 +20,7 @@ extension LoadDriver {
     func keep(_ piece: Data) {
         guard let body = state.withLock({ $0.body }), let refusal = body.append(piece) else { return }
         release()
-        guard case .diskFailed = refusal else { return }
+        guard refusal.code == "disk-failed" else { return }
         let url = state.withLock { $0.summary.load.url }
         cache.hub.emit(.notStored(url: url?.removingCredentials, reason: refusal))
     }
@@ -65,7 +65,7 @@ extension LoadDriver {
 
     /// A body that grew beyond what may be stored: what it would have replaced goes. Where the disk failed, that stays.
     private func giveUp(_ reason: CacheNotStoredReason, of key: RequestKey) {
-        if case .tooLarge = reason { cache.remove(key) }
+        if reason.code == "too-large" { cache.remove(key) }
         setNotStored(reason)
     }
 
