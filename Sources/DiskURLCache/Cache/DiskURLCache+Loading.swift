@@ -25,7 +25,8 @@ extension DiskURLCache {
 
     /// A session that loads through this cache by the loader of this library, on every platform.
     ///
-    /// The configuration is copied, and its `urlCache` becomes this cache. Its cookies, credentials and additional fields apply, and
+    /// The configuration is copied. Loads that the library takes use this cache in place of its `urlCache`; on Apple platforms the session's
+    /// `urlCache` is nil, so that the system does not ask a second time. Its cookies, credentials and additional fields apply, and
     /// the delegate is asked about challenges, redirects and storage as by any session. What is not cached (uploads, downloads,
     /// WebSockets, streamed bodies, requests without a key) is loaded by the system. On watchOS, and for a background
     /// configuration, where the system takes no loader but its own, the session is one that ``attach(to:)`` prepared.
@@ -35,10 +36,13 @@ extension DiskURLCache {
     ) -> URLSession {
         let configuration = (configuration.copy() as? URLSessionConfiguration) ?? configuration
         attach(to: configuration)
-        guard self.configuration.platform.makesSessionClasses, configuration.identifier == nil else {
-            return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
-        }
-        return SessionClasses.shared.makeSession(configuration, delegate: delegate, delegateQueue: delegateQueue)
+        #if canImport(Darwin)
+            if self.configuration.platform.makesSessionClasses, configuration.identifier == nil {
+                return SessionClasses.shared.makeSession(
+                    configuration, cache: self, delegate: delegate, delegateQueue: delegateQueue)
+            }
+        #endif
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
     }
 
     /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).

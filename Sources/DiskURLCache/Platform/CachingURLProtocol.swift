@@ -6,9 +6,10 @@ import Foundation
 
 /// The loader as the URL loading system sees it: callbacks in, `LoadDriver` or `PassThrough` behind.
 ///
-/// Foundation calls one instance on one queue at a time, and the state is touched there only.
+/// Foundation on Linux calls one instance on one queue at a time, and the state is touched there only. Apple's system may stop an
+/// instance on another thread than it started it on, and at the same time: `load` is behind a lock.
 class CachingURLProtocol: URLProtocol {
-    private var driver: LoadDriver?
+    private let load = Mutex<(driver: LoadDriver?, isStopped: Bool)>((nil, false))
     private var port: ClientPort?
     #if canImport(FoundationNetworking)
         private var passThrough: PassThrough?
@@ -93,9 +94,18 @@ class CachingURLProtocol: URLProtocol {
         let port = ClientPort(self, task: task, link: link)
         let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
         self.port = port
-        self.driver = driver
+        let isStopped = load.withLock { load in
+            load.driver = driver
+            return load.isStopped
+        }
+        if isStopped { return driver.cancel() }
         if isSuspended { port.pause() }
-        driver.start()
+        #if canImport(Darwin)
+            // The client is called from one queue, which need not be the one of this thread.
+            LoadDriver.lookupQueue.async { driver.start(onClientQueue: false) }
+        #else
+            driver.start()
+        #endif
     }
 
     private func fail() {
@@ -141,6 +151,10 @@ class CachingURLProtocol: URLProtocol {
                 return
             }
         #endif
+        let driver = load.withLock { load in
+            load.isStopped = true
+            return load.driver
+        }
         driver?.cancel()
     }
 }

@@ -85,6 +85,9 @@ final class NetworkSessions: Sendable {
         let delegate = NetworkDelegate()
         let session = URLSession(
             configuration: configuration, delegate: delegate, delegateQueue: delegateQueue ?? ownDelegateQueue())
+        #if canImport(Darwin)
+            outer?.hold(SessionEnd(of: session), for: shared)
+        #endif
         return Inner(outer: outer, session: session, delegate: delegate)
     }
 
@@ -168,11 +171,24 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     ) {
         // Foundation ends the process when it hears this of a task that was cancelled meanwhile. Cancellations come on
         // this queue too, so none can come in between.
-        guard task.state == .running else { return }
+        #if canImport(FoundationNetworking)
+            guard task.state == .running else { return }
+        #endif
         completionHandler(nil)
     }
 
     #if canImport(Darwin)
+        /// The inner session waits for a connection; the outer one's delegate may show that.
+        func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+            let exchange = exchanges.withLock { $0[task.taskIdentifier] }
+            guard let outer = exchange?.session, let outerTask = exchange?.task else { return }
+            let delegates = [outerTask.delegate, outer.delegate as? any URLSessionTaskDelegate]
+            outer.delegateQueue.addOperation {
+                for delegate in delegates
+                where delegate?.urlSession?(outer, taskIsWaitingForConnectivity: outerTask) != nil { break }
+            }
+        }
+
         /// Hosts that were given credentials in this session: the system may send them again without a challenge.
         private let hostsWithCredentials = Mutex<Set<String>>([])
 
@@ -234,6 +250,19 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
 }
 
 #if canImport(Darwin)
+    /// Ends an inner session when its outer one is gone, which holds this object.
+    private final class SessionEnd: Sendable {
+        private let session: URLSession
+
+        init(of session: URLSession) {
+            self.session = session
+        }
+
+        deinit {
+            session.finishTasksAndInvalidate()
+        }
+    }
+
     extension ChallengeRoute.Methods {
         init(_ ofTask: (any URLSessionTaskDelegate)?, _ ofSession: (any URLSessionDelegate)?) {
             session = ofSession?.urlSession(_:didReceive:completionHandler:) != nil

@@ -41,12 +41,11 @@ struct SessionLink: Sendable {
     /// The cache of the session that a task belongs to.
     static func cache(for task: URLSessionTask, link: SessionLink? = nil) -> (any LoadHost)? {
         let link = link ?? SessionLink(task)
-        if let session = link.session { return session.configuration.urlCache as? any LoadHost }
         #if canImport(FoundationNetworking)
+            if let session = link.session { return session.configuration.urlCache as? any LoadHost }
             return URLCache.shared as? any LoadHost
         #else
-            // Not guessed: it may be anybody's.
-            return nil
+            return link.session.flatMap { SessionClasses.shared.cache(of: $0) }
         #endif
     }
 

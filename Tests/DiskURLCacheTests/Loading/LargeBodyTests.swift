@@ -527,7 +527,7 @@ import Testing
 }
 
 /// The same through sessions with a delegate.
-@Suite(.fewAtATime, .timeLimit(.minutes(30)), .enabled(if: LoadingHarness.storesForSessions))
+@Suite(.loadsOnLinux, .fewAtATime, .timeLimit(.minutes(30)), .enabled(if: LoadingHarness.storesForSessions))
 struct LargeBodySessionTests {
     private static let body = testBody(9, length: (4 << 20) + 321)
 

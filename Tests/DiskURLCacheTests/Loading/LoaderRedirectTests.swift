@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Each hop is a load of its own: looked up, stored and confirmed under its own URL.
-@Suite(.fewAtATime) struct LoaderRedirectTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderRedirectTests {
     /// `/a` redirects to `/b`, which answers with its number.
     private func origin(
         _ status: Int, _ fields: HeaderFields = [:], location: String = "/b",

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Identical requests in flight share one load where they may, and only then.
-@Suite(.fewAtATime) struct LoaderSharingTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderSharingTests {
     private static let count = 64
 
     /// Holds the first request until all others wait for it.

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Who has a say in what is stored, what outlives a restart, and what is told of each load.
-@Suite(.fewAtATime) struct LoaderStoringTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderStoringTests {
     // MARK: The delegate
 
     private final class Editor: RecordingDelegate, @unchecked Sendable {

@@ -25,11 +25,10 @@ import Testing
 
     // MARK: Sessions
 
-    @Test(
-        .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"), arguments: [Platform.linux, .iOS])
-    func aSessionMadeForTheLoaderCaches(_ platform: Platform) async throws {
+    @Test(.enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
+    func aSessionMadeForTheLoaderCaches() async throws {
         let origin = try OriginServer.counting()
-        let cache = cache(platform)
+        let cache = cache(.current)
         let configuration = URLSessionConfiguration.ephemeral.patient
         let session = cache.makeSession(configuration: configuration)
         defer { session.invalidateAndCancel() }
@@ -48,30 +47,6 @@ import Testing
             configuration: .ephemeral, delegate: delegate, delegateQueue: queue)
         defer { session.invalidateAndCancel() }
         #expect(session.delegate === delegate && session.delegateQueue === queue)
-    }
-
-    @Test(.enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
-    func sessionsOfTwoCachesAreToldApartByTheirClasses() async throws {
-        let origin = try OriginServer.counting()
-        let caches = [cache(.iOS, "one"), cache(.iOS, "two")]
-        let sessions = caches.map { $0.makeSession(configuration: .ephemeral.patient) }
-        defer { for session in sessions { session.invalidateAndCancel() } }
-        for (number, session) in sessions.enumerated() {
-            let loader = try #require(
-                session.configuration.protocolClasses?.first { CachingURLProtocol.isLoader($0) }
-                    as? CachingURLProtocol.Type)
-            #expect(SessionClasses.shared.session(of: loader) === session)
-            let (data, _) = try await session.data(from: origin.url("/a"))
-            #expect(String(decoding: data, as: UTF8.self) == "\(number + 1)")
-        }
-    }
-
-    @Test func eachNumberHasAClass() {
-        let classes = (0..<40).map { SessionClasses.loader($0) }
-        #expect(Set(classes.map { ObjectIdentifier($0) }).count == 40)
-        #expect(SessionClasses.loader(7) == classes[7])
-        #expect(classes.allSatisfy { CachingURLProtocol.isLoader($0) && $0 != CachingURLProtocol.self })
-        #expect(SessionClasses.shared.session(of: CachingURLProtocol.self) == nil)
     }
 
     @Test func whereNoProtocolCanBeDefinedTheSessionIsTheSystems() {
