@@ -276,7 +276,8 @@ struct LoadMachine {
         var userInfo: [String: Any] = [NSLocalizedDescriptionKey: Self.description(of: code)]
         if let url = request.url {
             userInfo[NSURLErrorFailingURLErrorKey] = url
-            userInfo[NSURLErrorFailingURLStringErrorKey] = url.absoluteString
+            // The constant for it is deprecated; Foundation's own errors have it.
+            userInfo["NSErrorFailingURLStringKey"] = url.absoluteString
         }
         return URLError(code, userInfo: userInfo)
     }

@@ -147,7 +147,6 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             openStream()
         case .load(let data):
             client.urlProtocol(urlProtocol, didLoad: data)
-            tellTaskDelegate(of: data)
         case .read(var body):
             while !body.isEmpty {
                 guard let piece = body.next() else { return deliver(.unreadable) }
@@ -162,18 +161,6 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             client.urlProtocol(urlProtocol, didFailWithError: error)
             hasEnded = true
         }
-    }
-
-    /// A task of an async method may have a delegate of its own beside its handler. On Linux the client tells that one of the head only.
-    private func tellTaskDelegate(of data: Data) {
-        #if canImport(FoundationNetworking)
-            guard !takesPieces, let session, let delegate, delegate !== session.delegate,
-                let dataTask = task as? URLSessionDataTask, let dataDelegate = delegate as? any URLSessionDataDelegate
-            else { return }
-            session.delegateQueue.addOperation {
-                dataDelegate.urlSession(session, dataTask: dataTask, didReceive: data)
-            }
-        #endif
     }
 
     // MARK: Streaming

@@ -159,10 +159,11 @@ import Testing
             .ok(request.fields["Cookie"] ?? "none", ["Cache-Control": "no-store"])
         }
         let url = origin.url("/shared-cookie")
-        let cookie = try #require(
-            HTTPCookie(properties: [
-                .name: "shared", .value: "secret", .domain: try #require(url.host), .path: "/shared-cookie",
-            ]))
+        let host = try #require(url.host)
+        let properties: [HTTPCookiePropertyKey: Any] = [
+            .name: "shared", .value: "secret", .domain: host, .path: "/shared-cookie",
+        ]
+        let cookie = try #require(HTTPCookie(properties: properties))
         HTTPCookieStorage.shared.setCookie(cookie)
         defer { HTTPCookieStorage.shared.deleteCookie(cookie) }
         let cache = makeCache { $0.sharing = .shared }

@@ -124,7 +124,7 @@ import Testing
             #expect((error as? URLError)?.code == .httpTooManyRedirects)
             let facts = (error as? URLError)?.userInfo
             #expect(facts?[NSLocalizedDescriptionKey] as? String == "too many HTTP redirects")
-            #expect(facts?[NSURLErrorFailingURLStringErrorKey] as? String == origin.url("/1").absoluteString)
+            #expect(facts?["NSErrorFailingURLStringKey"] as? String == origin.url("/1").absoluteString)
         }
     }
 

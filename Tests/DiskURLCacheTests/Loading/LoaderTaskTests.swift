@@ -22,33 +22,6 @@ import Testing
         #expect(origin.requests.count == 1)
     }
 
-    #if canImport(FoundationNetworking)
-        /// The head, then the data, as without a cache; by each load.
-        @Test(.enabled(if: LoadingHarness.storesForSessions)) func aTaskDelegateHearsTheHeadThenTheData() async throws {
-            final class Order: NSObject, URLSessionDataDelegate, Sendable {
-                let heard = Mutex<[String]>([])
-                func urlSession(
-                    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
-                    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
-                ) {
-                    heard.withLock { $0.append("head") }
-                    completionHandler(.allow)
-                }
-                func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-                    heard.withLock { $0.append(String(decoding: data, as: UTF8.self)) }
-                }
-            }
-            let origin = try OriginServer { _ in .ok("body", ["Cache-Control": "max-age=60"]) }
-            let harness = try LoadingHarness()
-            for _ in 1...2 {
-                let order = Order()
-                let (data, _) = try await harness.session.data(from: origin.url("/a"), delegate: order)
-                #expect(data == Data("body".utf8) && order.heard.withLock { $0 } == ["head", "body"])
-            }
-            #expect(origin.requests.count == 1)
-        }
-    #endif
-
     @Test func completionHandlerTaskGetsTheWholeBodyInOnePiece() async throws {
         let body = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0) })
         let origin = try OriginServer { _ in
