@@ -115,8 +115,9 @@ extension DiskURLCache {
             ]
         }
 
-        /// For `DiskURLCacheTesting`: the time by which the cache judges freshness and age.
-        package mutating func setClock(_ now: @escaping @Sendable () -> Date) {
+        /// Replaces the system's clock, for tests of an app: the cache judges freshness and age by `now`, and stamps entries with it.
+        /// - Parameter now: called on any thread, several times for each load.
+        public mutating func setClock(_ now: @escaping @Sendable () -> Date) {
             clock = WallClock(now: now)
         }
 
