@@ -59,16 +59,18 @@ extension DiskURLCache {
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheNotStoredReason? {
-        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .refused }
-        return store.store(
-            metadata, body: body, presented: edited?.presented, for: key.keeping(response), ticket: ticket)
+        let storedKey = key.keeping(response)
+        guard let metadata = metadata(of: response, edited: edited, for: request, key: storedKey) else {
+            return .refused
+        }
+        return store.store(metadata, body: body, presented: edited?.presented, for: storedKey, ticket: ticket)
     }
 
     func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheNotStoredReason? {
-        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .refused }
+        guard let metadata = metadata(of: response, edited: edited, for: request, key: key) else { return .refused }
         // The delegate or the admission closure made it another kind of response.
         guard metadata.placement == .memoryAndDisk else {
             guard body.count <= largestMemoryEntry, let data = body.opening.contents else {
@@ -82,7 +84,7 @@ extension DiskURLCache {
 
     /// Nil where a rule says that the response is not stored.
     private func metadata(
-        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest
+        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest, key: RequestKey?
     ) -> EntryMetadata? {
         let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
         guard treatment.storage != .never else { return nil }
@@ -97,13 +99,15 @@ extension DiskURLCache {
             }
         return EntryMetadata(
             sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
-            placement: placement, userInfo: edited?.userInfo ?? [:], tags: treatment.tags.sorted(),
-            isPinned: treatment.isPinned == true, usefulUntil: usefulUntil(response, for: request))
+            placement: placement, userInfo: edited?.userInfo ?? [:],
+            tags: tags(of: treatment, for: request, replacing: key), isPinned: treatment.isPinned == true,
+            usefulUntil: usefulUntil(response, for: request))
     }
 
     /// Only what goes to disk goes to a file.
     func gatheringLimit(of response: StoredResponse, for request: URLRequest) -> Int? {
-        guard store.takesIncoming, metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
+        guard store.takesIncoming,
+            metadata(of: response, edited: nil, for: request, key: nil)?.placement == .memoryAndDisk
         else { return nil }
         return TieredStore.gatheringLimit
     }
@@ -159,7 +163,9 @@ extension DiskURLCache: LoadHost {
     ) -> Bool {
         let now = now
         let usefulUntil = usefulUntil(response, for: request)
+        let tags = tagsToAdd(for: request)
         let updated = store.update(sequence, of: key.keeping(response)) { metadata in
+            metadata.tags = Set(metadata.tags).union(tags).sorted()
             metadata.response = .http(response)
             metadata.storedAt = now
             metadata.usefulUntil = usefulUntil

@@ -56,14 +56,17 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             configurationError =
                 foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
                 ?? (opened.differing.isEmpty
-                    ? nil : CacheError(otherSettings: opened.differing, path: directory.path))
+                    ? nil : CacheError(.otherSettings, path: directory.path, settings: opened.differing))
         }
         let platform = configuration.platform
-        let superclass = platform.superclassCapacities(
-            memory: configuration.memoryCapacity, disk: configuration.diskCapacity)
-        super.init(
-            memoryCapacity: superclass.memory, diskCapacity: superclass.disk, diskPath: configuration.superclassDiskPath
-        )
+        let superclassCapacity = platform.superclassCapacity(memory: configuration.memoryCapacity)
+        #if canImport(Darwin)
+            super.init(
+                __memoryCapacity: superclassCapacity, diskCapacity: 0, directoryURL: configuration.superclassDirectory)
+        #else
+            super.init(
+                memoryCapacity: superclassCapacity, diskCapacity: 0, diskPath: configuration.superclassDirectory.path)
+        #endif
         isOpen.withLock { $0 = true }
         if let configurationError { hub.emit(.problem(configurationError)) }
         if platform.attachesLoader { CachingURLProtocol.register() }
@@ -177,21 +180,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// does not have is read from disk on the caller's thread; ``Async/cachedResponse(for:)`` of ``async`` suspends instead.
     /// ``data(for:)`` also judges freshness and asks the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
-        let platform = configuration.platform
-        if platform.sessionLoading == .system, SystemContract.concernsPart(request, status: nil) { return nil }
-        guard let stored = storedResponse(for: request) else { return nil }
-        guard platform.answersBySuperclass else { return stored }
-        return SuperclassCopy.copy(
-            of: stored, store: { super.storeCachedResponse($0, for: request) },
-            find: { super.cachedResponse(for: request) })
-    }
-
-    private func storedResponse(for request: URLRequest) -> CachedURLResponse? {
+        if isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
         guard let key = key(for: request) else { return nil }
         for variant in store.lookup(key).variants() where variant.answers(request) {
+            if isBySystem, SystemHead.isSelectedUnseen(variant.metadata.varyKey) { continue }
             // A variant that turns out damaged is passed over: an older one may still answer.
             guard let entry = variant.load() else { continue }
             hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
+            addTags(to: variant.metadata, of: key, for: request)
             return present(entry, for: request, key)
         }
         hub.count(for: key) { $0.misses += 1 }
@@ -199,7 +195,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     private func present(_ entry: StoredEntry, for request: URLRequest, _ key: RequestKey) -> CachedURLResponse? {
-        let response = entry.cachedURLResponse(for: request)
+        let response =
+            isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
         return key.isForHead ? response?.withoutBody() : response
     }
 
@@ -210,7 +207,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard let key = key(for: request) else { return refuse(request, .noKey) }
-        if configuration.platform.sessionLoading == .system,
+        if isBySystem,
             SystemContract.concernsPart(request, status: (cachedResponse.response as? HTTPURLResponse)?.statusCode)
         {
             return refuse(request, .refused)
@@ -222,8 +219,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         guard treatment.storage != .never else { return refuse(request, .refused) }
         // What is stored for `HEAD` is no answer to `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
-        let call = StoreCall(request: request, response: cachedResponse, time: now)
-        switch call.outcome(treatment: treatment, isShared: configuration.sharing == .shared) {
+        let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
+        let tags = tags(of: treatment, for: request, replacing: storedKey)
+        switch call.outcome(treatment: treatment, tags: tags, options: sharingOptions(treatment)) {
         case .stored(var metadata, let lost):
             metadata.usefulUntil = usefulUntil(metadata.http, for: request)
             if !lost.isEmpty {
@@ -259,13 +257,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     public override func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
     ) {
-        if configuration.platform.sessionLoading == .system {
-            return answerSystem(dataTask.currentRequest ?? dataTask.originalRequest, completionHandler)
-        }
+        if isBySystem { return answerSystem(dataTask, completionHandler) }
         let link = SessionLink(dataTask)
         guard link.servesTasks else { return completionHandler(nil) }
         if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
-            hub.tellMissingLoader()
+            hub.report(once: CacheError(.loaderMissing, settings: []))
             return completionHandler(nil)
         }
         guard let request = dataTask.currentRequest.map({ link.effectiveRequest($0) }),
@@ -305,35 +301,35 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
     }
 
-    /// Where the system's own loader asks: what is stored, unchanged, stale or not. The loader judges.
-    private func answerSystem(_ request: URLRequest?, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
-        guard let request, let key = key(for: request) else { return completionHandler(nil) }
-        if store.lookup(key).known?.isEmpty == false { return completionHandler(cachedResponse(for: request)) }
-        // The handler is called once, on this queue.
-        nonisolated(unsafe) let completionHandler = completionHandler
-        LoadDriver.lookupQueue.async { completionHandler(self.cachedResponse(for: request)) }
-    }
-
     /// Stores a response for a task's request, as ``storeCachedResponse(_:for:)-(_,URLRequest)``.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
-        if configuration.platform.sessionLoading == .system {
-            let request = SystemContract.request(
-                original: dataTask.originalRequest, current: dataTask.currentRequest,
-                answeredBy: cachedResponse.response.url)
-            guard let request else {
-                if let request = dataTask.currentRequest { refuse(request, .refused) }
-                return
-            }
-            return storeCachedResponse(cachedResponse, for: request)
+        if let request = request(of: dataTask, answeredBy: cachedResponse.response.url) {
+            storeCachedResponse(cachedResponse, for: request)
+        } else if let request = dataTask.currentRequest {
+            refuse(request, .refused)
         }
-        guard let request = dataTask.currentRequest else { return }
-        storeCachedResponse(cachedResponse, for: SessionLink(dataTask).effectiveRequest(request))
     }
 
     /// Removes what is stored for a task's request.
     public override func removeCachedResponse(for dataTask: URLSessionDataTask) {
-        guard let request = dataTask.currentRequest else { return }
-        removeCachedResponse(for: SessionLink(dataTask).effectiveRequest(request))
+        guard let request = request(of: dataTask, answeredBy: dataTask.currentRequest?.url) else { return }
+        removeCachedResponse(for: request)
+    }
+
+    /// The request of a task that a response of this URL answers; nil where it answers another one.
+    func request(of dataTask: URLSessionDataTask, answeredBy url: URL?) -> URLRequest? {
+        if isBySystem {
+            return SystemContract.request(
+                original: dataTask.originalRequest, current: dataTask.currentRequest, answeredBy: url)
+        }
+        return dataTask.currentRequest.map { SessionLink(dataTask).effectiveRequest($0) }
+    }
+
+    /// What the superclass knows. Its initialiser set nothing aside on disk.
+    func superclassCopy(for request: URLRequest) -> SuperclassCopy {
+        SuperclassCopy(
+            store: { super.storeCachedResponse($0, for: request) }, find: { super.cachedResponse(for: request) },
+            remove: { super.removeCachedResponse(for: request) })
     }
 
     // MARK: Removal

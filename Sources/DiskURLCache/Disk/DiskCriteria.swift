@@ -11,7 +11,7 @@ struct DiskCriteria: Sendable, Hashable {
     var storedBefore: Date?
     /// Last used before this time.
     var accessedBefore: Date?
-    /// Prefix of the response's URL; an entry whose URL is kept off the disk never matches.
+    /// Prefix of the response's canonical URL. An entry without a URL matches: `hostHash` narrows it down.
     var urlPrefix: String?
 }
 
@@ -48,10 +48,8 @@ extension DiskCriteria {
         if let tag, !metadata.tags.contains(tag) { return false }
         if let storedAfter, metadata.storedAt < storedAfter { return false }
         if let storedBefore, metadata.storedAt >= storedBefore { return false }
-        if let urlPrefix {
-            guard let url = metadata.url, url.hasPrefix(urlPrefix) else { return false }
-        }
-        return true
+        guard let urlPrefix, let url = metadata.url else { return true }
+        return URLCanonicalizer.canonical(url)?.hasPrefix(urlPrefix) ?? true
     }
 
     /// Whether an entry that is not in the index matches: one that waits to be written, or that an app's own storage holds. Its

@@ -101,6 +101,20 @@ extension StoredVariant {
 }
 
 extension StoredEntry {
+    /// The key in `userInfo` under which a response for Apple's loader has the number of its entry.
+    fileprivate static let numberKey = "DiskURLCache.entry"
+
+    /// The entry as Apple's loader gets it, made anew: see `SystemHead`. An object that can be told from those of other entries.
+    func makeSystemResponse(requestedURL: URL) -> CachedURLResponse {
+        var metadata = metadata
+        if var response = metadata.http {
+            response.fields = SystemHead.handedOut(response)
+            metadata.response = .http(response)
+        }
+        metadata.userInfo[Self.numberKey] = .integer(Int64(truncatingIfNeeded: metadata.sequence))
+        return StoredEntry(metadata: metadata, body: body).makeCachedURLResponse(requestedURL: requestedURL)
+    }
+
     /// The entry as Foundation's object, made anew.
     func makeCachedURLResponse(requestedURL: URL) -> CachedURLResponse {
         let userInfo = metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue)
@@ -119,12 +133,15 @@ extension StoredEntry {
 }
 
 extension CachedURLResponse {
+    /// The number of the entry that the response was made of for Apple's loader.
+    var entryNumber: Int64? { (userInfo?[StoredEntry.numberKey] as? NSNumber)?.int64Value }
+
     /// The values of `userInfo` that can be written to disk, and the keys of the others.
     var persistentUserInfo: (values: [String: PropertyValue], lost: [String]) {
         var values: [String: PropertyValue] = [:]
         var lost: [String] = []
         guard let userInfo, !userInfo.isEmpty else { return (values, lost) }
-        for (key, value) in userInfo {
+        for (key, value) in userInfo where key != AnyHashable(StoredEntry.numberKey) {
             if let name = key.base as? String, let value = PropertyValue(value) {
                 values[name] = value
             } else {

@@ -75,9 +75,12 @@ final class StoredEntry: @unchecked Sendable {
     }
 
     func cachedURLResponse(requestedURL url: URL) -> CachedURLResponse {
-        if let given { return given }
-        if let response = SharedLock.withLock(of: self, { made.cached }) { return response }
-        let response = makeCachedURLResponse(requestedURL: url)
+        cachedURLResponse { makeCachedURLResponse(requestedURL: url) }
+    }
+
+    func cachedURLResponse(_ make: () -> CachedURLResponse) -> CachedURLResponse {
+        if let response = presentedResponse { return response }
+        let response = make()
         return SharedLock.withLock(of: self) {
             // Another thread may have been faster: all get one object.
             if let response = made.cached { return response }

@@ -34,12 +34,15 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case foreign
         /// Another process maintains the index of the folder.
         case inUse
-        /// A rule that does nothing, contradicts itself or an earlier one, or names a key policy that there is not. `index` is its
-        /// position in the list, counted from 0.
+        /// A rule that can match nothing, does nothing, contradicts itself or an earlier one, or names a key policy that there is not.
+        /// `index` is its position in the list, counted from 0.
         case invalidRule(index: Int)
+        /// A URL prefix or a host that no stored response can have: a removal removed nothing.
+        case invalidPattern
         /// Another cache of this process has the folder open with other settings. Those hold for both caches.
         case otherSettings
-        /// A session has the cache as its `urlCache`, but not the loader, so nothing is cached for it. Sent once, on Linux only.
+        /// A session has the cache as its `urlCache`, but not the loader of this library. On Linux nothing is cached for it. On Apple
+        /// platforms the system loads, and the settings that `description` names have no effect. Sent once, and logged.
         case loaderMissing
     }
 
@@ -51,7 +54,7 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
     public let userID: UInt32?
     /// The system's error number, 0 where there is none. `description` has it in words.
     let errno: Int32
-    /// What is wrong with a rule, and what to do, or the settings that differ; empty for every other code.
+    /// What is wrong with a rule or a pattern, and what to do, or the settings that differ or have no effect; empty for every other code.
     private let advice: String
 
     init(_ code: Code, path: String, errno: Int32 = 0, userID: UInt32? = nil) {
@@ -62,18 +65,22 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         advice = ""
     }
 
-    /// - Parameter names: of the settings that differ.
-    init(otherSettings names: [String], path: String) {
-        code = .otherSettings
-        self.path = path
-        errno = 0
-        userID = nil
-        advice = names.joined(separator: ", ")
+    /// - Parameter names: of the settings that differ or have no effect.
+    init(_ code: Code, path: String = "", settings names: [String]) {
+        self.init(code, path: path, advice: names.joined(separator: ", "))
     }
 
     init(rule index: Int, _ advice: String) {
-        code = .invalidRule(index: index)
-        path = ""
+        self.init(.invalidRule(index: index), advice: advice)
+    }
+
+    init(pattern advice: String) {
+        self.init(.invalidPattern, advice: advice)
+    }
+
+    private init(_ code: Code, path: String = "", advice: String) {
+        self.code = code
+        self.path = path
         errno = 0
         userID = nil
         self.advice = advice
@@ -99,9 +106,14 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case .damaged: "\(path) is damaged: its bytes are not those that were written."
         case .foreign: "\(path) is no record of this cache: not a file, of another version, or moved here."
         case .invalidRule(let index): "Rule \(index): \(advice)"
+        case .invalidPattern:
+            advice.isEmpty ? "A removal was asked for what no URL has." : "Nothing was removed: \(advice)"
         case .otherSettings:
             "Another cache of this process has \(path) open with other settings, which hold for both: \(advice)."
         case .inUse: "\(path) is in use: the process that has it open keeps its index."
+        case .loaderMissing where !advice.isEmpty:
+            "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or data(for:),"
+                + " obeys them."
         case .loaderMissing:
             "A session has this cache as its urlCache, but nothing is cached for it: make it from a configuration that"
                 + " attach(to:) was called with."

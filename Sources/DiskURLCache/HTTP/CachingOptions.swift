@@ -32,6 +32,11 @@ struct CachingOptions: Sendable, Hashable {
 
     /// The cache serves several users (RFC 9111 §1): what is meant for one of them is not stored.
     var isShared = false
+    /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`. RFC 9111 asks for
+    /// neither; origins that tell users apart by a cookie and forget `private` do.
+    var isCautious = true
+    /// The request's `Cookie` is part of its key: no two users share it.
+    var keysCookie = false
 
     /// No network is to be used: what is stored is served, however stale (RFC 9111 §4.2.4 "disconnected").
     /// `must-revalidate` and `no-cache` hold even so (RFC 9111 §5.2.2.2); `ReusePolicy.elseLoad` goes further.

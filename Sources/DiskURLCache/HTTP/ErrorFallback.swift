@@ -2,8 +2,7 @@ import Foundation
 
 /// May a stale response stand in for an error (RFC 5861 §4)?
 enum ErrorFallback {
-    /// The reuse of the selected candidate after a network failure or a 500, 502, 503 or 504; nil where the error is to be
-    /// delivered.
+    /// The reuse of the selected candidate after a network failure or a 5xx; nil when the error is to be delivered.
     static func reuse(
         for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
     ) -> Reuse? {
@@ -24,17 +23,18 @@ enum ErrorFallback {
             case .presentation(let presentation) = Presentation.fit(of: candidate, to: request)
         else { return nil }
         let freshness = Freshness(of: facts, options: options, now: now)
-        guard let window = bound(said: said, asked: asked, options: options), freshness.staleness <= window else {
-            return nil
-        }
+        // A window of 0 seconds is none, and one of N seconds ends when the response has been stale for N.
+        guard let window = window(said: said, asked: asked, options: options), window > 0,
+            freshness.staleness < window
+        else { return nil }
         return Reuse(
             index: index, basis: freshness.isFresh ? .fresh : .stale(.staleIfError), age: freshness.age,
             lifetime: freshness.lifetime, presentation: presentation)
     }
 
-    /// The greatest staleness at which the response may stand in, in seconds. The response's own `stale-if-error` counts
+    /// The seconds after which the stale response may no longer stand in. The response's own `stale-if-error` counts
     /// before the option's. The request may carry one too: either permits the reuse, so the longer one holds.
-    private static func bound(said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions) -> Int64? {
+    private static func window(said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions) -> Int64? {
         let origin = said.staleIfError ?? options.defaultStaleIfError
         switch (origin, asked.staleIfError) {
         case (let origin?, let client?): return max(origin, client)

@@ -32,8 +32,8 @@ struct Freshness: Sendable, Hashable {
 
     /// `freshness_lifetime` (RFC 9111 §4.2.1).
     static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
-        // Options never lengthen the life of an error that happens to carry no lifetime.
-        let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status)
+        // Options never lengthen the life of an error: a missing image would stay missing.
+        let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status) && facts.status < 400
         if isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
         if let seconds = facts.explicitLifetime(inSharedCache: options.isShared) { return (seconds, .explicit) }
         if isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
@@ -65,7 +65,8 @@ struct Freshness: Sendable, Hashable {
     /// RFC 9111 §4.2.2: a part of the time since the last modification; nil where no heuristic may be used.
     private static func heuristicLifetime(of facts: ReuseFacts, options: CachingOptions) -> Int64? {
         guard options.usesHeuristicFreshness,
-            StatusCode.isHeuristicallyCacheable(facts.status) || facts.directives.isPublic,
+            facts.directives.isPublic
+                || StatusCode.isHeuristicallyCacheable(facts.status) && !(options.isShared && options.isCautious),
             let unchangedFor = facts.unchangedFor
         else { return nil }
         let fraction = min(max(options.heuristicFraction, 0), 1)

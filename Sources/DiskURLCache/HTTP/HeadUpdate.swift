@@ -24,8 +24,8 @@ enum HeadUpdate {
             let isForOneUser =
                 options.isShared
                 && SharedCache.prohibition(
-                    of: exchange.fields, said: ResponseDirectives(updated.fields), asked: exchange.request.fields)
-                    != nil
+                    of: exchange.fields, said: ResponseDirectives(updated.fields), asked: exchange.request.fields,
+                    options: options) != nil
             if isForOneUser {
                 changes.append(.remove(index: index))
             } else if StorableFields.areWellFormed(updated.fields) {

@@ -69,9 +69,9 @@ extension CacheBypassReason: Coded {
 extension CacheNotStoredReason: Coded {
     static let all: [CacheNotStoredReason] = [
         .noKey, .refused, .tooLarge(bytes: 0, limit: 0), .removedMeanwhile, .diskTooSlow, .diskFailed(errno: 0),
-        .methodNotCached, .forOneUser, .setsCookie, .authorized, .requestNoStore, .responseNoStore,
+        .methodNotCached, .forOneUser, .setsCookie, .authorized, .cookie, .requestNoStore, .responseNoStore,
         .statusNotUnderstood, .statusNotCacheable, .notReusable,
-        .varyAsterisk, .partialContent, .notModified, .malformed,
+        .varyAsterisk, .variesByUnseenField, .partialContent, .notModified, .malformed,
     ]
 
     var code: String {
@@ -86,12 +86,14 @@ extension CacheNotStoredReason: Coded {
         case .forOneUser: "private"
         case .setsCookie: "set-cookie"
         case .authorized: "authorization"
+        case .cookie: "cookie"
         case .requestNoStore: "request-no-store"
         case .responseNoStore: "no-store"
         case .statusNotUnderstood: "status-not-understood"
         case .statusNotCacheable: "status-not-cacheable"
         case .notReusable: "not-reusable"
         case .varyAsterisk: "vary-asterisk"
+        case .variesByUnseenField: "vary-unseen"
         case .partialContent: "partial-content"
         case .notModified: "not-modified"
         case .malformed: "malformed"

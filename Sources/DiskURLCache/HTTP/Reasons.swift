@@ -148,6 +148,8 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
     case setsCookie
     /// The request has `Authorization`, the cache is shared, and the response does not allow to share it (RFC 9111 §3.5).
     case authorized
+    /// The request has a `Cookie` that is no part of its key, the cache is shared, and the response does not allow to share it.
+    case cookie
     /// The request says `no-store` (RFC 9111 §5.2.1.5).
     case requestNoStore
     /// The response says `no-store` (RFC 9111 §5.2.2.5).
@@ -160,6 +162,9 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
     case notReusable
     /// `Vary: *` fits no later request (RFC 9111 §4.1).
     case varyAsterisk
+    /// On Apple platforms: it varies by `Cookie`, `Authorization` or `Accept-Language`, which the system adds to the request after the
+    /// cache has seen it, so that it might be given to another user. A session of `makeSession` stores it.
+    case variesByUnseenField
     /// A part (206) that cannot be joined with what is stored (RFC 9111 §3.3), or a body of another length than its head says.
     case partialContent
     /// A 304 has no body: it only confirms what is stored (RFC 9111 §4.3.4).
@@ -181,12 +186,16 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
         case .forOneUser: "the response says private, and the cache is shared"
         case .setsCookie: "the response sets a cookie, and the cache is shared"
         case .authorized: "the request has Authorization, the cache is shared, and the response does not say public"
+        case .cookie:
+            "the request has a Cookie, the cache is shared, and the response says neither public nor Vary: Cookie"
         case .requestNoStore: "the request says no-store"
         case .responseNoStore: "the response says no-store"
         case .statusNotUnderstood: "the response says must-understand, and this cache has no rule for its status"
         case .statusNotCacheable: "this status is stored only with a lifetime of its own"
         case .notReusable: "without a lifetime, the response could never be used"
         case .varyAsterisk: "the response says Vary: *, which fits no later request"
+        case .variesByUnseenField:
+            "the response varies by a field that the system adds after the cache has seen the request: makeSession stores it"
         case .partialContent: "it is a part (206) that cannot be joined with what is stored"
         case .notModified: "a 304 has no body: it only confirms what is stored"
         case .malformed: "a header field of the response cannot be written down and read again as it is"
@@ -200,9 +209,9 @@ public enum CacheNotStoredReason: Sendable, Hashable, CustomStringConvertible {
         case .requestNoStore: "RFC 9111 §5.2.1.5"
         case .responseNoStore: "RFC 9111 §5.2.2.5"
         case .forOneUser: "RFC 9111 §5.2.2.7"
-        case .setsCookie, .authorized: "RFC 9111 §3.5"
+        case .setsCookie, .authorized, .cookie: "RFC 9111 §3.5"
         case .statusNotUnderstood: "RFC 9111 §5.2.2.3"
-        case .varyAsterisk: "RFC 9111 §4.1"
+        case .varyAsterisk, .variesByUnseenField: "RFC 9111 §4.1"
         case .partialContent: "RFC 9111 §3.3"
         case .notModified: "RFC 9111 §4.3.4"
         case .malformed: "RFC 9110 §5.5"

@@ -68,7 +68,7 @@ struct ReuseVerdict {
         }
         if options.isOffline { return .offline }
         if let window = said.staleWhileRevalidate ?? options.defaultStaleWhileRevalidate,
-            freshness.staleness <= window
+            freshness.staleness < window
         {
             return .staleWhileRevalidate
         }

@@ -9,13 +9,17 @@ enum SharedCache {
     ///   - said: the directives of the response.
     ///   - request: the fields of the request that brought it.
     static func prohibition(
-        of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields
+        of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields, options: CachingOptions
     ) -> CacheNotStoredReason? {
         if said.isPrivate { return .forOneUser }
         // No rule of RFC 9111, but of every well-known shared cache: who gets a cookie is one user.
         if fields["Set-Cookie"] != nil { return .setsCookie }
-        if request["Authorization"] != nil, !said.isPublic, !said.mustRevalidate, said.sharedMaxAge == .absent {
-            return .authorized
+        let isAllowed = said.isPublic || said.mustRevalidate || said.sharedMaxAge != .absent
+        if request["Authorization"] != nil, !isAllowed { return .authorized }
+        if options.isCautious, !options.keysCookie, request["Cookie"] != nil, !isAllowed,
+            !VaryKey(fields["Vary"], request: HeaderFields()).fields.contains(where: { $0.name == "cookie" })
+        {
+            return .cookie
         }
         return nil
     }

@@ -26,13 +26,9 @@ enum StatusCode {
         }
     }
 
-    /// The errors that stale content may stand in for (RFC 5861 §4).
-    static func isServerTrouble(_ status: Int) -> Bool {
-        switch status {
-        case 500, 502, 503, 504: true
-        default: false
-        }
-    }
+    /// The errors that a stale response may stand in for. RFC 5861 §4 lists 500, 502, 503 and 504 of those that were registered then;
+    /// CDNs answer 520 to 530 when the origin is down.
+    static func isServerTrouble(_ status: Int) -> Bool { (500...599).contains(status) }
 
     /// Answers that give the current state of the resource: what is stored for its URL is out of date.
     static func isReplacement(_ status: Int) -> Bool {

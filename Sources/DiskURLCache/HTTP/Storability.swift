@@ -64,7 +64,8 @@ enum Storability {
         }
         if response.vary.matchesNothing { return .varyAsterisk }
         guard options.isShared else { return nil }
-        return SharedCache.prohibition(of: exchange.fields, said: said, asked: exchange.request.fields)
+        return SharedCache.prohibition(
+            of: exchange.fields, said: said, asked: exchange.request.fields, options: options)
     }
 
     /// The response as it would be stored; nil where the method cannot be.

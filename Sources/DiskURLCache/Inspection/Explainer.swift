@@ -154,6 +154,13 @@ struct Explainer {
             clauses.append(Clause(.key, "A rule or the request's treatment says storage: .never."))
         } else if scheme != "http" && scheme != "https" {
             clauses.append(Clause(.key, "Its scheme is \(scheme): only http and https are cached.", "RFC 9111 §1"))
+        } else if URLCanonicalizer.parts(of: request.url?.absoluteString ?? "")?.hasDotSegments == true {
+            clauses.append(
+                Clause(
+                    .key,
+                    "Its path has a segment \".\" or \"..\": a client may send it or remove it, so the answer may be another URL's.",
+                    "RFC 3986 §5.2.4"))
+            clauses.append(Clause(.advice, "Ask for the path without such segments."))
         } else if request.httpBodyStream != nil {
             clauses.append(Clause(.key, "Its body is a stream: what will be sent cannot be known beforehand."))
             clauses.append(Clause(.advice, "Give the body as data (httpBody)."))
@@ -420,7 +427,7 @@ struct Explainer {
                     "RFC 5861 §4")
                 : Clause(
                     .decision,
-                    "Should the network fail, or the origin answer 500, 502, 503 or 504, the stored one is used.",
+                    "Should the network fail, or the origin answer with a 5xx, the stored one is used.",
                     "RFC 5861 §4")
         ]
     }

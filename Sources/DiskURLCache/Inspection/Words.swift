@@ -33,6 +33,11 @@ enum Words {
                 refusal.description,
                 "The origin could say public, must-revalidate or s-maxage, if every user may have it."
             )
+        case .cookie:
+            (
+                refusal.description,
+                "The origin could say public or Vary: Cookie; the app could key the field, or leave Cookie out of the request."
+            )
         case .requestNoStore: (refusal.description, "Leave no-store out of the request's Cache-Control.")
         case .responseNoStore:
             (

@@ -474,12 +474,13 @@ final class LoadDriver: FetchReceiver, LoadFollower, Sendable {
     private func tellEnd(_ error: (any Swift.Error)? = nil) -> LoadSummary? {
         guard let client else { return nil }
         let duration = now.timeIntervalSince(startTime)
-        let hasReport = state.withLock { state in
-            guard !state.isTold, let outcome = state.report?.outcome else { return false }
+        let (hasReport, used, target) = state.withLock { state -> (Bool, StoredVariant?, LoadMachine.Target?) in
+            guard !state.isTold, let outcome = state.report?.outcome else { return (false, nil, nil) }
             state.isTold = true
             cache.hub.count(outcome, bytes: state.deliveredBytes, duration: duration) { state.variants[$0].layer }
-            return true
+            return (true, outcome.index.map { state.variants[$0] }, state.machine.target)
         }
+        if let used, let target { cache.addTags(to: used.metadata, of: target.key, for: target.request) }
         guard hasReport, client.wantsSummary || cache.hub.hasListeners, let summary = summary(duration: duration, error)
         else { return nil }
         cache.hub.emit(.load(summary.loadReport))

@@ -49,6 +49,8 @@ protocol LoadHost: AnyObject, Sendable {
     func freshen(
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
     ) -> Bool
+    /// Gives an entry that answered a request the request's tags.
+    func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest)
     func remove(_ key: RequestKey)
     /// Removes a stored response, and what an older answer made of it since it was found.
     /// - Parameter ticket: of the load whose answer removes it.

@@ -36,6 +36,9 @@ extension CacheAnswer {
             data: entry.body, response: head,
             summary: LoadSummary(report: report, load: load, layer: layer, cacheName: cache.cacheStatusName))
         cache.hub.count(report.outcome, bytes: entry.body.count, duration: duration) { _ in layer }
+        if let key = cache.key(for: request) {
+            cache.addTags(to: variants[reuse.index].metadata, of: key, for: request)
+        }
         if cache.hub.hasListeners { cache.hub.emit(.load(self.report)) }
     }
 }

@@ -91,8 +91,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         session = link.session
         #if canImport(FoundationNetworking)
             queue = link.workQueue
-        #elseif canImport(CFNetwork)
-            queue = ClientThread()
+        #elseif canImport(Darwin)
+            queue = ClientThread.current()
         #else
             queue = nil
         #endif
@@ -133,6 +133,9 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// On `queue`.
     func perform(_ calls: [LoadCall]) {
         for call in calls {
+            #if canImport(Darwin)
+                if stream.withLock({ $0.isClosed }) { return }
+            #endif
             switch state {
             case .closed: return
             case .paused(let waiting): state = .paused(waiting + [call])
@@ -156,11 +159,14 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         openStream()
     }
 
-    /// On `queue`: no call comes after this one.
+    /// No call comes after this one. On `queue`; on Apple platforms, where the system stops a protocol on another thread than it
+    /// started it on, from any thread, so that only what is behind the lock may be changed.
     func close() {
-        state = .closed
         stream.withLock { $0 = Stream(isClosed: true) }
-        urlProtocol = nil
+        #if !canImport(Darwin)
+            state = .closed
+            urlProtocol = nil
+        #endif
     }
 
     private func deliver(_ call: LoadCall) {

@@ -193,19 +193,12 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             let exchange = exchanges.withLock { $0[task.taskIdentifier] }
             // A load that ended meanwhile needs no connection.
             guard let exchange else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-            // About one request. What else there is (trust, client certificate, NTLM, Negotiate) is about the connection.
-            let ofRequest = [
-                NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic,
-                NSURLAuthenticationMethodHTTPDigest,
-            ]
-            let isOfConnection = !ofRequest.contains(challenge.protectionSpace.authenticationMethod)
+            let subject = ChallengeRoute.Subject(method: challenge.protectionSpace.authenticationMethod)
             let hasProposed = challenge.proposedCredential != nil
             // The handler may be called once, from any thread.
             nonisolated(unsafe) let completionHandler = completionHandler
             let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] in
-                if ChallengeRoute.addsCredentials(
-                    isOfConnection: isOfConnection, disposition: $0, hasProposed: hasProposed)
-                {
+                if ChallengeRoute.addsCredentials(subject, disposition: $0, hasProposed: hasProposed) {
                     noteCredentials(for: task.currentRequest?.url)
                 }
                 completionHandler($0, $1)
@@ -215,7 +208,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             let ofTask = outerTask?.delegate
             let ofSession = outer.delegate
             outer.delegateQueue.addOperation {
-                let route = ChallengeRoute(isOfConnection: isOfConnection, .init(ofTask, ofSession))
+                let route = ChallengeRoute(subject, .init(ofTask, ofSession))
                 switch (route, outerTask) {
                 case (.session, _):
                     ofSession?.urlSession?(outer, didReceive: challenge, completionHandler: answer)

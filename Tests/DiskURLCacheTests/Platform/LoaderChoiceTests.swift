@@ -19,7 +19,7 @@ import Testing
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending(name))
         configuration.platform = platform
-        configuration.superclassDiskPath = scratch.appending("superclass").path
+        configuration.superclassDirectory = scratch.appending("superclass")
         return DiskURLCache(configuration: configuration)
     }
 
@@ -121,8 +121,7 @@ import Testing
 
     @Test func trustGoesToTheSessionsDelegateFirst() {
         func route(_ session: Bool, _ task: Bool, _ sessionForTask: Bool) -> ChallengeRoute {
-            ChallengeRoute(
-                isOfConnection: true, .init(session: session, task: task, sessionForTask: sessionForTask))
+            ChallengeRoute(.trust, .init(session: session, task: task, sessionForTask: sessionForTask))
         }
         #expect(route(true, true, true) == .session)
         #expect(route(false, true, true) == .task)
@@ -132,8 +131,7 @@ import Testing
 
     @Test func passwordsAreAskedOfTheTasksDelegateFirst() {
         func route(_ session: Bool, _ task: Bool, _ sessionForTask: Bool) -> ChallengeRoute {
-            ChallengeRoute(
-                isOfConnection: false, .init(session: session, task: task, sessionForTask: sessionForTask))
+            ChallengeRoute(.request, .init(session: session, task: task, sessionForTask: sessionForTask))
         }
         #expect(route(true, true, true) == .task)
         #expect(route(true, false, true) == .sessionForTask)
@@ -141,16 +139,30 @@ import Testing
     }
 
     @Test func credentialsThatTheRequestDoesNotShowAreNoticed() {
-        func adds(_ disposition: URLSession.AuthChallengeDisposition, proposed: Bool, connection: Bool = false) -> Bool
-        {
+        func adds(
+            _ disposition: URLSession.AuthChallengeDisposition, proposed: Bool,
+            _ method: String = NSURLAuthenticationMethodHTTPBasic
+        ) -> Bool {
             ChallengeRoute.addsCredentials(
-                isOfConnection: connection, disposition: disposition, hasProposed: proposed)
+                ChallengeRoute.Subject(method: method), disposition: disposition, hasProposed: proposed)
         }
         #expect(adds(.useCredential, proposed: false))
         #expect(adds(.performDefaultHandling, proposed: true))
         #expect(!adds(.performDefaultHandling, proposed: false))
         #expect(!adds(.rejectProtectionSpace, proposed: true))
-        #expect(!adds(.useCredential, proposed: true, connection: true), "trust")
+        let trust = "NSURLAuthenticationMethodServerTrust"
+        #expect(!adds(.useCredential, proposed: true, trust) && !adds(.performDefaultHandling, proposed: true, trust))
+        // The system may have a ticket, or a certificate that it prefers.
+        let connection = [
+            NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
+            "NSURLAuthenticationMethodClientCertificate",
+        ]
+        for method in connection {
+            #expect(
+                adds(.useCredential, proposed: false, method) && adds(.performDefaultHandling, proposed: false, method))
+            #expect(!adds(.rejectProtectionSpace, proposed: true, method))
+            #expect(!adds(.cancelAuthenticationChallenge, proposed: true, method))
+        }
     }
 
     @Test func whatWasGivenToCredentialsIsNotStored() async throws {

@@ -164,7 +164,7 @@ import Testing
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: 0, diskCapacity: 1 << 20, directory: URL(fileURLWithPath: fixture.directory))
         configuration.platform = platform
-        configuration.superclassDiskPath = fixture.scratch.appending("superclass").path
+        configuration.superclassDirectory = fixture.scratch.appending("superclass")
         let cache = DiskURLCache(configuration: configuration)
         cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
         cache.flush()

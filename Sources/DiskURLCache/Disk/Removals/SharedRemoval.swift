@@ -57,8 +57,8 @@ struct SharedCriteria: Sendable, Hashable {
         if let storedAfter, metadata.storedAt < storedAfter { return false }
         if let storedBefore, metadata.storedAt >= storedBefore { return false }
         if let tag, !metadata.tags.contains(where: { Self.hash($0, length: nil) == tag }) { return false }
-        if let urlPrefix {
-            guard let url = metadata.url, Self.hash(url, length: prefixLength) == urlPrefix else { return false }
+        if let urlPrefix, let url = metadata.url.flatMap(URLCanonicalizer.canonical) {
+            guard Self.hash(url, length: prefixLength) == urlPrefix else { return false }
         }
         return true
     }
