@@ -39,10 +39,14 @@
             _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
         }
 
-        init(_ mode: String, directory: String, _ arguments: [String: String] = [:], asNobody: Bool = false) throws {
+        init(
+            _ mode: String, directory: String, _ arguments: [String: String] = [:], asNobody: Bool = false,
+            under wrapper: [String] = []
+        ) throws {
             let binary = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
             var command = [binary, "--testing-library", "swift-testing", "--filter", "ChildMain"]
             if asNobody, getuid() == 0 { command = Self.nobody + command }
+            command = wrapper + command
             process.executableURL = URL(fileURLWithPath: command[0])
             process.arguments = Array(command.dropFirst())
             var environment = ProcessInfo.processInfo.environment
