@@ -16,10 +16,10 @@ extension DiskURLCache {
         let transport = SessionLink(session: directSession)
         // A task has its session's cookies since it was made; here is no task.
         let request = transport.withCookies(request)
-        let key = key(for: request)
-        let known = key.flatMap { store.lookup($0).known }
-        if let known, let answer = CacheAnswer(freshInMemory: request, of: known, in: self) { return answer }
-        return try await LoadReader(request, from: self, over: transport, key: key, known: known).answer()
+        let keyed = KeyedRequest(request, in: self)
+        let lookup = keyed.key.map { store.lookup($0) }
+        if let known = lookup?.known, let answer = CacheAnswer(inMemory: known, of: keyed, in: self) { return answer }
+        return try await LoadReader(keyed, from: self, over: transport, lookup: lookup).answer()
     }
 
     /// The answer to a request from memory, disk, or an HTTP client of the app's: by the same engine as ``data(for:)``, with the same
@@ -43,7 +43,8 @@ extension DiskURLCache {
         try Task.checkCancellation()
         try request.requireURL()
         let reader = LoadReader(
-            request, from: self, over: OpenTransport(transport: transport, keyVariant: variant), takesPieces: true,
+            KeyedRequest(request, in: self, variant: variant), from: self,
+            over: OpenTransport(transport: transport, keyVariant: variant), takesPieces: true,
             timeout: request.timeoutInterval, redirect: redirect)
         return CacheStream(try await reader.head(), reader)
     }
@@ -127,7 +128,7 @@ extension DiskURLCache {
     ///   - requests: loaded in this order.
     ///   - maximumConcurrency: requests at a time, at least 1.
     ///   - progress: counts requests as they end. Cancelling it, or the Swift task, stops the loads that have not begun.
-    /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``CacheNotStoredReason`` for a
+    /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``CacheReason`` for a
     ///   response that came and is not stored, such as an error of the origin or one with `no-store`.
     @discardableResult
     public func prefetch(
@@ -164,3 +165,6 @@ extension URLRequest {
         guard url != nil else { throw URLError(.badURL) }
     }
 }
+
+/// ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:progress:)`` says with it why a response that came is not stored.
+extension CacheReason: Swift.Error {}

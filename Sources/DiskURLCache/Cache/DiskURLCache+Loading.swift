@@ -104,11 +104,8 @@ extension DiskURLCache {
     }
 
     /// Only what goes to disk goes to a file.
-    func gatheringLimit(of response: StoredResponse, for request: URLRequest) -> Int? {
-        guard store.takesIncoming,
-            metadata(of: response, edited: nil, for: request, key: nil)?.placement == .memoryAndDisk
-        else { return nil }
-        return TieredStore.gatheringLimit
+    func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
+        store.takesIncoming && metadata(of: response, edited: nil, for: request, key: nil)?.placement == .memoryAndDisk
     }
 
     func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason? {

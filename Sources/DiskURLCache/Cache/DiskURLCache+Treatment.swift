@@ -38,7 +38,7 @@ extension DiskURLCache {
         let target = RuleTarget(request)
         guard !isKeptOut(target) else { return .none(.keptOut) }
         guard let name = treatment(of: target).keyPolicy else { return configuration.keyPolicy.decision(for: request) }
-        return configuration.keyPolicies[name]?.decision(for: request) ?? .none(.policy)
+        return configuration.keyPolicies[name]?.decision(for: request) ?? .none(.keyPolicy)
     }
 
     /// Whether a request is never cached, whatever its response. A rule by content type that stores says so only when the response

@@ -253,54 +253,32 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // A task's request is `currentRequest`: what was asked last, after redirects. Lookups and stores use the same.
 
-    /// What is stored for a task's request. Called by Foundation before each load, and by anyone; memory answers at
-    /// once, the disk on a queue of its own. A session that has this cache but not the loader (see ``attach(to:)``) gets
-    /// nil: Foundation's own loader on Linux would take a stored response for fresh.
+    /// What is stored for a task's request; memory answers at once, the disk on a queue of its own.
+    ///
+    /// On Linux Foundation calls this before each load of a session that has this cache. Nil then: the loader looks up by itself, and
+    /// without the loader (see ``attach(to:)``) Foundation would take a stored response for fresh. So a task that was resumed gets nil.
     public override func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
     ) {
         if isBySystem { return answerSystem(dataTask, completionHandler) }
+        let isLoading = dataTask.state != .suspended
         let link = SessionLink(dataTask)
-        guard link.servesTasks else { return completionHandler(nil) }
         if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
             hub.report(once: CacheError(.loaderMissing, settings: []))
             return completionHandler(nil)
         }
-        guard let request = dataTask.currentRequest.map({ link.effectiveRequest($0) }),
-            let key = key(for: request), let url = request.url
+        guard !isLoading, link.servesTasks, let request = dataTask.currentRequest.map({ link.effectiveRequest($0) })
         else { return completionHandler(nil) }
-        let facts = RequestFacts(request)
-        let answer: @Sendable ([StoredVariant]) -> CachedURLResponse? = { variants in
-            for index in variants.indices where variants[index].answers(facts) {
-                #if canImport(FoundationNetworking)
-                    // The loader may take it in pieces.
-                    if let open = variants[index].open {
-                        guard let body = open() else { continue }
-                        let variant = variants[index].opened(body)
-                        var variants = variants
-                        variants[index] = variant
-                        let findings = LookupResult.Findings(
-                            link: link, request: request, facts: facts, key: key, variants: variants)
-                        let empty = StoredEntry(metadata: variant.metadata, body: Data())
-                        return LookupResult(
-                            empty.makeCachedURLResponse(requestedURL: url), body: body, findings: findings)
-                    }
-                #endif
-                guard let entry = variants[index].load() else { continue }
-                let findings = LookupResult.Findings(
-                    link: link, request: request, facts: facts, key: key, variants: variants.holding(entry, at: index))
-                return LookupResult(entry.cachedURLResponse(requestedURL: url), findings: findings)
-            }
-            return nil
-        }
-        let lookup = store.lookup(key)
-        if let known = lookup.known {
-            completionHandler(answer(known))
-        } else {
-            // The handler is Foundation's or the caller's; it is called once, on this queue.
-            nonisolated(unsafe) let completionHandler = completionHandler
-            LoadDriver.lookupQueue.async { completionHandler(answer(lookup.variants())) }
-        }
+        find(request, completionHandler)
+    }
+
+    /// On the caller's thread where memory knows, else on a queue of the cache's.
+    private func find(_ request: URLRequest, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
+        guard let key = key(for: request) else { return completionHandler(nil) }
+        if store.lookup(key).known?.isEmpty == false { return completionHandler(cachedResponse(for: request)) }
+        // The handler is called once, on this queue.
+        nonisolated(unsafe) let completionHandler = completionHandler
+        LoadDriver.lookupQueue.async { completionHandler(self.cachedResponse(for: request)) }
     }
 
     /// Stores a response for a task's request, as ``storeCachedResponse(_:for:)-(_,URLRequest)``.

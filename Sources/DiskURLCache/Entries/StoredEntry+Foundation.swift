@@ -36,11 +36,11 @@ extension StoredResponse {
         .http(url: url, status: status, fields: fields)
     }
 
-    /// The head as a load delivers it that asked nobody.
+    /// The head as a load delivers it without asking the origin.
     /// - Parameters:
     ///   - age: `current_age` in seconds.
-    ///   - cacheStatus: this cache's member of `Cache-Status`; nil where none is added.
-    ///   - entry: of which it is the head, where that is at hand: the entry may have made it before.
+    ///   - cacheStatus: this cache's member of `Cache-Status`; nil when none is added.
+    ///   - entry: of which it is the head, when that is at hand: the entry may have made it before.
     func deliveredHead(
         _ presentation: Presentation, age: Int64, url: URL, cacheStatus: CacheStatus?, madeBy entry: StoredEntry?
     ) -> DeliveredHead {
@@ -77,7 +77,7 @@ extension HeaderFields {
         self.init(fields)
     }
 
-    /// The string that a value is; nil where it is none. A dozen casts by `as?` take a seventh of a store.
+    /// The string that a value is; nil when it is none. A dozen casts by `as?` take a seventh of a store.
     private static func string<Value>(_ value: Value) -> String? {
         // Of one type, so the bits are a string's.
         Value.self == String.self ? unsafeBitCast(value, to: String.self) : value as? String
@@ -89,7 +89,7 @@ extension HeaderFields {
 }
 
 extension EntryMetadata {
-    /// The response's URL; nil where the record holds none.
+    /// The response's URL; nil when the record holds none.
     var foundationURL: URL? { url.flatMap { URL(string: $0) } }
 }
 
@@ -104,7 +104,7 @@ extension StoredEntry {
     /// The key in `userInfo` under which a response for Apple's loader has the number of its entry.
     fileprivate static let numberKey = "DiskURLCache.entry"
 
-    /// The entry as Apple's loader gets it, made anew: see `SystemHead`. An object that can be told from those of other entries.
+    /// The entry as Apple's loader gets it, made new: see `SystemHead`. An object that can be told from those of other entries.
     func makeSystemResponse(requestedURL: URL) -> CachedURLResponse {
         var metadata = metadata
         if var response = metadata.http {
@@ -115,7 +115,7 @@ extension StoredEntry {
         return StoredEntry(metadata: metadata, body: body).makeCachedURLResponse(requestedURL: requestedURL)
     }
 
-    /// The entry as Foundation's object, made anew.
+    /// The entry as Foundation's object, made new.
     func makeCachedURLResponse(requestedURL: URL) -> CachedURLResponse {
         let userInfo = metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue)
         let policy = metadata.placement == .memoryOnly ? URLCache.StoragePolicy.allowedInMemoryOnly : .allowed

@@ -8,9 +8,9 @@ import Foundation
 /// A ``DiskURLCache`` throws none of these: it works on, perhaps in memory only, and tells of them in
 /// ``DiskURLCache/DiskURLCache/openingError`` and ``CacheEvent/problem(_:)``. A ``CacheInspector`` throws them, and so does
 /// ``DiskURLCache/DiskURLCache/Configuration/setRules(_:)``.
-public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong. The names of the cases are the spelling in the event log.
-    public enum Code: Sendable, Hashable {
+public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomStringConvertible {
+    /// What is wrong.
+    public enum Code: Sendable, Hashable, Codable {
         /// The URL of the folder is not a file URL.
         case notAFileURL
         /// A file or a symbolic link is where a folder should be. It is left untouched.
@@ -50,11 +50,11 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
 
     /// What is wrong.
     public let code: Code
-    /// The file or folder concerned; empty where there is none.
+    /// The file or folder concerned; empty when there is none.
     public let path: String
-    /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code, and for an error from an event log.
+    /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code.
     public let userID: UInt32?
-    /// The system's error number, 0 where there is none. `description` has it in words.
+    /// The system's error number, 0 when there is none. `description` has it in words.
     let errno: Int32
     /// What is wrong with a rule or a pattern, and what to do, or the settings that differ or have no effect; empty for every other code.
     private let advice: String

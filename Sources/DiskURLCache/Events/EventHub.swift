@@ -63,7 +63,7 @@ final class EventHub: Sendable {
         _ = state.withLock { ($0.listeners.removeValue(forKey: id), $0.streams.removeValue(forKey: id)) }
     }
 
-    /// Nothing comes any more: who waits for the next event would wait for ever.
+    /// No event comes any more: a loop over the stream would wait for ever.
     deinit {
         for stream in state.withLock({ $0.streams.values }) { stream.finish() }
     }

@@ -93,27 +93,12 @@ struct RequestKey: Sendable, Hashable {
 /// Whether a request has a key, and why it has none.
 enum KeyDecision: Sendable {
     case key(RequestKey)
-    case none(KeyRefusal)
+    case none(CacheReason)
 
     var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
-}
 
-/// Why a request has no key.
-enum KeyRefusal: Sendable, Hashable {
-    /// Not an absolute `http` or `https` URL with a host.
-    case notHTTP
-    /// The client may send the segments or remove them (RFC 3986 §5.2.4), so the answer may be another resource's.
-    case dotSegments
-    /// The body that will be sent is not known.
-    case streamedBody
-    /// A GET or HEAD with a body that is no part of the key.
-    case bodyNotKeyed
-    /// A method that the key policy does not cache.
-    case methodNotCached
-    /// The app's closure gave no key, or the key policy that is named does not exist.
-    case policy
-    /// A rule or the request's treatment says `.never`.
-    case keptOut
+    /// See `RequestKey.variant(_:)`.
+    func variant(_ name: String?) -> KeyDecision { key.map { .key($0.variant(name)) } ?? self }
 }
 
 extension KeyPolicy {
@@ -138,7 +123,7 @@ extension KeyPolicy {
         let uri = uri(of: parts)
         var text: String
         if let custom {
-            guard let key = custom(request) else { return .none(.policy) }
+            guard let key = custom(request) else { return .none(.keyPolicy) }
             text = "custom:\(key)"
         } else {
             // HEAD is answered from GET, so it has GET's key.
@@ -154,7 +139,7 @@ extension KeyPolicy {
         return .key(RequestKey(text: text, uri: uri, isForHead: method == "HEAD"))
     }
 
-    /// The `Authorization` field, and the `Host` field where the request asks another host than its URL names (RFC 9110 §7.1).
+    /// The `Authorization` field, and the `Host` field when the request asks another host than its URL names (RFC 9110 §7.1).
     private static func fieldsInEveryKey(of request: URLRequest, url: URL) -> (credentials: String?, host: String?) {
         var (credentials, host): (String?, String?)
         for (name, value) in request.allHTTPHeaderFields ?? [:] {

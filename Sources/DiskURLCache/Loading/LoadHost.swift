@@ -35,8 +35,8 @@ protocol LoadHost: AnyObject, Sendable {
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheNotStoredReason?
-    /// How many bytes of a body are gathered in memory before it goes to a file; nil where it is not to go to one.
-    func gatheringLimit(of response: StoredResponse, for request: URLRequest) -> Int?
+    /// Whether a large body of this response is gathered in a file on disk.
+    func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool
     /// Writes the next piece of a body to its file, which the first piece makes; tells why where that cannot be done.
     func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason?
     /// The same as `insert` with the body that was written so.

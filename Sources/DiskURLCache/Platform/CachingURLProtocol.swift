@@ -71,14 +71,13 @@ class CachingURLProtocol: URLProtocol {
             if let passThrough { return passThrough.startLoading() }
         #endif
         guard let task else { return fail() }
-        let findings = (cachedResponse as? LookupResult)?.findings
-        let link = findings?.link ?? SessionLink(task, loader: type(of: self))
+        let link = SessionLink(task, loader: type(of: self))
         let cache = SessionLink.cache(for: task, link: link)
         #if canImport(FoundationNetworking)
-            let request = findings?.request ?? link.effectiveRequest(task.originalRequest ?? request)
-            let key = findings?.key ?? cache?.key(for: request)
+            let keyed = cache.map { KeyedRequest(link.effectiveRequest(task.originalRequest ?? request), in: $0) }
             let reason =
-                link.servesTasks ? Self.reasonToBypass(task, hasKey: key != nil) : CacheBypassReason.unknownSession
+                link.servesTasks
+                ? Self.reasonToBypass(task, hasKey: keyed?.key != nil) : CacheBypassReason.unknownSession
             if cache == nil || reason != nil {
                 guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
                 else { return fail() }
@@ -88,22 +87,15 @@ class CachingURLProtocol: URLProtocol {
         #else
             let request = link.withCookies(
                 link.effectiveRequest(LoaderChoice.sent(request, original: task.originalRequest)))
-            let key = findings?.key ?? cache?.key(for: request)
+            let keyed = cache.map { KeyedRequest(request, in: $0) }
         #endif
-        guard let cache else { return fail() }
+        guard let cache, let keyed else { return fail() }
         let port = ClientPort(self, task: task, link: link)
-        let driver = LoadDriver(
-            cache: cache, request: request, transport: link, client: port, facts: findings?.facts, key: key)
+        let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
         self.port = port
         self.driver = driver
         if isSuspended { port.pause() }
-        if let findings {
-            driver.start(with: findings.variants)
-        } else {
-            // On Linux all sessions share the queue that this is called on: first loads at once would wait for each other's
-            // decisions there.
-            LoadDriver.lookupQueue.async { driver.start(onClientQueue: false) }
-        }
+        driver.start()
     }
 
     private func fail() {

@@ -40,14 +40,14 @@ final class NetworkSessions: Sendable {
             let inner = self.inner(for: outer, delegateQueue: delegateQueue)
             let task = inner.session.dataTask(with: request)
             inner.delegate.add(receiver, for: task, outer: outer, outerTask)
-            var controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
+            let controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
                 delegate.remove(task)
                 // There the task's end is told too, so that the two do not cross: a cancellation that comes while
                 // Foundation forgets the task ends the process.
                 session.delegateQueue.addOperation { task.cancel() }
             })
             #if canImport(Darwin)
-                controls.prioritize = { task.priority = $0 }
+                task.priority = token.priority
             #endif
             let isWanted = token.didStart(controls)
             // A task that is never resumed hears nothing and holds nothing.

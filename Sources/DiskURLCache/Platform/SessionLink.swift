@@ -126,8 +126,8 @@ extension SessionLink: Transport {
     }
 
     /// The request's own where it has one. A request does not tell whether it was given 60 seconds, or nothing.
-    func timeout(of request: URLRequest) -> TimeInterval? {
-        guard request.timeoutInterval == 60, let session else { return request.timeoutInterval }
-        return session.configuration.timeoutIntervalForRequest
+    func patience(of request: URLRequest) -> TimeInterval {
+        guard request.timeoutInterval == 60, let session else { return request.timeoutInterval / 2 }
+        return session.configuration.timeoutIntervalForRequest / 2
     }
 }

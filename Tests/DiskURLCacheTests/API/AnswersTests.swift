@@ -212,7 +212,7 @@ import Testing
         for _ in 0..<2 {
             let failed = await cache.prefetch(requests)
             #expect(failed.map(\.request.url?.path) == ["/none"])
-            #expect(failed.first?.error as? CacheNotStoredReason == .responseNoStore)
+            #expect(failed.first?.error as? CacheReason == .responseNoStore)
             #expect(requests.map(cache.contains) == [true, false, true])
         }
     }

@@ -18,7 +18,7 @@ import Testing
 
     private static func refusal(
         isShared: Bool = true, of request: HeaderFields = [:], _ fields: HeaderFields
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         var cache = cache(isShared: isShared)
         _ = cache.load(request, answer: fields)
         guard case .refuse(let reason) = cache.lastVerdict else { return nil }

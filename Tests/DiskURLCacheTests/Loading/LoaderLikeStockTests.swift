@@ -191,7 +191,8 @@ import Testing
             #expect(text.contains("aFirstLoad"))
         }
 
-        @Test(.enabled(if: !TaskSession.isReadable)) func nothingIsStored() async throws {
+        @Test(.enabled(if: !TaskSession.isReadable, "for a Foundation that the loader cannot read"))
+        func nothingIsStored() async throws {
             let origin = try OriginServer.counting()
             let harness = try LoadingHarness()
             for round in 1...2 {

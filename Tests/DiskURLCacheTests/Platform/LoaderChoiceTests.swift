@@ -25,8 +25,9 @@ import Testing
 
     // MARK: Sessions
 
-    @Test(arguments: [Platform.linux, .iOS]) func aSessionMadeForTheLoaderCaches(_ platform: Platform) async throws {
-        guard LoadingHarness.storesForSessions else { return }
+    @Test(
+        .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"), arguments: [Platform.linux, .iOS])
+    func aSessionMadeForTheLoaderCaches(_ platform: Platform) async throws {
         let origin = try OriginServer.counting()
         let cache = cache(platform)
         let configuration = URLSessionConfiguration.ephemeral.patient
@@ -49,8 +50,8 @@ import Testing
         #expect(session.delegate === delegate && session.delegateQueue === queue)
     }
 
-    @Test func sessionsOfTwoCachesAreToldApartByTheirClasses() async throws {
-        guard LoadingHarness.storesForSessions else { return }
+    @Test(.enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
+    func sessionsOfTwoCachesAreToldApartByTheirClasses() async throws {
         let origin = try OriginServer.counting()
         let caches = [cache(.iOS, "one"), cache(.iOS, "two")]
         let sessions = caches.map { $0.makeSession(configuration: .ephemeral.patient) }

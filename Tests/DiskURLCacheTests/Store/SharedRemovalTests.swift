@@ -37,7 +37,7 @@
         private static func store(
             _ body: String, _ key: RequestKey = key, in store: TieredStore, memoryOnly: Bool = false,
             ticket: StoreTicket? = nil
-        ) -> CacheNotStoredReason? {
+        ) -> CacheReason? {
             var metadata = StoredEntry.test(Data(), tags: key == other ? [] : ["account"], url: key.text).metadata
             metadata.placement = memoryOnly ? .memoryOnly : .memoryAndDisk
             return store.store(metadata, body: Data(body.utf8), for: key, ticket: ticket)

@@ -4,20 +4,14 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// From the request to an answer out of the store, or to the decision to ask the network.
+// From what is stored to an answer, or to the decision to ask the network; and the way of each answer to the client.
 
 extension LoadMachine {
-    mutating func lookUp(now: Date) -> [Action] {
-        guard let key else {
+    mutating func decide(now: Date) -> [Action] {
+        guard hop.key != nil else {
             // A hop without a key, such as one that a delegate gave a stream: the network answers, nothing is stored.
-            candidates = []
             return fetch(.methodNotCached, fields: HeaderFields(), revalidation: nil, now: now)
         }
-        state = .lookingUp
-        return [.lookUp(key)]
-    }
-
-    mutating func decide(now: Date) -> [Action] {
         switch CacheDecision.decide(
             for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
         {
@@ -34,8 +28,8 @@ extension LoadMachine {
         }
     }
 
-    /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's own ways to forbid the network
-    /// have errors of their own.
+    /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network have errors of
+    /// their own.
     private mutating func refuse(_ reason: CacheMissReason) -> [Action] {
         let isOffline = storedOptions.isOffline
         if isOffline || policy == .dontLoad {
@@ -62,21 +56,21 @@ extension LoadMachine {
         var actions: [Action] = []
         // As many as there are at most: growing the list would cost more than all that is decided here.
         actions.reserveCapacity(5)
-        if let revalidation = reuse.backgroundRevalidation, let target {
-            actions.append(.refreshInBackground(revalidation, target))
+        if let revalidation = reuse.backgroundRevalidation {
+            actions.append(.refreshInBackground(revalidation, hop))
         }
         let report = Report(reuse, of: stored, collapsedInto: waited)
         // A redirect from the store is followed as one from the network is; a condition of the client is not.
         if reuse.presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
-            arriving = Arriving(stored: body)
             let head = reuse.presentation.head(of: stored, age: reuse.age)
-            return actions + redirected(Answer(head: head, report: report, redirect: next), next: next, now: now)
+            return actions + redirected(Answer(head: head, report: report, redirect: next, stored: body), next: next)
         }
         state = .ended
         actions.append(.report(report))
         actions.append(
             .deliverReusedHead(reuse.presentation, of: stored, age: reuse.age, index: reuse.index, url))
-        if let delivery = deliver(body.part(reuse.presentation)) { actions.append(delivery) }
+        let part = body.part(reuse.presentation)
+        if part.count > 0 { actions.append(.deliverBody(part)) }
         actions.append(.finish)
         return actions
     }
@@ -90,15 +84,56 @@ extension LoadMachine {
         case .readingForAnswer(let answer, let index):
             guard case .freshen = answer.decision else { return false }
             return !(300...399).contains(candidates[index].response.status)
-        default: return false
+        case .lookingUp, .fetching, .confirmingStorage, .redirecting, .ended: return false
         }
     }
 
-    /// Nil for an empty one.
-    func deliver(_ body: StoredBody) -> Action? {
-        switch body {
-        case .whole(let data): data.isEmpty ? nil : .deliverData(data)
-        case .open(let body): body.isEmpty ? nil : .deliverOpenBody(body)
+    // MARK: To the next hop, or to the client
+
+    mutating func proceed(_ answer: Answer) -> [Action] {
+        // A refresh is about one stored response, not about another URL.
+        if let next = answer.redirect, !isRefresh { return redirected(answer, next: next) }
+        return deliver(answer)
+    }
+
+    func redirect(status: Int, fields: HeaderFields) -> URLRequest? {
+        RedirectRequest.following(request, status: status, fields: fields)
+    }
+
+    mutating func redirected(_ answer: Answer, next: URLRequest) -> [Action] {
+        guard hops < RedirectRequest.limit else {
+            return fail(loadError(.httpTooManyRedirects), because: .redirects)
         }
+        state = .redirecting(answer)
+        return [.redirect(answer.head, next)]
+    }
+
+    mutating func deliver(_ answer: Answer) -> [Action] {
+        guard !answer.isDelivered else {
+            state = .ended
+            return answer.isReported ? [.finish] : [.report(answer.report), .finish]
+        }
+        guard let url = request.url else { return fail(loadError(.badURL), because: .redirects) }
+        state = .ended
+        var actions: [Action] = [.report(answer.report)]
+        // A redirect that is not followed may have come from the store: its head is in `answer` in both cases.
+        actions.append(answer.redirect == nil ? .deliverNetworkHead : .deliverStoredHead(answer.head, url))
+        if let body = answer.stored {
+            if body.count > 0 { actions.append(.deliverBody(body)) }
+        } else if arrivedBytes > 0 {
+            actions.append(.deliverGathered)
+        }
+        return actions + [.finish]
+    }
+
+    /// A refresh has no client: it ends where there is nothing to store.
+    mutating func endRefresh() -> [Action] {
+        state = .ended
+        return [.finish]
+    }
+
+    mutating func fail(_ error: Swift.Error, because reason: Report.Failure) -> [Action] {
+        state = .ended
+        return [.report(Report(outcome: .failed(reason))), .fail(error)]
     }
 }
