@@ -175,3 +175,6 @@ extension URLRequest {
         guard url != nil else { throw URLError(.badURL) }
     }
 }
+
+/// ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:progress:)`` says with it why a response that came is not stored.
+extension CacheReason: Swift.Error {}

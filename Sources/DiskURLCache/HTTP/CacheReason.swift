@@ -6,7 +6,7 @@ import Foundation
 /// ```swift
 /// if report.notStoredReason == .responseNoStore { … }
 /// ```
-public struct CacheReason: Swift.Error, Sendable, Hashable, Codable, CustomStringConvertible {
+public struct CacheReason: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change.
     public var code: String { row.code }
     /// The reason in words, without a full stop.

@@ -86,31 +86,6 @@ struct EventLogTests {
         #expect(try Data(contentsOf: file).count > 0)
     }
 
-    /// The log is a file as private as a record.
-    @Test(arguments: ["new", "open to others", "symbolic link", "second name"]) func onlyTheUserReadsTheFile(
-        kind: String
-    ) throws {
-        let (file, target) = (scratch.appending("log"), scratch.appending("target"))
-        if kind != "new" { try Data().write(to: target) }
-        chmod(target.path, 0o666)
-        switch kind {
-        case "open to others": #expect(rename(target.path, file.path) == 0)
-        case "symbolic link": #expect(symlink(target.path, file.path) == 0)
-        case "second name": #expect(link(target.path, file.path) == 0)
-        default: break
-        }
-        let log = DiskURLCache.EventLog(cache, file: file)
-        store("/a")
-        log.flush()
-        if kind == "new" || kind == "open to others" {
-            #expect(try SystemFiles().status(at: file.path).permissions == 0o600)
-            #expect(DiskURLCache.EventLog.entries(in: file).count == 1)
-        } else {
-            #expect(try Data(contentsOf: target).isEmpty)
-            #expect(try SystemFiles().status(at: target.path).permissions == 0o666)
-        }
-    }
-
     @Test(arguments: [true, false]) func theLogKeepsURLsAsTheCacheDoes(keepsURLs: Bool) throws {
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("kept"))
         configuration.keepsURLs = keepsURLs
