@@ -165,3 +165,6 @@ extension URLSessionConfiguration {
         set {}
     }
 }
+
+public let NSURLAuthenticationMethodNTLM = ""
+public let NSURLAuthenticationMethodNegotiate = ""

@@ -64,7 +64,8 @@ extension DiskURLCache {
         // Oldest first: each update makes its variant the most recent one.
         for variant in store.lookup(key).variants().reversed() {
             let metadata = variant.metadata
-            let updated = store.update(metadata.sequence, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }
+            let response = metadata.http
+            let updated = store.update(metadata.sequence, of: key.keeping(response)) { $0.isPinned = isPinned }
             isFound = isFound || updated != nil
         }
         return isFound

@@ -110,7 +110,8 @@ extension DiskURLCache {
         let tags = tagsToAdd(for: request)
         guard !tags.isSubset(of: metadata.tags) else { return }
         // A rule may ask the cache: not under a lock.
-        _ = store.update(metadata.sequence, of: key.keeping(metadata.http)) {
+        let response = metadata.http
+        _ = store.update(metadata.sequence, of: key.keeping(response)) {
             $0.tags = Set($0.tags).union(tags).sorted()
         }
     }

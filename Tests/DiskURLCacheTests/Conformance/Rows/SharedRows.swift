@@ -3,13 +3,18 @@ extension ConformanceRow {
     static let sharedFreshness: [ConformanceRow] = [
         lives("freshness-s-maxage-shared", .required, ["s-maxage=3600"], .get.cached),
         lives("freshness-max-age-s-maxage-shared-longer", .required, ["max-age=3600, s-maxage=1"], .get.notCached),
-        lives("freshness-max-age-s-maxage-shared-longer-reversed", .required, ["s-maxage=1, max-age=3600"], .get.notCached),
-        lives("freshness-max-age-s-maxage-shared-longer-multiple", .required, ["max-age=3600", "s-maxage=1"], .get.notCached),
+        lives(
+            "freshness-max-age-s-maxage-shared-longer-reversed", .required, ["s-maxage=1, max-age=3600"], .get.notCached
+        ),
+        lives(
+            "freshness-max-age-s-maxage-shared-longer-multiple", .required, ["max-age=3600", "s-maxage=1"],
+            .get.notCached),
         lives("freshness-max-age-s-maxage-shared-shorter", .optimal, ["max-age=1, s-maxage=3600"], .get.cached),
         .init(
             "freshness-max-age-s-maxage-shared-shorter-expires", .optimal,
             .get.replies(.date("Expires", -10), "Cache-Control: max-age=0, s-maxage=3600").pausing, .get.cached),
-        .init("cc-resp-private-shared", .required, .get.replies("Cache-Control: private, max-age=3600"), .get.notCached),
+        .init(
+            "cc-resp-private-shared", .required, .get.replies("Cache-Control: private, max-age=3600"), .get.notCached),
     ]
 
     static let sharedStaleness: [ConformanceRow] = [
@@ -25,13 +30,15 @@ extension ConformanceRow {
     ]
 
     /// The origin hangs up, and nothing may stand in for it.
-    private static let unanswered = ConformanceStep.get.disconnects.anyStatus.anyBody.misses("Server-Request-Count").errorAllowed
+    private static let unanswered = ConformanceStep.get.disconnects.anyStatus.anyBody.misses("Server-Request-Count")
+        .errorAllowed
 
     private static func lives(_ id: String, _ kind: Kind, _ values: [String], _ second: ConformanceStep) -> Self {
         Self(id, kind, .get.replies(values.map { .init("Cache-Control", .text($0)) }).pausing, second)
     }
 
-    private static func authorization(_ id: String, _ kind: Kind, _ control: String, _ second: ConformanceStep) -> Self {
+    private static func authorization(_ id: String, _ kind: Kind, _ control: String, _ second: ConformanceStep) -> Self
+    {
         Self(
             id, kind,
             .get.sends("Authorization: FOO").originSees("Authorization: FOO")
