@@ -14,10 +14,12 @@ extension DiskURLCache {
         public var memoryCapacity: Int
         /// Entries that the memory layer may hold, whatever their size; ``memoryCapacity`` holds as well.
         public var memoryCountLimit = Int.max
-        /// Bytes on disk, counted in allocated blocks, index and folders included. 0 turns the disk layer off.
+        /// Bytes on disk, counted in allocated blocks, index and folders included. 0 turns the disk layer off: then no folder is opened,
+        /// made or emptied.
         public var diskCapacity: Int
-        /// The cache's own folder; nil means `DiskURLCache.defaultDirectory`. It is created with mode 0700. A
-        /// relative path and the root folder are refused (`openingError`).
+        /// The cache's own folder; nil means `DiskURLCache.defaultDirectory`. It is created with mode 0700. Refused (`openingError`) are
+        /// a relative path, the root folder, and a folder that belongs to another user or that other users may write. Two
+        /// caches of one process with the same folder share their layers: the settings of the first one hold for both.
         public var directory: URL?
         /// An app's own memory layer in place of the built-in one. ``memoryCapacity`` then means nothing: the storage has a
         /// capacity of its own.
@@ -27,7 +29,8 @@ extension DiskURLCache {
         public var diskStorage: (any EntryStorage)?
         /// Read-only folders that are asked when nothing else has an answer: bundled or pre-filled caches, made by a
         /// ``DiskURLCache`` with the same key policy. The cache never changes them. Their responses are served by the same
-        /// rules as all others.
+        /// rules as all others. They belong to the user of the process or to root, and no other user may write them; `openingError`
+        /// and an event tell of one that cannot be used.
         public var fallbackDirectories: [URL] = []
         /// Whose answers the cache keeps. A server process that loads for several users wants ``Sharing/shared``.
         public var sharing = Sharing.private
@@ -92,6 +95,19 @@ extension DiskURLCache {
             self.memoryCapacity = memoryCapacity
             self.diskCapacity = diskCapacity
             self.directory = directory
+        }
+
+        /// The settings that two caches on one folder share, by name.
+        var ofStore: [String: String] {
+            [
+                "memoryCapacity": "\(memoryCapacity)", "memoryCountLimit": "\(memoryCountLimit)",
+                "diskCapacity": "\(diskCapacity)", "maximumEntryShare": "\(maximumEntryShare)",
+                "lowWaterShare": "\(lowWaterShare)", "pinnedShare": "\(pinnedShare)", "keepsURLs": "\(keepsURLs)",
+                "maximumAgeSinceAccess": "\(maximumAgeSinceAccess ?? -1)",
+                "maximumAgeSinceStorage": "\(maximumAgeSinceStorage ?? -1)",
+                "fileProtection": fileProtection.rawValue,
+                "fallbackDirectories": fallbackDirectories.map(\.absoluteString).joined(separator: " "),
+            ]
         }
 
         /// Sets how chosen requests and responses are treated. See ``CacheTreatment`` for what wins over what.

@@ -24,7 +24,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     let loads = LoadTable()
     /// Gives loads that the app asks for directly (``data(for:)``) a configuration; made when first needed.
     private let directSessionBox = Mutex<URLSession?>(nil)
-    private let directoryError: CacheError?
+    /// What the configuration asked for and the cache does not do.
+    private let configurationError: CacheError?
     #if canImport(Darwin)
         private var appLife: AppLifeObserver?
     #endif
@@ -42,20 +43,20 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         configuration.directory = directory
         self.configuration = configuration
 
-        directoryError = directory.isFileURL ? nil : CacheError(.notAFileURL, path: directory.absoluteString)
-        if configuration.usesOwnStorage || !directory.isFileURL {
+        let foreignURL = ([directory] + configuration.fallbackDirectories).first { !$0.isFileURL }
+        // A cache in memory only uses no folder, and shares nothing with a cache that does.
+        if configuration.usesOwnStorage || !directory.isFileURL || configuration.diskCapacity == 0 {
             store = Self.makeStore(configuration, directory: nil)
-        } else if configuration.diskCapacity == 0 {
-            // A cache in memory shares nothing. Its folder counts once its capacity is raised.
-            store = Self.makeStore(configuration, directory: directory)
+            configurationError = foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
         } else {
-            let (store, wasOpen) = OpenStores.open(directory) { Self.makeStore(configuration, directory: directory) }
-            self.store = store
-            if wasOpen {
-                // As if the capacities of an open cache were set.
-                store.memoryCapacity = configuration.memoryCapacity
-                store.disk?.capacity = configuration.diskCapacity
+            let opened = OpenStores.open(directory, settings: configuration.ofStore) {
+                Self.makeStore(configuration, directory: directory)
             }
+            store = opened.store
+            configurationError =
+                foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
+                ?? (opened.differing.isEmpty
+                    ? nil : CacheError(otherSettings: opened.differing, path: directory.path))
         }
         let platform = configuration.platform
         let superclass = platform.superclassCapacities(
@@ -64,6 +65,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             memoryCapacity: superclass.memory, diskCapacity: superclass.disk, diskPath: configuration.superclassDiskPath
         )
         isOpen.withLock { $0 = true }
+        if let configurationError { hub.emit(.problem(configurationError)) }
         if platform.attachesLoader { CachingURLProtocol.register() }
         #if canImport(Darwin)
             appLife = AppLifeObserver(
@@ -103,7 +105,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             // Capacity means nothing to a folder that is never written.
             var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
             settings.isReadOnly = true
-            return DiskStore(configuration: settings, clock: configuration.clock)
+            return DiskStore(configuration: settings, clock: configuration.clock) { hub.report($0) }
         }
         // An app's own memory layer stands in place of ours.
         let memoryCapacity = configuration.memoryStorage == nil ? configuration.memoryCapacity : 0
@@ -393,7 +395,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         set { if isOpen.withLock({ $0 }) { store.memoryCapacity = max(0, newValue) } }
     }
 
-    /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 stores nothing.
+    /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and stores nothing.
+    /// A cache that was made with 0 has no disk layer: setting another number changes nothing.
     public override var diskCapacity: Int {
         get { store.disk?.capacity ?? 0 }
         set { if isOpen.withLock({ $0 }) { store.disk?.capacity = max(0, newValue) } }
@@ -408,9 +411,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Knowing
 
-    /// Why there is no disk layer; nil while there is one, or before the directory was first used. The cache works in memory then.
+    /// What the configuration asked for and the cache does not do: there is no disk layer, and the cache works in memory; a fallback
+    /// directory cannot be read; another cache of this process has the folder open with other settings. Nil while all is well. Waits
+    /// for the first look at the folders.
     public var openingError: CacheError? {
-        directoryError ?? store.disk?.openingError.map(CacheError.init)
+        configurationError ?? store.openingError.map(CacheError.init)
     }
 
     /// Counts since the cache was opened. Can be read from any thread.

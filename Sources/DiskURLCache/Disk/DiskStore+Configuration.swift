@@ -20,6 +20,8 @@ extension DiskStore {
         var maximumAccessAge: TimeInterval?
         /// Only reads: a pre-filled or bundled directory. Nothing in it is ever changed.
         var isReadOnly = false
+        /// The user whose files are believed.
+        var owner: FileOwner { isReadOnly ? .processOrRoot : .process }
         /// False for tests: what other processes removed is seen a second later.
         var sharesMemory = true
         /// Asks for the time that a pass takes, where locks are held during passes only; nil where the lock is held while the

@@ -181,13 +181,12 @@ extension DiskStore {
     private func lookOutside() {
         guard catalog.takeCheck() else { return }
         let status = try? files.status(at: paths.records)
-        let isFolder = status?.kind == .directory
         let known = catalog.folder
         let isChanged = known != nil && status?.identity != known
         let hasNews = catalog.isAuthoritative && !SecondaryFile(files: files, paths: paths).isEmpty
-        // A link or a file is in the place of the folder: nothing is read through it. Maintenance unblocks the folder later; a
-        // read-only store has no maintenance and does it here.
-        let isForeign = status != nil && !isFolder
+        // A link, a file or the folder of another user is at the path: nothing is read through it. Maintenance unblocks the folder
+        // later; a read-only store has no maintenance and does it here.
+        let isForeign = status.map { !configuration.owner.trusts($0) } ?? false
         if isForeign || configuration.isReadOnly { catalog.isBlocked = isForeign }
         if isChanged || hasNews { catalog.isAuthoritative = false }
         if (isChanged || hasNews || isForeign) && !configuration.isReadOnly { maintenance.schedule(after: 0) }

@@ -107,6 +107,7 @@ extension DiskStore {
 
     /// A whole pass without an owner.
     func runPass(isFlush: Bool) {
+        if configuration.isReadOnly { return checkReadOnly() }
         if !isFlush, withIO({ $0.isClosed }) { return }
         if beginPass(isFlush: isFlush, mayMake: false) { endPass(isFlush: isFlush) }
     }

@@ -16,12 +16,18 @@ extension DiskStore {
         maintenance.schedule(after: configuration.accessTimeDelay)
     }
 
-    private var mayRemove: Bool { !configuration.isReadOnly && isOwnProcess && paths.canBeUsed }
+    /// Not in a directory of another user. One that is not there yet is made: another process may have entries for it in memory,
+    /// and is told of the removal there.
+    private var mayRemove: Bool {
+        guard !configuration.isReadOnly, isOwnProcess, paths.canBeUsed else { return false }
+        return withIO { io in
+            _ = isUsable(&io)
+            return io.directory.error?.isForeign != true
+        }
+    }
 
     /// Tells the other caches before and after: what they read or write meanwhile is removed there, too.
     private func telling(_ removal: SharedRemoval, _ remove: () -> Void) {
-        // Before anybody has written there may be no folder to tell it in, while another process has entries for it in memory.
-        withIO { _ = isUsable(&$0) }
         removals.tell(removal, capacity: catalog.capacity)
         remove()
         removals.tell(removal, capacity: catalog.capacity)

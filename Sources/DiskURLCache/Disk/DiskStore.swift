@@ -76,7 +76,7 @@ final class DiskStore: Sendable {
         self.configuration = configuration
         files = fileSystem
         paths = DiskPaths(directory: configuration.directory)
-        reader = RecordReader(files: fileSystem, paths: paths)
+        reader = RecordReader(files: fileSystem, paths: paths, owner: configuration.owner)
         self.clock = clock
         self.report = report
         let passLock = configuration.passActivity.map { PassLock(activity: $0) }
@@ -87,12 +87,14 @@ final class DiskStore: Sendable {
         writer = RecordWriter(files: fileSystem, paths: paths) { passLock?.isGranted ?? true }
         catalog = Catalog(configuration)
         io = Mutex(
-            Section(directory: CacheDirectory(fileSystem, paths), log: ChangeLog(fileSystem, paths)))
+            Section(
+                directory: CacheDirectory(fileSystem, paths, owner: configuration.owner),
+                log: ChangeLog(fileSystem, paths)))
         self.maintenance = maintenance ?? MaintenanceQueue()
         if maintenance == nil {
             self.maintenance.setWork { [weak self] in self?.runPass(isFlush: false) }
         }
-        if !configuration.isReadOnly { self.maintenance.schedule(after: 0) }
+        self.maintenance.schedule(after: 0)
     }
 
     deinit {
@@ -146,9 +148,12 @@ final class DiskStore: Sendable {
 
     /// Why the directory cannot be used; nil while it can. Waits for the first look at it.
     var openingError: DiskStoreError? {
-        if configuration.isReadOnly { return nil }
-        return maintenance.perform {
-            withIO { io in
+        maintenance.perform {
+            if configuration.isReadOnly {
+                checkReadOnly()
+                return withIO { $0.directory.error }
+            }
+            return withIO { io in
                 if !io.directory.wasOpened && isOwnProcess { _ = prepareDirectory(&io, mayMake: true) }
                 return io.directory.error
             }

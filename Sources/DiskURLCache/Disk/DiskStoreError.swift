@@ -8,4 +8,18 @@ enum DiskStoreError: Error, Sendable, Hashable {
     case symbolicLink(path: String)
     case notReadable(path: String, errno: Int32)
     case notWritable(path: String, errno: Int32)
+    /// The directory, or its records' folder, belongs to another user; it is left alone.
+    case otherOwner(path: String, user: UInt32)
+    /// Other users may put files into the directory or its records' folder; it is left alone.
+    case writableByOthers(path: String, permissions: UInt32)
+    /// A directory that is only read is not there, or has no folder of records.
+    case notACache(path: String, errno: Int32)
+
+    /// Nothing in the directory is read, written or removed.
+    var isForeign: Bool {
+        switch self {
+        case .symbolicLink, .otherOwner, .writableByOthers: true
+        case .cannotMakeDirectory, .notADirectory, .notReadable, .notWritable, .notACache: false
+        }
+    }
 }

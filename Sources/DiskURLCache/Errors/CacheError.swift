@@ -19,6 +19,10 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case notACache
         /// No permission to read the folder or the file.
         case notReadable
+        /// The folder belongs to another user (``CacheError/userID``), who could forge responses in it. It is left alone.
+        case otherOwner
+        /// Other users may put files into the folder. It is left alone.
+        case writableByOthers
         /// The folder cannot be made or written: no permission, or a file system that is read-only.
         case notWritable
         /// Reading or writing a file failed.
@@ -33,6 +37,8 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         /// A rule that does nothing, contradicts itself or an earlier one, or names a key policy that there is not. `index` is its
         /// position in the list, counted from 0.
         case invalidRule(index: Int)
+        /// Another cache of this process has the folder open with other settings. Those hold for both caches.
+        case otherSettings
         /// A session has the cache as its `urlCache`, but not the loader, so nothing is cached for it. Sent once, on Linux only.
         case loaderMissing
     }
@@ -41,22 +47,35 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
     public let code: Code
     /// The file or folder concerned; empty where there is none.
     public let path: String
+    /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code, and for an error from an event log.
+    public let userID: UInt32?
     /// The system's error number, 0 where there is none. `description` has it in words.
     let errno: Int32
-    /// What is wrong with a rule, and what to do; empty for every other code.
+    /// What is wrong with a rule, and what to do, or the settings that differ; empty for every other code.
     private let advice: String
 
-    init(_ code: Code, path: String, errno: Int32 = 0) {
+    init(_ code: Code, path: String, errno: Int32 = 0, userID: UInt32? = nil) {
         self.code = code
         self.path = path
         self.errno = errno
+        self.userID = userID
         advice = ""
+    }
+
+    /// - Parameter names: of the settings that differ.
+    init(otherSettings names: [String], path: String) {
+        code = .otherSettings
+        self.path = path
+        errno = 0
+        userID = nil
+        advice = names.joined(separator: ", ")
     }
 
     init(rule index: Int, _ advice: String) {
         code = .invalidRule(index: index)
         path = ""
         errno = 0
+        userID = nil
         self.advice = advice
     }
 
@@ -71,10 +90,17 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
                 ? "There is nothing at \(path)." : "\(path) is not a cache: it has no folder \"records\"."
         case .notReadable: "\(path) cannot be read\(cause)."
         case .notWritable: "\(path) cannot be written\(cause)."
+        case .otherOwner:
+            "\(path) belongs to \(userID.map { "user \($0)" } ?? "another user"), not to user \(geteuid()) of this process. Name another"
+                + " folder, or give this one to the user of the process: chown -R."
+        case .writableByOthers:
+            "Other users may put files into \(path). Name another folder, or take that right from them: chmod go-w."
         case .io: path.isEmpty ? "A file operation failed\(cause)." : "Reading or writing \(path) failed\(cause)."
         case .damaged: "\(path) is damaged: its bytes are not those that were written."
         case .foreign: "\(path) is no record of this cache: not a file, of another version, or moved here."
         case .invalidRule(let index): "Rule \(index): \(advice)"
+        case .otherSettings:
+            "Another cache of this process has \(path) open with other settings, which hold for both: \(advice)."
         case .inUse: "\(path) is in use: the process that has it open keeps its index."
         case .loaderMissing:
             "A session has this cache as its urlCache, but nothing is cached for it: make it from a configuration that"

@@ -34,6 +34,9 @@ extension CacheError {
         case .notADirectory(let path), .symbolicLink(let path): self.init(.obstructed, path: path)
         case .notReadable(let path, let errno): self.init(.notReadable, path: path, errno: errno)
         case .notWritable(let path, let errno): self.init(.notWritable, path: path, errno: errno)
+        case .otherOwner(let path, let user): self.init(.otherOwner, path: path, userID: user)
+        case .writableByOthers(let path, _): self.init(.writableByOthers, path: path)
+        case .notACache(let path, let errno): self.init(.notACache, path: path, errno: errno)
         }
     }
 }

@@ -77,6 +77,10 @@ extension CacheInspector {
 
     /// Permission, and a file system that may be written.
     private func checkWritable() throws(CacheError) {
+        // What this process wrote there, the owner's cache would not believe.
+        if case .user(let user) = owner, user != geteuid() {
+            throw CacheError(.otherOwner, path: paths.directory, userID: user)
+        }
         // Looking up "." in a folder needs the permission to search it.
         for path in [paths.directory, paths.records] where access(path + "/.", W_OK) != 0 {
             throw CacheError(.notWritable, path: path, errno: errno)

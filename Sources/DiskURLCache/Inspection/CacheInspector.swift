@@ -8,6 +8,8 @@ public struct CacheInspector: Sendable {
     let directory: URL
     let paths: DiskPaths
     let files: any FileSystem = SystemFiles()
+    /// Root looks into the caches of all users.
+    let owner: FileOwner
 
     /// Opens a cache's directory for looking. Reads the state of two folders on the caller's thread.
     /// - Throws: a ``CacheError`` when there is no cache at that place. Nothing is made there.
@@ -18,6 +20,7 @@ public struct CacheInspector: Sendable {
         do throws(Errno) {
             let status = try files.status(at: paths.directory + "/.")
             guard status.kind == .directory else { throw Errno(ENOTDIR) }
+            owner = .user(status.owner)
         } catch {
             let code: CacheError.Code =
                 switch error.code {
@@ -65,7 +68,7 @@ public struct CacheInspector: Sendable {
             throw CacheError(.notReadable, path: paths.records, errno: error.code)
         }
         let (index, places) = loadOrder()
-        let reader = RecordReader(files: files, paths: paths)
+        let reader = RecordReader(files: files, paths: paths, owner: owner)
         let now = Date()
         var records: [Record] = []
         records.reserveCapacity(names.count)
@@ -87,7 +90,7 @@ public struct CacheInspector: Sendable {
 
     /// A record's body, verified; nil when it is gone, was replaced since, or is damaged.
     public func body(of record: Record) -> Data? {
-        let reader = RecordReader(files: files, paths: paths)
+        let reader = RecordReader(files: files, paths: paths, owner: owner)
         let reading = reader.read(record.name, .whole, limit: .max >> 1)
         guard case .record(let found) = reading, found.header.sequence == record.sequence else { return nil }
         return found.body

@@ -105,7 +105,7 @@ extension CacheInspector {
     }
 
     private func variants(of key: RequestKey) -> [Explainer.Variant] {
-        let reader = RecordReader(files: files, paths: paths)
+        let reader = RecordReader(files: files, paths: paths, owner: owner)
         let diskKey = key.diskKey
         return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
             guard

@@ -4,8 +4,6 @@ struct DiskKey: Sendable, Hashable {
     var name: KeyName
     /// SHA-256 of the key's text, kept inside the record: the proof that a record of that name is one of this key.
     var digest: KeyDigest
-    /// Hash of the canonical URL alone, whatever else the key holds: to find every entry of one URI (RFC 9111 §4.4).
-    var uriHash: UInt32
     /// Hash of the URL's host in lower case: to find every entry of one host.
     var hostHash: UInt32
 

@@ -173,6 +173,11 @@ final class TieredStore: Sendable {
         return isStored(key) || (key.isForHead && isStored(key.storedForHead))
     }
 
+    /// Why the disk, or one of the fallback directories, cannot be used.
+    var openingError: DiskStoreError? {
+        disk?.openingError ?? fallbacks.lazy.compactMap(\.openingError).first
+    }
+
     // MARK: Bounds
 
     /// Bytes the memory layers may take: the app's own layer stands in place of ours.

@@ -23,6 +23,7 @@
             case "soak": SoakTests.runInChild(directory)
             case "fuzz": try DecoderFuzzTests.runInChild()
             case "model": ModelPeer.runInChild()
+            case "owner": try OwnerScenario.runInChild(directory)
             case "nobody": ProcessScenarios.nobody(directory)
             default: Issue.record("no such mode")
             }

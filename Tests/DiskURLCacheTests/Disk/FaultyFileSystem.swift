@@ -51,6 +51,7 @@ final class FaultyFileSystem: FileSystem {
         var rule: @Sendable (Call) -> Fault? = { _ in nil }
         var onListed: @Sendable (String) -> Void = { _ in }
         var claimedSizes: [String: Int] = [:]
+        var onStatus: @Sendable (String, inout FileStatus) -> Void = { _, _ in }
         var calls: [Call] = []
         var changes: [Change] = []
         var openFlags: [Int32] = []
@@ -81,6 +82,18 @@ final class FaultyFileSystem: FileSystem {
     var claimedSizes: [String: Int] {
         get { state.withLock { $0.claimedSizes } }
         set { state.withLock { $0.claimedSizes = newValue } }
+    }
+
+    /// Changes what any `status` says of the file with such a path.
+    var onStatus: @Sendable (String, inout FileStatus) -> Void {
+        get { state.withLock { $0.onStatus } }
+        set { state.withLock { $0.onStatus = newValue } }
+    }
+
+    private func seen(_ status: FileStatus, _ path: String) -> FileStatus {
+        var status = status
+        onStatus(path, &status)
+        return status
     }
 
     /// The calls since the last time; from then on they are logged.
@@ -160,7 +173,7 @@ final class FaultyFileSystem: FileSystem {
 
     func status(_ file: Int32) throws(Errno) -> FileStatus {
         if case .error(let code) = fault(.status, path(file)) { throw Errno(code) }
-        return try system.status(file)
+        return seen(try system.status(file), path(file))
     }
 
     func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
@@ -168,12 +181,12 @@ final class FaultyFileSystem: FileSystem {
         var status = try system.status(at: path)
         let name = String(cString: path).split(separator: "/").last.map(String.init) ?? ""
         status.size = state.withLock { $0.claimedSizes[name] } ?? status.size
-        return status
+        return seen(status, String(cString: path))
     }
 
     func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
         if case .error(let code) = fault(.statusAt, path(directory) + "/" + String(cString: name)) { throw Errno(code) }
-        return try system.status(of: name, in: directory)
+        return seen(try system.status(of: name, in: directory), path(directory) + "/" + String(cString: name))
     }
 
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {

@@ -5,6 +5,7 @@ import Foundation
 struct CacheDirectory {
     private let files: any FileSystem
     private let paths: DiskPaths
+    private let owner: FileOwner
     /// The directory as it was opened; nil before, and when it is gone.
     private(set) var identity: FileIdentity?
     private(set) var error: DiskStoreError?
@@ -16,9 +17,10 @@ struct CacheDirectory {
     /// What folders and index files take, in bytes.
     private(set) var overhead = 0
 
-    init(_ files: any FileSystem, _ paths: DiskPaths) {
+    init(_ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner) {
         self.files = files
         self.paths = paths
+        self.owner = owner
     }
 
     // MARK: Opening
@@ -33,8 +35,8 @@ struct CacheDirectory {
         var wasRemade: Bool
     }
 
-    /// Makes sure that the directory and its folder of records are there and are directories of ours. Nil when they are gone
-    /// and `mayMake` is false.
+    /// Makes sure that the directory and its folder of records are there, are directories, and belong to the owner alone. Nil
+    /// when they are gone and `mayMake` is false.
     func look(mayMake: Bool) throws(DiskStoreError) -> Look? {
         guard let directory = try directoryStatus(mayMake: mayMake), let folder = try folderStatus(mayMake: mayMake)
         else { return nil }
@@ -45,6 +47,12 @@ struct CacheDirectory {
 
     mutating func opened(_ identity: FileIdentity) {
         self.identity = identity
+        error = nil
+        wasOpened = true
+    }
+
+    /// A directory that is only read can be read.
+    mutating func readable() {
         error = nil
         wasOpened = true
     }
@@ -67,20 +75,24 @@ struct CacheDirectory {
             throw .cannotMakeDirectory(path: path, errno: EINVAL)
         }
         for attempt in 0..<2 {
+            let found: FileStatus
             do throws(Errno) {
                 let status = try files.status(at: path + "/.")
                 guard status.kind == .directory else { throw Errno(ENOTDIR) }
-                return (status.identity, isNew: attempt > 0)
+                found = status
             } catch {
                 switch error.code {
                 case ENOENT where attempt == 0:
                     guard mayMake else { return nil }
                     try makeDirectories(path)
+                    continue
                 case ENOTDIR: throw .notADirectory(path: path)
                 case ENOENT: throw .cannotMakeDirectory(path: path, errno: error.code)
                 default: throw .notReadable(path: path, errno: error.code)
                 }
             }
+            try owner.check(found, at: path)
+            return (found.identity, isNew: attempt > 0)
         }
         return nil
     }
@@ -105,10 +117,11 @@ struct CacheDirectory {
     private func folderStatus(mayMake: Bool) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
         let path = paths.records
         for attempt in 0..<2 {
+            let found: FileStatus
             do throws(Errno) {
                 let status = try files.status(at: path)
                 switch status.kind {
-                case .directory: return (status.identity, isNew: attempt > 0)
+                case .directory: found = status
                 case .symbolicLink: throw Errno(ELOOP)
                 case .regular, .other: throw Errno(ENOTDIR)
                 }
@@ -121,20 +134,23 @@ struct CacheDirectory {
                     } catch {
                         if error.code != EEXIST { throw .notWritable(path: path, errno: error.code) }
                     }
+                    continue
                 case ELOOP: throw .symbolicLink(path: path)
                 case ENOTDIR: throw .notADirectory(path: path)
                 default: throw .notReadable(path: path, errno: error.code)
                 }
             }
+            try owner.check(found, at: path)
+            return (found.identity, isNew: attempt > 0)
         }
         return nil
     }
 
     // MARK: The folder of records
 
-    /// Nil when it is not there or is not a folder: a link in its place would lead to files that are not ours.
+    /// Nil when it is not there or is not a folder of the owner: a link in its place would lead to other files.
     var folder: FileIdentity? {
-        guard let status = try? files.status(at: paths.records), status.kind == .directory else { return nil }
+        guard let status = try? files.status(at: paths.records), owner.trusts(status) else { return nil }
         return status.identity
     }
 

@@ -31,6 +31,8 @@ struct FileStatus: Sendable, Hashable {
 
     var kind: Kind
     var permissions: UInt32
+    /// The user that the file belongs to.
+    var owner: UInt32
     var size: Int
     /// What the file takes on disk, in bytes: allocated blocks, not its length.
     var allocated: Int
@@ -67,6 +69,7 @@ protocol FileSystem: Sendable {
     func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno)
     func unlink(_ path: UnsafePointer<CChar>) throws(Errno)
     func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno)
+    /// With mode 0700, whatever the umask.
     func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
     func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
     /// Every name in a directory that is not a symbolic link, `.` and `..` left out.
@@ -87,6 +90,21 @@ extension FileSystem {
             } catch {
                 if error.code != EINTR { throw error }
             }
+        }
+    }
+
+    /// Opens or makes a file of the cache: a regular file of the user with one name and mode 0600. `ELOOP` for anything else.
+    func openRegular(_ path: String, _ flags: Int32) throws(Errno) -> (file: Int32, status: FileStatus) {
+        let file = try openFile(path, flags)
+        do throws(Errno) {
+            let status = try status(file)
+            guard status.kind == .regular, status.links == 1, FileOwner.process.owns(status) else { throw Errno(ELOOP) }
+            // The umask may have taken permissions that the cache needs.
+            if flags & O_CREAT != 0, status.permissions != 0o600 { try setPermissions(file, 0o600) }
+            return (file, status)
+        } catch {
+            closeQuietly(file)
+            throw error
         }
     }
 
@@ -123,6 +141,20 @@ extension FileSystem {
                 if error.code != EINTR { throw error }
             }
         }
+    }
+
+    func writeFully(_ file: Int32, _ bytes: [UInt8]) throws(Errno) {
+        try bytes.withUnsafeBytes { buffer in Result { () throws(Errno) in try writeFully(file, buffer) } }.get()
+    }
+
+    /// So many bytes from that place of the file on, or fewer at its end.
+    func bytes(of file: Int32, at offset: Int, count: Int) throws(Errno) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let length = try bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(Errno) in try readFully(file, buffer, at: offset) }
+        }.get()
+        bytes.removeSubrange(length...)
+        return bytes
     }
 
     /// Whether a name is still that of a file that is open, as far as can be seen. Another process may have moved the folder away,

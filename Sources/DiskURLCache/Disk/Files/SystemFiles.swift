@@ -8,7 +8,7 @@
     import Android
 #endif
 
-/// The operating system's files. New files get mode 0600 and new directories 0700, less what the umask takes.
+/// The operating system's files. New files get mode 0600 less what the umask takes, new directories 0700.
 struct SystemFiles: FileSystem {
     func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
         #if canImport(Darwin)
@@ -92,9 +92,13 @@ struct SystemFiles: FileSystem {
 
     func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
         if mkdir(path, 0o700) != 0 { throw .last }
-        // A umask that takes the owner's own rights would leave a folder that nobody can use.
-        var value = stat()
-        if lstat(path, &value) == 0, value.st_mode & 0o777 != 0o700 { chmod(path, 0o700) }
+        // A umask may have taken rights of the owner. Never by the path: another user may have put a link there by now.
+        guard let file = try? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) else { return }
+        defer { try? close(file) }
+        guard let status = try? status(file), status.permissions != 0o700, FileOwner.process.owns(status) else {
+            return
+        }
+        try? setPermissions(file, 0o700)
     }
 
     func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
@@ -155,6 +159,7 @@ extension FileStatus {
             default: .other
             }
         permissions = UInt32(value.st_mode) & 0o777
+        owner = value.st_uid
         size = Int(value.st_size)
         allocated = Int(value.st_blocks) * 512
         links = Int(value.st_nlink)

@@ -28,7 +28,7 @@ extension DiskStore {
         } catch {
             if io.directory.failed(error) { io.events.append(.unavailable(error)) }
             forgetDirectory(&io)
-            if case .symbolicLink = error { catalog.isBlocked = true }
+            if error.isForeign { catalog.isBlocked = true }
             return false
         }
     }
@@ -43,6 +43,37 @@ extension DiskStore {
         if !keepingRole { io.role.rest(files) }
         io.isReconciled = false
         io.log.begin(with: IndexStorage(files, paths))
+    }
+
+    /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a miss.
+    func checkReadOnly() {
+        guard isOwnProcess else { return }
+        withIO { io in
+            let error = readingError(io.directory)
+            if let error, io.directory.failed(error) { io.events.append(.unavailable(error)) }
+            catalog.isBlocked = error?.isForeign == true
+            if error == nil { io.directory.readable() }
+        }
+    }
+
+    private func readingError(_ directory: CacheDirectory) -> DiskStoreError? {
+        var first: RecordName?
+        do throws(DiskStoreError) {
+            guard try directory.look(mayMake: false) != nil else {
+                let isThere = (try? files.status(at: paths.directory + "/.")) != nil
+                return .notACache(path: paths.directory, errno: isThere ? 0 : ENOENT)
+            }
+        } catch {
+            return error
+        }
+        do throws(Errno) {
+            try files.list(paths.records) { name in if first == nil { first = RecordName(name) } }
+        } catch {
+            return .notReadable(path: paths.records, errno: error.code)
+        }
+        // The modes of the first record are those of all: whoever filled the directory wrote them.
+        guard let first, case .unreadable(let error) = reader.read(first, .head, limit: .max >> 1) else { return nil }
+        return .notReadable(path: paths.records + "/" + first.text, errno: error.code)
     }
 
     // MARK: Opening

@@ -29,6 +29,8 @@ enum RecordReading {
 struct RecordReader: Sendable {
     let files: any FileSystem
     let paths: DiskPaths
+    /// A record of another user is foreign.
+    var owner = FileOwner.process
 
     /// The largest record that a lookup reads whole with its first open: up to here a second open would cost more than
     /// reading a body that may not be wanted.
@@ -78,7 +80,7 @@ struct RecordReader: Sendable {
     ) throws(Errno) -> RecordReading {
         let status = try files.status(file)
         // A second name means that somebody linked a file of theirs here, or ours elsewhere.
-        guard status.kind == .regular, status.links == 1 else { return .foreign }
+        guard status.kind == .regular, status.links == 1, owner.owns(status) else { return .foreign }
         guard status.size >= RecordHeader.length else { return .damaged }
         guard status.size <= max(limit, RecordHeader.length) else { return .foreign }
         let isWhole =

@@ -1,0 +1,203 @@
+import Foundation
+
+/// The file `changes`, the one message between the caches on a directory: each cache appends what it changed, and reads what
+/// the others appended.
+///
+/// No cache locks the file or waits for another. The order of the steps does it: a remover appends a row, removes, and appends the row
+/// again. A writer writes its record, a cache that is not the owner appends a row, and then the writer reads the rows. So either the
+/// writer reads the remover's first row, and removes its own record; or the record was whole before that row, and the remover
+/// finds it. A reader that read a record before the removal finds the second row after it.
+///
+/// A row that cannot be appended becomes a file that is begun anew, or no file. A reader that finds another file, a shorter one, or
+/// bytes that it does not understand takes every record for removed.
+final class ChangeFile: Sendable {
+    /// Up to where the file was read. Guarded by the lock around it, which is held while changes are read and applied: a caller
+    /// that comes meanwhile finds them applied.
+    private struct Position {
+        /// The file was looked at.
+        var isKnown = false
+        /// The file at that time; nil when there was none.
+        var status: FileStatus?
+        /// The number of the file; nil when there was none, or it had no header.
+        var token: UInt64?
+        var offset = 0
+    }
+
+    private let files: any FileSystem
+    private let paths: DiskPaths
+    /// Tells this cache's own rows from those of others. Its last byte is the row's kind.
+    private let writer = UInt64.random(in: .min ... .max) & ~0xFF
+    private let position = Mutex(Position())
+
+    /// "DURCCHG1", then the file's number.
+    private static let headerLength = 16
+    private static let magic: UInt64 = 0x4455_5243_4348_4731
+    /// A bit of the number: the file was begun in place of another one, whose rows a reader may have missed.
+    private static let continues: UInt64 = 1
+    /// More than this is not read: then every record counts as removed.
+    private static let maximumLength = 1 << 20
+
+    init(_ files: any FileSystem, _ paths: DiskPaths) {
+        self.files = files
+        self.paths = paths
+    }
+
+    /// The largest file, in bytes: a small share of the capacity, towards which it counts. One block costs nothing.
+    static func limit(capacity: Int) -> Int {
+        // An inspector does not know the capacity, and is to leave the directory no larger than it was.
+        capacity == .max ? 4_096 : max(4_096, min(64 << 10, capacity / 64))
+    }
+
+    // MARK: Reading
+
+    /// Hands over what other caches changed since the last call. One system call when nothing changed.
+    func read(_ apply: ([DirectoryChange]) -> Void) {
+        position.withLock { position in
+            var status: FileStatus?
+            do throws(Errno) {
+                status = try files.status(at: paths.changes)
+            } catch {
+                // A directory that cannot be searched now says nothing.
+                if !error.isMissing { return }
+            }
+            guard !position.isKnown || status != position.status else { return }
+            let changes = advance(&position, to: status)
+            if !changes.isEmpty { apply(changes) }
+        }
+    }
+
+    private func advance(_ position: inout Position, to status: FileStatus?) -> [DirectoryChange] {
+        let before = position
+        position = Position(isKnown: true, status: status)
+        var isUnderstood = false
+        var changes: [DirectoryChange] = []
+        if let status, status.kind == .regular, let (file, opened) = try? files.openRegular(paths.changes, O_RDONLY) {
+            defer { files.closeQuietly(file) }
+            // What is appended from now on is for the next call.
+            position.offset = opened.size
+            position.token = token(of: file)
+            if let token = position.token {
+                let start: Int? =
+                    if token == before.token {
+                        before.offset
+                    } else if before.token == nil, token & Self.continues == 0 {
+                        Self.headerLength
+                    } else {
+                        nil
+                    }
+                let rows = start.flatMap { rows(of: file, from: $0, to: opened.size) }
+                isUnderstood = rows != nil
+                changes = rows ?? []
+            }
+        } else {
+            isUnderstood = status == nil && before.token == nil
+        }
+        // What was before the first look is in no memory.
+        guard before.isKnown else { return [] }
+        // A file whose header is not written yet, where there was none.
+        if position.token == nil, before.token == nil { return [] }
+        return isUnderstood ? changes : [.removedAll]
+    }
+
+    private func token(of file: Int32) -> UInt64? {
+        guard let header = try? files.bytes(of: file, at: 0, count: Self.headerLength) else { return nil }
+        return header.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes)
+            guard reader.number(UInt64.self)?.bigEndian == Self.magic else { return nil }
+            return reader.number(UInt64.self)
+        }
+    }
+
+    /// The rows of other caches; nil where the bytes are not whole rows.
+    private func rows(of file: Int32, from start: Int, to end: Int) -> [DirectoryChange]? {
+        let length = end - start
+        guard length >= 0, length <= Self.maximumLength, length % DirectoryChange.length == 0,
+            let bytes = try? files.bytes(of: file, at: start, count: length), bytes.count == length
+        else { return nil }
+        return bytes.withUnsafeBytes { bytes in
+            var changes: [DirectoryChange] = []
+            for start in stride(from: 0, to: length, by: DirectoryChange.length) {
+                let row = UnsafeRawBufferPointer(rebasing: bytes[start..<start + DirectoryChange.length])
+                guard let (change, writer) = DirectoryChange.decode(row) else { return nil }
+                if writer != self.writer { changes.append(change) }
+            }
+            return changes
+        }
+    }
+
+    // MARK: Writing
+
+    /// Tells the other caches. Never fails: where a row cannot be written, they take every record for removed.
+    func tell(_ change: DirectoryChange, capacity: Int) {
+        let row = change.row(by: writer)
+        position.withLock { position in
+            for _ in 0..<3 {
+                do throws(Errno) {
+                    if try append(row, limit: Self.limit(capacity: capacity), &position) { return }
+                } catch {
+                    break
+                }
+            }
+            // No room, or no right to write. This cache, too, finds no file the next time: it may have missed a row of another cache.
+            try? files.unlink(paths.changes)
+        }
+    }
+
+    /// Makes the file where there is none, so that on a disk that is full by then there is one to append to, or to remove.
+    func prepare() {
+        position.withLock { position in
+            guard (try? files.status(at: paths.changes)) == nil else { return }
+            _ = try? begin(with: [], isNew: true, &position)
+        }
+    }
+
+    /// False where the file was replaced meanwhile: the row is lost.
+    private func append(_ row: [UInt8], limit: Int, _ position: inout Position) throws(Errno) -> Bool {
+        let opened: (file: Int32, status: FileStatus)
+        do throws(Errno) {
+            opened = try files.openRegular(paths.changes, O_WRONLY | O_APPEND)
+        } catch {
+            return try begin(with: row, isNew: error.isMissing, &position)
+        }
+        defer { files.closeQuietly(opened.file) }
+        let size = opened.status.size
+        guard size >= Self.headerLength, size + row.count <= limit else { return try begin(with: row, isNew: false, &position) }
+        try files.writeFully(opened.file, row)
+        let after = try files.status(opened.file)
+        guard after.links > 0 else { return false }
+        // Nothing but this cache's row was appended since it read the file.
+        if position.status?.identity == after.identity, after.size == position.offset + row.count {
+            position.offset = after.size
+            position.status = after
+        }
+        return true
+    }
+
+    /// Begins the file anew with one row.
+    /// - Parameter isNew: whether there is none.
+    private func begin(with row: [UInt8], isNew: Bool, _ position: inout Position) throws(Errno) -> Bool {
+        let token = UInt64.random(in: .min ... .max) & ~Self.continues | (isNew ? 0 : Self.continues)
+        var bytes = ByteWriter(capacity: Self.headerLength)
+        bytes.append(Self.magic.bigEndian)
+        bytes.append(token)
+        let path = isNew ? paths.changes : paths.newChanges
+        if !isNew { try? files.unlink(path) }
+        let file: Int32
+        do throws(Errno) {
+            file = try files.openRegular(path, O_WRONLY | O_CREAT | O_EXCL).file
+        } catch {
+            // Another cache was faster.
+            if error.code == EEXIST { return false }
+            throw error
+        }
+        defer { files.closeQuietly(file) }
+        try files.writeFully(file, bytes.finish() + row)
+        if !isNew { try files.rename(path, to: paths.changes) }
+        let status = try files.status(file)
+        guard status.links > 0 else { return false }
+        // What other caches appended to the file before is still to be read.
+        let isUpToDate = !position.isKnown || position.token == nil
+        if isUpToDate { position = Position(isKnown: true, status: status, token: token, offset: status.size) }
+        return true
+    }
+}

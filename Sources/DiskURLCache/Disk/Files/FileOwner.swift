@@ -1,0 +1,38 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// The user whose folders and records a store believes: another user could forge responses in them.
+enum FileOwner: Sendable, Hashable {
+    /// The user that the process runs as now.
+    case process
+    /// That user, or root: a folder that is only read may come with the system, or from its administrator.
+    case processOrRoot
+    /// Tools look into the cache of any user.
+    case user(UInt32)
+
+    func owns(_ status: FileStatus) -> Bool {
+        switch self {
+        case .process: status.owner == geteuid()
+        case .processOrRoot: status.owner == geteuid() || status.owner == 0
+        case .user(let user): status.owner == user
+        }
+    }
+
+    /// - Throws: where the folder belongs to another user, or where other users may put files into it.
+    func check(_ folder: FileStatus, at path: String) throws(DiskStoreError) {
+        if !owns(folder) { throw .otherOwner(path: path, user: folder.owner) }
+        if folder.permissions & 0o022 != 0 { throw .writableByOthers(path: path, permissions: folder.permissions) }
+    }
+
+    /// Whether it is a folder whose files a store may read.
+    func trusts(_ folder: FileStatus) -> Bool {
+        folder.kind == .directory && owns(folder) && folder.permissions & 0o022 == 0
+    }
+}
