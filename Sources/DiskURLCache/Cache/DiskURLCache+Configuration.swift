@@ -110,6 +110,11 @@ extension DiskURLCache {
             ]
         }
 
+        /// For `DiskURLCacheTesting`: the time by which the cache judges freshness and age.
+        package mutating func setClock(_ now: @escaping @Sendable () -> Date) {
+            clock = WallClock(now: now)
+        }
+
         /// Sets how chosen requests and responses are treated. See ``CacheTreatment`` for what wins over what.
         /// - Throws: ``CacheError/Code/invalidRule(index:)`` for a rule that does nothing, contradicts itself or an earlier one, or names a key
         ///   policy that ``keyPolicies`` does not have.

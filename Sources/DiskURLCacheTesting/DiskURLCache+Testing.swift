@@ -1,0 +1,21 @@
+import DiskURLCache
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension DiskURLCache {
+    /// A cache in memory for one test: it opens no folder, and its time is that of a clock that the test sets.
+    /// - Parameters:
+    ///   - clock: shows the time by which the cache judges freshness and age.
+    ///   - configure: changes the settings of the app that matter to the test, such as rules. Called once, before this method returns.
+    public static func forTesting(
+        clock: TestClock = TestClock(), configure: (inout Configuration) -> Void = { _ in }
+    ) -> DiskURLCache {
+        var configuration = Configuration(memoryCapacity: 64 << 20, diskCapacity: 0)
+        configure(&configuration)
+        configuration.setClock { clock.now }
+        return DiskURLCache(configuration: configuration)
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// An origin server that a test scripts: it answers the requests of its sessions in the process, without a socket.
+///
+/// Each origin has a host name of its own, so tests that run at the same time do not meet. An origin answers until it is released.
+///
+/// Can be used from any thread.
+public final class StubOrigin: @unchecked Sendable {
+    /// What the origin answers to one request.
+    public struct Response: Sendable {
+        /// The HTTP status code (RFC 9110 §15).
+        public var status: Int
+        /// Header fields by name.
+        public var fields: [String: String]
+        /// The content.
+        public var body: Data
+
+        /// - Parameters:
+        ///   - status: the HTTP status code.
+        ///   - fields: header fields by name, such as `"Cache-Control": "max-age=60"`. A `Date` field is added if there is none.
+        ///   - body: the content, as UTF-8.
+        public init(status: Int = 200, fields: [String: String] = [:], body: String = "") {
+            self.init(status: status, fields: fields, data: Data(body.utf8))
+        }
+
+        /// - Parameters:
+        ///   - status: the HTTP status code.
+        ///   - fields: header fields by name.
+        ///   - data: the content.
+        public init(status: Int = 200, fields: [String: String] = [:], data: Data) {
+            self.status = status
+            self.fields = fields
+            body = data
+        }
+    }
+
+    /// The URL of the origin's root: `http://`, a host name of its own, and a slash.
+    public let url: URL
+    private let clock: TestClock
+    private let answer: @Sendable (URLRequest) throws -> Response
+    // `@unchecked`: the list is read and written under `lock` only.
+    private let lock = NSLock()
+    private var received: [URLRequest] = []
+
+    /// - Parameters:
+    ///   - clock: gives answers their `Date` field. The cache under test should have the same clock.
+    ///   - answer: makes the answer to a request; an error that it throws fails the load. Called on any thread, one call for each request
+    ///     that reaches the origin.
+    public init(clock: TestClock = TestClock(), answer: @escaping @Sendable (URLRequest) throws -> Response) {
+        self.clock = clock
+        self.answer = answer
+        let host = "origin-\(UUID().uuidString.lowercased()).test"
+        url = URL(string: "http://\(host)/")!
+        StubProtocol.origins.add(self, host: host)
+    }
+
+    deinit {
+        StubProtocol.origins.remove(host: url.host ?? "")
+    }
+
+    /// The requests that reached the origin, the first one first. A request that the cache answered is not among them.
+    public var requests: [URLRequest] { lock.withLock { received } }
+
+    /// A session configuration whose requests to this origin are answered by it. It has no cookies, credentials or cache of the process.
+    public var configuration: URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [StubProtocol.self] + (configuration.protocolClasses ?? [])
+        return configuration
+    }
+
+    fileprivate func respond(to request: URLRequest) throws -> (HTTPURLResponse, Data) {
+        lock.withLock { received.append(request) }
+        let answer = try answer(request)
+        var fields = answer.fields
+        if !fields.keys.contains(where: { $0.lowercased() == "date" }) { fields["Date"] = Self.httpDate(clock.now) }
+        guard let url = request.url,
+            let response = HTTPURLResponse(
+                url: url, statusCode: answer.status, httpVersion: "HTTP/1.1", headerFields: fields)
+        else { throw URLError(.badServerResponse) }
+        return (response, answer.body)
+    }
+
+    /// The time in the preferred form of RFC 9110 §5.6.7.
+    private static func httpDate(_ date: Date) -> String {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(identifier: "GMT")
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return formatter.string(from: date)
+    }
+}
+
+/// Which origin has which host name: Foundation makes a protocol from a class alone, so the class must find the origin by the request.
+private final class Origins: @unchecked Sendable {
+    private struct Weak { weak var origin: StubOrigin? }
+    // `@unchecked`: the table is read and written under `lock` only.
+    private let lock = NSLock()
+    private var byHost: [String: Weak] = [:]
+
+    func add(_ origin: StubOrigin, host: String) { lock.withLock { byHost[host] = Weak(origin: origin) } }
+    func remove(host: String) { lock.withLock { byHost[host] = nil } }
+    func origin(of request: URLRequest) -> StubOrigin? {
+        lock.withLock { byHost[request.url?.host?.lowercased() ?? ""]?.origin }
+    }
+}
+
+/// Hands a request to the origin of its host.
+private final class StubProtocol: URLProtocol {
+    static let origins = Origins()
+
+    override class func canInit(with request: URLRequest) -> Bool {
+        request.url?.host?.hasSuffix(".test") == true && origins.origin(of: request) != nil
+    }
+
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+    override func startLoading() {
+        guard let origin = Self.origins.origin(of: request) else {
+            client?.urlProtocol(self, didFailWithError: URLError(.cannotFindHost))
+            return
+        }
+        do {
+            let (response, body) = try origin.respond(to: request)
+            client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+            if !body.isEmpty { client?.urlProtocol(self, didLoad: body) }
+            client?.urlProtocolDidFinishLoading(self)
+        } catch {
+            client?.urlProtocol(self, didFailWithError: error)
+        }
+    }
+
+    override func stopLoading() {}
+}

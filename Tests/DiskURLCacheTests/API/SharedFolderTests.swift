@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Caches that name the same folder, and folders that a cache cannot use as it was told to.
+@Suite struct SharedFolderTests {
+    private let scratch: ScratchDirectory
+    private var folder: URL { scratch.appending("cache") }
+    private let request = Responses.request("/a")
+
+    init() throws { scratch = try ScratchDirectory() }
+
+    private func open(
+        memory: Int = 1 << 20, disk: Int = 10 << 20, _ change: (inout DiskURLCache.Configuration) -> Void = { _ in }
+    ) -> DiskURLCache {
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: memory, diskCapacity: disk, directory: folder)
+        change(&configuration)
+        return DiskURLCache(configuration: configuration)
+    }
+
+    private func store(in cache: DiskURLCache) {
+        cache.storeCachedResponse(Responses.cached(request.url!, "kept"), for: request)
+        cache.flush()
+    }
+
+    /// An app has a cache on disk and one in memory, both with the default folder.
+    @Test func aCacheInMemoryOnlyOpensNoFolder() throws {
+        let first = open(disk: 0)
+        store(in: first)
+        #expect(first.cachedResponse(for: request) != nil)
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+        #expect(first.openingError == nil)
+        #expect(first.currentDiskUsage == 0)
+        // A cache that was made without a disk layer gets none later.
+        first.diskCapacity = 10 << 20
+        #expect(first.diskCapacity == 0)
+        store(in: first)
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+
+    @Test func aCacheInMemoryOnlyEmptiesNoFolder() throws {
+        for round in 0..<3 {
+            let (onDisk, inMemory) = (open(), open(disk: 0))
+            #expect((onDisk.cachedResponse(for: request) != nil) == (round > 0), "as the last launch left it")
+            store(in: onDisk)
+            #expect(inMemory.cachedResponse(for: request) == nil)
+            inMemory.removeCachedResponse(for: request)
+            inMemory.removeAllCachedResponses()
+            inMemory.flush()
+            onDisk.flush()
+            onDisk.removeMemory()
+            #expect(onDisk.cachedResponse(for: request)?.data == Data("kept".utf8))
+        }
+    }
+
+    /// A number that is set later is meant.
+    @Test func aCapacityOfZeroThatIsSetLaterEmptiesTheFolder() throws {
+        let cache = open(memory: 0)
+        store(in: cache)
+        cache.diskCapacity = 0
+        cache.flush()
+        #expect(cache.cachedResponse(for: request) == nil)
+        cache.diskCapacity = 10 << 20
+        store(in: cache)
+        #expect(cache.cachedResponse(for: request) != nil)
+    }
+
+    @Test func theSettingsOfTheFirstCacheHold() async throws {
+        let first = open()
+        var events = first.events().makeAsyncIterator()
+        let same = open()
+        #expect(same.openingError == nil)
+        let second = open(memory: 2 << 20, disk: 20 << 20) { $0.keepsURLs = false }
+        #expect((first.memoryCapacity, first.diskCapacity) == (1 << 20, 10 << 20))
+        #expect((second.memoryCapacity, second.diskCapacity) == (1 << 20, 10 << 20))
+        #expect(first.openingError == nil)
+        let error = try #require(second.openingError)
+        #expect(error.code == .otherSettings)
+        #expect(error.path == folder.path)
+        #expect(error.description.hasSuffix("diskCapacity, keepsURLs, memoryCapacity."))
+        guard case .problem(error)? = await events.next() else {
+            Issue.record("no event")
+            return
+        }
+    }
+
+    @Test(arguments: ["missing", "not a file URL"]) func aFallbackThatCannotBeReadIsTold(kind: String) throws {
+        let url = try kind == "missing" ? scratch.appending("none") : #require(URL(string: "https://example.com/"))
+        let cache = open { $0.fallbackDirectories = [url] }
+        let error = try #require(cache.openingError)
+        #expect(error.code == (kind == "missing" ? .notACache : .notAFileURL))
+        #expect(error.path == (kind == "missing" ? url.path : url.absoluteString))
+        // The cache works on.
+        store(in: cache)
+        cache.removeMemory()
+        #expect(cache.cachedResponse(for: request) != nil)
+    }
+}

@@ -1,0 +1,50 @@
+import DiskURLCache
+import DiskURLCacheTesting
+import Foundation
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The product `DiskURLCacheTesting`, used as an app's own tests use it: through public API alone.
+@Suite(.fewAtATime) struct TestingProductTests {
+    let clock = TestClock(now: Date(timeIntervalSince1970: 1_800_000_000))
+
+    private func session(_ cache: DiskURLCache, _ origin: StubOrigin) -> URLSession {
+        cache.makeSession(configuration: origin.configuration)
+    }
+
+    @Test func aResponseExpiresByTheClockOfTheTest() async throws {
+        let cache = DiskURLCache.forTesting(clock: clock)
+        let origin = StubOrigin(clock: clock) { _ in .init(fields: ["Cache-Control": "max-age=60"], body: "one") }
+        let session = session(cache, origin)
+        let url = origin.url.appendingPathComponent("a")
+        for _ in 0..<3 {
+            let (data, _) = try await session.data(from: url)
+            #expect(String(decoding: data, as: UTF8.self) == "one")
+        }
+        #expect(origin.requests.count == 1)
+        clock.advance(by: 61)
+        _ = try await session.data(from: url)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func eachOriginAnswersItsRequestsOnly() async throws {
+        let cache = DiskURLCache.forTesting(clock: clock)
+        let first = StubOrigin(clock: clock) { _ in .init(body: "first") }
+        let second = StubOrigin(clock: clock) { _ in .init(body: "second") }
+        let session = session(cache, first)
+        let (one, _) = try await session.data(from: first.url)
+        let (two, _) = try await session.data(from: second.url)
+        #expect(String(decoding: one + two, as: UTF8.self) == "firstsecond")
+        #expect(first.requests.count == 1 && second.requests.count == 1)
+    }
+
+    @Test func anErrorOfTheOriginFailsTheLoad() async throws {
+        let cache = DiskURLCache.forTesting(clock: clock)
+        let origin = StubOrigin(clock: clock) { _ in throw URLError(.networkConnectionLost) }
+        let session = session(cache, origin)
+        await #expect(throws: URLError.self) { _ = try await session.data(from: origin.url) }
+    }
+}
