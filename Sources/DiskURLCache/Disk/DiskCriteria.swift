@@ -2,7 +2,8 @@ import Foundation
 
 /// Which entries to remove: those for which every condition given holds.
 struct DiskCriteria: Sendable, Hashable {
-    var uriHash: UInt32?
+    /// See `KeyName.resource`.
+    var resource: UInt64?
     var hostHash: UInt32?
     var tag: String?
     /// Stored at or after this time.
@@ -24,15 +25,11 @@ extension DiskCriteria {
     }
 
     /// What can be said by the index alone.
-    /// - Parameter isCurrent: false where another process may have stored or freshened the record since the row was made: only what
-    ///   all records of a key have in common counts then.
-    func judge(_ row: IndexRow, isCurrent: Bool = true) -> Judgement {
+    func judge(_ row: IndexRow) -> Judgement {
         if let accessedBefore, row.accessedAt >= accessedBefore.recordSeconds { return .doesNotMatch }
+        if let resource, row.key.resource != resource { return .doesNotMatch }
         if row.isPartial { return .mayMatch }
-        if let uriHash, row.uriHash != uriHash { return .doesNotMatch }
         if let hostHash, row.hostHash != hostHash { return .doesNotMatch }
-        let canChange = tag != nil || storedAfter != nil || storedBefore != nil
-        if !isCurrent, canChange { return .mayMatch }
         if let tag, !row.tagFilter.mayContain(tag) { return .doesNotMatch }
         // Rows know whole seconds: within the second of the boundary the record decides.
         if let storedAfter, row.storedAt < storedAfter.recordSeconds { return .doesNotMatch }
@@ -52,14 +49,5 @@ extension DiskCriteria {
             guard let url = metadata.url, url.hasPrefix(urlPrefix) else { return false }
         }
         return true
-    }
-
-    /// Whether an entry that is not in the index matches: one that waits to be written, or that an app's own storage holds. Its
-    /// storing counts as its last use.
-    func matches(_ key: DiskKey, _ metadata: EntryMetadata) -> Bool {
-        if let uriHash, key.uriHash != uriHash { return false }
-        if let hostHash, key.hostHash != hostHash { return false }
-        if let accessedBefore, metadata.storedAt >= accessedBefore { return false }
-        return matches(metadata)
     }
 }

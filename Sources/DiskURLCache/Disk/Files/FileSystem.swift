@@ -23,6 +23,9 @@ struct Errno: Error, Hashable, Sendable {
 
     /// The system refuses for now, say because files are protected while the device is locked.
     var isNotPermitted: Bool { code == EPERM || code == EACCES }
+
+    /// The file system has no locks.
+    var isWithoutLocks: Bool { code == ENOLCK || code == ENOTSUP || code == ENOSYS }
 }
 
 /// What `stat` says of a file, as far as we ask.
@@ -94,11 +97,13 @@ extension FileSystem {
     }
 
     /// Opens or makes a file of the cache: a regular file of the user with one name and mode 0600. `ELOOP` for anything else.
-    func openRegular(_ path: String, _ flags: Int32) throws(Errno) -> (file: Int32, status: FileStatus) {
+    func openRegular(
+        _ path: String, _ flags: Int32, owner: FileOwner = .process
+    ) throws(Errno) -> (file: Int32, status: FileStatus) {
         let file = try openFile(path, flags)
         do throws(Errno) {
             let status = try status(file)
-            guard status.kind == .regular, status.links == 1, FileOwner.process.owns(status) else { throw Errno(ELOOP) }
+            guard owner.isOwnFile(status) else { throw Errno(ELOOP) }
             // The umask may have taken permissions that the cache needs.
             if flags & O_CREAT != 0, status.permissions != 0o600 { try setPermissions(file, 0o600) }
             return (file, status)
