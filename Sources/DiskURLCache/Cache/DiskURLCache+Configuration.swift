@@ -21,11 +21,9 @@ extension DiskURLCache {
         /// a relative path, the root folder, and a folder that belongs to another user or that other users may write. Two
         /// caches of one process with the same folder share their layers: the settings of the first one hold for both.
         public var directory: URL?
-        /// An app's own memory layer in place of the built-in one. ``memoryCapacity`` then means nothing: the storage has a
-        /// capacity of its own.
-        public var memoryStorage: (any EntryStorage)?
         /// An app's own disk layer in place of the built-in one with its folder, capacity, index and eviction. It gets entries
-        /// from the write buffer, soon after they were stored; ``DiskURLCache/flush()`` waits for that.
+        /// from the write buffer, soon after they were stored; ``DiskURLCache/flush()`` waits for that. A storage for several
+        /// users is used by a cache of ``Sharing/shared`` only (`openingError`).
         public var diskStorage: (any EntryStorage)?
         /// Read-only folders that are asked when nothing else has an answer: bundled or pre-filled caches, made by a
         /// ``DiskURLCache`` with the same key policy. The cache never changes them. Their responses are served by the same
@@ -53,8 +51,8 @@ extension DiskURLCache {
         public var staleWhileRevalidate: TimeInterval?
         /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds.
         public var staleIfError: TimeInterval?
-        /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk holds digests
-        /// of URLs only. User names and passwords in URLs are never written.
+        /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk, or an ``EntryStorage``, gets
+        /// digests of URLs only. User names and passwords in URLs are never written.
         public var keepsURLs = true
         /// Entries not used, or not stored anew, for this long are removed from disk; nil for no limit. Seconds.
         public var maximumAgeSinceAccess: TimeInterval?
@@ -73,8 +71,6 @@ extension DiskURLCache {
         /// response as it came, or another one with a changed body, header fields or `userInfo`; nil stores nothing. The caller gets
         /// the response as it arrived. Called on any thread. Not asked for `storeCachedResponse(_:for:)`.
         public var admission: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
-        /// Whether a layer is the app's own.
-        var usesOwnStorage: Bool { memoryStorage != nil || diskStorage != nil }
         /// Bytes that may wait to be written. Above half of it a store waits up to 4 ms. At the limit it waits up to 2 seconds;
         /// then the entry is not stored, and an event says so. At most `memoryCapacity` counts, or 1 MB if that is more. Set by tests.
         var pendingWriteLimit = 32 << 20

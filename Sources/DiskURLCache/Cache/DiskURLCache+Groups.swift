@@ -11,7 +11,7 @@ extension DiskURLCache {
     /// returns. Where another process uses the directory, or did, and on Apple platforms always, the head of every record is read on
     /// the caller's thread.
     public func removeCachedResponses(tag: String) {
-        var criteria = DiskCriteria()
+        var criteria = EntryCriteria()
         criteria.tag = tag
         store.remove(matching: criteria)
     }
@@ -19,7 +19,7 @@ extension DiskURLCache {
     /// Removes every entry of a host, but not of its subdomains. Gone from memory and disk when this returns.
     /// - Parameter host: the name as in a URL; upper and lower case make no difference.
     public func removeCachedResponses(host: String) {
-        var criteria = DiskCriteria()
+        var criteria = EntryCriteria()
         criteria.hostHash = RequestKey.hostHash(host.lowercased())
         store.remove(matching: criteria)
     }
@@ -27,7 +27,7 @@ extension DiskURLCache {
     /// Removes every entry whose URL begins with a text. Reads every record on disk on the caller's thread, so it takes longer
     /// than the others. Entries that were stored while ``Configuration/keepsURLs`` was false are not found.
     public func removeCachedResponses(urlPrefix prefix: String) {
-        var criteria = DiskCriteria()
+        var criteria = EntryCriteria()
         criteria.urlPrefix = prefix
         store.remove(matching: criteria)
     }
@@ -42,13 +42,8 @@ extension DiskURLCache {
         var isFound = false
         // Oldest first: each update makes its variant the most recent one.
         for variant in store.lookup(key).variants().reversed() {
-            // A rule may ask the cache: not under a lock.
-            let response = variant.metadata.http
-            let usefulUntil = usefulUntil(response, for: request)
-            let updated = store.update(variant.metadata.sequence, of: key.keeping(response)) {
-                $0.isPinned = isPinned
-                $0.usefulUntil = usefulUntil
-            }
+            let metadata = variant.metadata
+            let updated = store.update(metadata.sequence, of: key.keeping(metadata.http)) { $0.isPinned = isPinned }
             isFound = isFound || updated != nil
         }
         return isFound

@@ -48,7 +48,7 @@ extension DiskURLCache {
         // What one of the policies takes for one resource goes as one.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
         for uri in Set(policies.map { $0.uri(of: parts) }) {
-            var criteria = DiskCriteria()
+            var criteria = EntryCriteria()
             criteria.uriHash = RequestKey.uriHash(uri)
             store.remove(matching: criteria, by: ticket)
         }
@@ -98,7 +98,7 @@ extension DiskURLCache {
         return EntryMetadata(
             sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
             placement: placement, userInfo: edited?.userInfo ?? [:], tags: treatment.tags.sorted(),
-            isPinned: treatment.isPinned == true, usefulUntil: usefulUntil(response, for: request))
+            isPinned: treatment.isPinned == true)
     }
 
     /// Only what goes to disk goes to a file.
@@ -158,11 +158,9 @@ extension DiskURLCache: LoadHost {
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
     ) -> Bool {
         let now = now
-        let usefulUntil = usefulUntil(response, for: request)
         let updated = store.update(sequence, of: key.keeping(response)) { metadata in
             metadata.response = .http(response)
             metadata.storedAt = now
-            metadata.usefulUntil = usefulUntil
         }
         return updated != nil
     }

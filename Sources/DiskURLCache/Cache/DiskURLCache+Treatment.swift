@@ -65,13 +65,6 @@ extension DiskURLCache {
         return options
     }
 
-    /// Until when a response may answer without the origin's word. Only a storage of the app's own is told.
-    func usefulUntil(_ response: StoredResponse?, for request: URLRequest) -> Date? {
-        guard configuration.usesOwnStorage, let response else { return nil }
-        return Usefulness.end(
-            of: ReuseFacts(response), options: cachingOptions(for: request, response: response.fields))
-    }
-
     /// Whether a response is worth a file: it does not expire too soon.
     func livesLongEnoughForDisk(_ response: StoredResponse, treatment: CacheTreatment, options: CachingOptions) -> Bool
     {

@@ -44,20 +44,24 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         self.configuration = configuration
 
         let foreignURL = ([directory] + configuration.fallbackDirectories).first { !$0.isFileURL }
-        // A cache in memory only uses no folder, and shares nothing with a cache that does.
-        if configuration.usesOwnStorage || !directory.isFileURL || configuration.diskCapacity == 0 {
-            store = Self.makeStore(configuration, directory: nil)
-            configurationError = foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
+        var problem = foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
+        if let storage = configuration.diskStorage {
+            let isRefused = configuration.sharing == .private && storage.isForSeveralUsers
+            if isRefused { problem = CacheError(.sharedStorage, path: "") }
+            store = Self.makeStore(configuration, storage: isRefused ? nil : storage)
+        } else if !directory.isFileURL || configuration.diskCapacity == 0 {
+            // A cache in memory only uses no folder, and shares nothing with a cache that does.
+            store = Self.makeStore(configuration)
         } else {
             let opened = OpenStores.open(directory, settings: configuration.ofStore) {
                 Self.makeStore(configuration, directory: directory)
             }
             store = opened.store
-            configurationError =
-                foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
-                ?? (opened.differing.isEmpty
-                    ? nil : CacheError(otherSettings: opened.differing, path: directory.path))
+            if !opened.differing.isEmpty {
+                problem = problem ?? CacheError(otherSettings: opened.differing, path: directory.path)
+            }
         }
+        configurationError = problem
         let platform = configuration.platform
         let superclass = platform.superclassCapacities(
             memory: configuration.memoryCapacity, disk: configuration.diskCapacity)
@@ -75,15 +79,17 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         #endif
     }
 
-    /// - Parameter directory: nil where there is no disk layer of ours.
-    private static func makeStore(_ configuration: Configuration, directory: URL?) -> TieredStore {
+    /// - Parameters:
+    ///   - directory: nil where there is no built-in disk layer.
+    ///   - storage: the app's, in its place.
+    private static func makeStore(
+        _ configuration: Configuration, directory: URL? = nil, storage: (any EntryStorage)? = nil
+    ) -> TieredStore {
         let hub = EventHub()
         let maintenance = MaintenanceQueue()
         let share = configuration.maximumEntryShare
-        var disk: (any StorageLayer)?
-        if let storage = configuration.diskStorage {
-            disk = StorageAdapter(storage, maximumEntryShare: share, as: .disk)
-        } else if let directory {
+        var disk: DiskStore?
+        if let directory {
             var settings = DiskStore.Configuration(directory: directory.path, capacity: configuration.diskCapacity)
             settings.lowWaterFraction = min(max(0, configuration.lowWaterShare), 1)
             settings.maximumEntryShare = share
@@ -107,18 +113,15 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             settings.isReadOnly = true
             return DiskStore(configuration: settings, clock: configuration.clock) { hub.report($0) }
         }
-        // An app's own memory layer stands in place of ours.
-        let memoryCapacity = configuration.memoryStorage == nil ? configuration.memoryCapacity : 0
         return TieredStore(
             configuration: TieredStore.Configuration(
-                memoryCapacity: memoryCapacity, memoryCountLimit: configuration.memoryCountLimit,
+                memoryCapacity: configuration.memoryCapacity, memoryCountLimit: configuration.memoryCountLimit,
                 maximumEntryShare: share,
                 // What is buffered and what memory holds keep to one limit.
                 writeBufferLimit: min(
                     max(0, configuration.pendingWriteLimit), max(configuration.memoryCapacity, 1 << 20))),
-            memoryStorage: configuration.memoryStorage.map {
-                StorageAdapter($0, maximumEntryShare: share, as: .memory)
-            }, disk: disk, maintenance: maintenance, fallbacks: fallbacks, hub: hub)
+            disk: disk, storage: storage.map { StorageAdapter($0, keepsURLs: configuration.keepsURLs) },
+            maintenance: maintenance, fallbacks: fallbacks, hub: hub)
     }
 
     /// Opens a cache with the standard configuration.
@@ -224,8 +227,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now)
         switch call.outcome(treatment: treatment, isShared: configuration.sharing == .shared) {
-        case .stored(var metadata, let lost):
-            metadata.usefulUntil = usefulUntil(metadata.http, for: request)
+        case .stored(let metadata, let lost):
             if !lost.isEmpty {
                 hub.emit(.userInfoKeptInMemory(url: metadata.foundationURL, keys: lost))
             }
@@ -347,7 +349,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Removes what was stored at or after a date, as `URLCache` documents. See ``removeCachedResponses(olderThan:)``
     /// for the other direction.
     public override func removeCachedResponses(since date: Date) {
-        var criteria = DiskCriteria()
+        var criteria = EntryCriteria()
         criteria.storedAfter = date
         store.remove(matching: criteria)
     }
@@ -355,7 +357,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Removes what was stored before a date. Gone from memory and disk when this returns. Takes as long as
     /// ``removeCachedResponses(tag:)``.
     public func removeCachedResponses(olderThan date: Date) {
-        var criteria = DiskCriteria()
+        var criteria = EntryCriteria()
         criteria.storedBefore = date
         store.remove(matching: criteria)
     }
@@ -396,7 +398,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and stores nothing.
-    /// A cache that was made with 0 has no disk layer: setting another number changes nothing.
+    /// A cache that was made with 0 has no disk layer, and an ``EntryStorage`` a capacity of its own: setting another number changes
+    /// nothing.
     public override var diskCapacity: Int {
         get { store.disk?.capacity ?? 0 }
         set { if isOpen.withLock({ $0 }) { store.disk?.capacity = max(0, newValue) } }

@@ -18,9 +18,6 @@ struct EntryMetadata: Sendable, Hashable {
     var tags: [String]
     /// Pinned entries are evicted last, within the pinned share of the capacity.
     var isPinned: Bool
-    /// Until when the response may answer without the origin's word, by the rules of the cache that stores it. Not written to
-    /// disk; nil where nobody needs it, and for what was read back.
-    var usefulUntil: Date?
 
     enum Response: Sendable, Hashable {
         case http(StoredResponse)

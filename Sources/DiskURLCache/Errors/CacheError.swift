@@ -39,6 +39,8 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case invalidRule(index: Int)
         /// Another cache of this process has the folder open with other settings. Those hold for both caches.
         case otherSettings
+        /// The storage keeps entries of several users (``EntryStorage/isForSeveralUsers``), and the cache is private. It works in memory.
+        case sharedStorage
         /// A session has the cache as its `urlCache`, but not the loader, so nothing is cached for it. Sent once, on Linux only.
         case loaderMissing
     }
@@ -101,6 +103,8 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case .invalidRule(let index): "Rule \(index): \(advice)"
         case .otherSettings:
             "Another cache of this process has \(path) open with other settings, which hold for both: \(advice)."
+        case .sharedStorage:
+            "The storage keeps entries of several users, and this cache stores what is for one user only. Set `sharing` to `.shared`."
         case .inUse: "\(path) is in use: the process that has it open keeps its index."
         case .loaderMissing:
             "A session has this cache as its urlCache, but nothing is cached for it: make it from a configuration that"

@@ -170,7 +170,7 @@ extension CacheError.Code: Coded {
     /// Those that an event tells.
     static let all: [CacheError.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
-        .loaderMissing, .otherOwner, .writableByOthers, .otherSettings,
+        .loaderMissing, .otherOwner, .writableByOthers, .otherSettings, .sharedStorage,
     ]
 
     var code: String { "\(self)" }

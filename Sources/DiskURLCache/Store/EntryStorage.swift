@@ -1,13 +1,10 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
-/// A storage of an app's own, in place of a built-in layer (``DiskURLCache/Configuration/memoryStorage``,
-/// ``DiskURLCache/Configuration/diskStorage``): to encrypt entries, to keep them in a database, or to share them between machines.
+/// A disk layer of an app's own, in place of the built-in one (``DiskURLCache/Configuration/diskStorage``): to encrypt entries, to keep
+/// them in a database, or to share them between machines.
 ///
-/// The cache calls it from any thread, possibly from several at once. A disk storage gets entries from the cache's write buffer,
+/// Four methods are to be written; the properties say more where their defaults do not hold. The cache calls from any thread, possibly
+/// from several at once; the storage does not call the cache from inside these methods. Entries come from the cache's write buffer,
 /// soon after they were stored, in the order of the stores. Nothing here throws: a storage that cannot read or write an entry
 /// drops it, and the next lookup is a miss. `StorageAcceptance` in the library's tests is a suite for any implementation.
 ///
@@ -25,29 +22,44 @@ public protocol EntryStorage: Sendable {
     /// A small storage looks at each entry. A large one looks up by `EntryCriteria.scope` what there is to remove.
     func removeEntries(matching criteria: EntryCriteria)
 
-    /// Bytes that the storage may take. It evicts by a rule of its own.
-    var capacity: Int { get nonmutating set }
-
-    /// Bytes that the storage takes.
-    var usage: Int { get }
-
     /// Returns when everything that was stored or removed before is as durable as the storage makes it.
     func flush()
 
+    /// The largest entry that the storage takes, in bytes of its body; 16 MB where a storage does not say. Asked once, when the cache is
+    /// made: it is to answer at once.
+    var largestEntry: Int { get }
+
+    /// Bytes that the storage may take, for ``DiskURLCache/DiskURLCache/diskCapacity``; no bound where a storage does not say. The
+    /// storage evicts by a rule of its own.
+    var capacity: Int { get }
+
+    /// Bytes that the storage takes, for ``DiskURLCache/DiskURLCache/currentDiskUsage``; 0 where a storage does not say.
+    var usage: Int { get }
+
+    // MARK: Several processes
+
+    /// Whether caches of several users keep their entries here. A private cache does not use such a storage
+    /// (``CacheError/Code/sharedStorage``). False where a storage does not say. Asked once, when the cache is made.
+    var isForSeveralUsers: Bool { get }
+
     /// Whether other caches use the same entries, in other processes say. Then the cache asks for ``removalsByOthers()``. False
-    /// where a storage does not say.
+    /// where a storage does not say. Asked once, when the cache is made.
     var isShared: Bool { get }
 
-    /// What other caches removed since the last call, in any order, as they were asked to by `removeEntries(matching:)`; nil where
-    /// that is not known, and then the cache forgets all that it has in its own memory. The first call has nothing to tell.
+    /// The messages (``EntryCriteria/message``) of what other caches removed since the last call, in any order; nil where that is not
+    /// known, and then the cache forgets all that it has in its own memory. The first call has nothing to tell.
     ///
     /// Asked by lookups at most once a second, before the network is asked, and before and after a store. One call at a time.
-    func removalsByOthers() -> [EntryCriteria]?
+    func removalsByOthers() -> [String]?
 }
 
 extension EntryStorage {
+    public var largestEntry: Int { 16 << 20 }
+    public var capacity: Int { .max }
+    public var usage: Int { 0 }
+    public var isForSeveralUsers: Bool { false }
     public var isShared: Bool { false }
-    public func removalsByOthers() -> [EntryCriteria]? { [] }
+    public func removalsByOthers() -> [String]? { [] }
 }
 
 /// One stored response with its body, as an ``EntryStorage`` keeps it. A value; immutable.
@@ -64,16 +76,6 @@ public struct CacheEntry: Sendable {
     /// Bytes of body and header fields, roughly what the entry takes in memory.
     public var byteCount: Int { entry.memoryCost }
 
-    /// Until when the entry may answer without the origin's word: its freshness lifetime and the stale allowances, by the rules of
-    /// the cache that stores it. Known when an entry is stored; nil for one that was read by ``init(encoded:)``, and for a
-    /// response that is not HTTP. Direct calls (`cachedResponse(for:)`) and ``DiskURLCache/isOffline`` use an entry
-    /// later still.
-    public var usefulUntil: Date? { entry.metadata.usefulUntil }
-
-    /// Whether the origin can be asked if the entry still holds (it has an `ETag` or a `Last-Modified`). Such an entry is worth
-    /// keeping after ``usefulUntil``: a 304 saves its body.
-    public var isConfirmable: Bool { entry.metadata.http?.isConfirmable ?? false }
-
     /// What the entry can be removed by, besides its name: its URL, its host and each of its tags, as 64 hexadecimal digits each.
     /// See `EntryCriteria.Scope.group`.
     public var groups: [String] {
@@ -87,7 +89,8 @@ public struct CacheEntry: Sendable {
     }
 
     /// The entry in the bytes of the record format (`OnDiskFormat.md`), checksums included; nil when its header
-    /// fields cannot be written safely (a line break in a value, or metadata above the format's limits).
+    /// fields cannot be written safely (a line break in a value, or metadata above the format's limits). The URL is among the bytes
+    /// unless ``DiskURLCache/Configuration/keepsURLs`` is off.
     public func encoded() -> Data? {
         guard var record = PreparedRecord(entry, for: key, keepsURL: true) else { return nil }
         return record.withHead { Data($0) } + record.body
@@ -110,5 +113,13 @@ public struct CacheEntry: Sendable {
         }
         guard let decoded else { return nil }
         self = decoded
+    }
+}
+
+extension EntryCriteria {
+    /// Whether an entry is to be removed.
+    public func matches(_ entry: CacheEntry) -> Bool {
+        if let key { return entry.key == key && (variant == nil || entry.variant == variant) }
+        return matches(entry.entry.metadata, uriHash: entry.key.uriHash, hostHash: entry.key.hostHash)
     }
 }

@@ -7,7 +7,7 @@ final class RemovalHistory: Sendable {
     enum Removal: Sendable {
         case key(RequestKey)
         /// - Parameter by: the ticket of the load whose answer removed: that answer is not concerned.
-        case matching(DiskCriteria, by: UInt64?)
+        case matching(EntryCriteria, by: UInt64?)
         /// By another cache of the directory.
         case shared(SharedRemoval)
         case everything

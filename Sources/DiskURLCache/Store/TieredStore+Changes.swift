@@ -100,7 +100,6 @@ extension TieredStore {
                 reason = .diskTooSlow
             }
         }
-        memoryStorage?.write(entry, for: key, usedAt: MonotonicTime.nanoseconds)
         let isFirst = isFirst(of: key)
         memory.update(key) { current in
             guard isKept || current != nil else { return nil }
@@ -116,12 +115,12 @@ extension TieredStore {
 
     /// Whether nothing but what is being stored is known of a key: no layer below has another variant.
     private func isFirst(of key: RequestKey) -> Bool {
-        buffer.entries(of: key).count <= 1 && memoryStorage == nil && disk?.mayContain(key) != true && fallbacks.isEmpty
+        buffer.entries(of: key).count <= 1 && disk?.mayContain(key) != true && fallbacks.isEmpty
     }
 
     /// False where the disk does not keep up.
     private func insertIntoBuffer(_ entry: StoredEntry, for key: RequestKey, isInMemory: Bool) -> Bool {
-        let folder = disk?.folderIdentity()
+        let folder = diskStore?.folderIdentity()
         // Half of the limit, and once the caller was slowed down the whole.
         var share = 0.5
         var waitsUntil = DispatchTime.now() + 0.004
@@ -190,7 +189,6 @@ extension TieredStore {
     ) -> Bool {
         let sequence = variant.metadata.sequence
         let now = MonotonicTime.nanoseconds
-        if let memoryStorage { _ = memoryStorage.update(metadata, of: key, replacing: sequence, usedAt: now) }
         guard let disk, metadata.placement == .memoryAndDisk else { return true }
         if let entry = variant.entry,
             buffer.replace(sequence, of: key, by: StoredEntry(metadata: metadata, body: entry.body))
@@ -293,13 +291,12 @@ extension TieredStore {
         // What is being written at this moment is erased with the rest.
         writing.withLock { _ in }
         if let disk { erase(disk) }
-        if let memoryStorage { erase(memoryStorage) }
         buffer.drop(cancelled)
     }
 
     /// Removes what matches from all layers.
     /// - Parameter ticket: of the load whose answer removes it; nil where no answer does.
-    func remove(matching criteria: DiskCriteria, by ticket: StoreTicket? = nil) {
+    func remove(matching criteria: EntryCriteria, by ticket: StoreTicket? = nil) {
         holdingAllStripes {
             history.note(.matching(criteria, by: ticket?.number))
             let cancelled = buffer.cancelAll { criteria.matches($0, $1.metadata) }
@@ -307,7 +304,6 @@ extension TieredStore {
             // The older versions of what is buffered may not match, and are not to come back.
             for write in cancelled { disk?.remove(write.key, variant: write.entry.metadata.varyKey) }
             disk?.remove(matching: criteria)
-            memoryStorage?.remove(matching: criteria)
             buffer.drop(cancelled)
             memory.updateAll { key, record in
                 var record = record
@@ -325,7 +321,6 @@ extension TieredStore {
             let cancelled = buffer.cancelAll()
             writing.withLock { _ in }
             disk?.removeAll()
-            memoryStorage?.removeAll()
             buffer.drop(cancelled)
             memory.removeAll()
             weakResponses.removeAll()
@@ -336,7 +331,6 @@ extension TieredStore {
     /// Empties memory; the disk gets what it does not have yet.
     func removeMemory() {
         holdingAllStripes {
-            memoryStorage?.removeAll()
             memory.updateAll { key, _ in
                 _ = buffer.noteAlone(key)
                 return nil
@@ -402,12 +396,8 @@ extension TieredStore {
     }
 }
 
-extension DiskCriteria {
-    /// Whether an entry matches that is in memory. Its storing counts as its last use.
+extension EntryCriteria {
     func matches(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
-        if let uriHash, key.uriHash != uriHash { return false }
-        if let hostHash, key.hostHash != hostHash { return false }
-        if let accessedBefore, metadata.storedAt >= accessedBefore { return false }
-        return matches(metadata)
+        matches(metadata, uriHash: key.uriHash, hostHash: key.hostHash)
     }
 }

@@ -9,14 +9,14 @@ extension TieredStore {
     /// Whether a large body may be left on disk: there is a disk layer of ours, and it takes what memory takes. An app's own
     /// storage gets whole bodies.
     var takesIncoming: Bool {
-        guard let disk = disk as? DiskStore, disk.isOwnProcess, memoryStorage == nil else { return false }
-        return disk.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
+        guard let diskStore, diskStore.isOwnProcess else { return false }
+        return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
     }
 
     /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Tells why where that cannot be
     /// done. From one thread at a time.
     func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason? {
-        guard let disk = disk as? DiskStore else { return .diskFailed(errno: 0) }
+        guard let disk = diskStore else { return .diskFailed(errno: 0) }
         do throws(Errno) {
             if body == nil { body = try disk.beginIncoming() }
             guard let file = body else { throw Errno(0) }
@@ -65,7 +65,7 @@ extension TieredStore {
     private func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
     ) -> CacheNotStoredReason? {
-        guard let disk = disk as? DiskStore else { return .diskFailed(errno: 0) }
+        guard let disk = diskStore else { return .diskFailed(errno: 0) }
         let varyKey = metadata.varyKey
         var buffered: [WriteBuffer.Write] = []
         let result = writing.withLock { _ -> DiskWriteResult? in

@@ -3,9 +3,12 @@ import Foundation
 // What the maintenance queue does, and the calls that wait for it.
 
 extension TieredStore {
+    /// False in a forked child, which is not to write what its parent stored.
+    private var isOwnProcess: Bool { diskStore?.isOwnProcess != false }
+
     /// One pass: what is buffered goes to the disk in the order of the calls, and the disk is kept within its bounds.
     func pass(isFlush: Bool) {
-        guard let disk, disk.isOwnProcess else { return }
+        guard let disk, isOwnProcess else { return }
         takeRemovalsNow()
         let hasWrites = !buffer.isEmpty
         guard disk.beginPass(isFlush: isFlush, mayMake: hasWrites) else {
@@ -35,20 +38,20 @@ extension TieredStore {
                 if let stored = write.folder {
                     let now = MonotonicTime.nanoseconds
                     if now &- lastLook > DiskStore.lookInterval || folder != stored {
-                        (folder, lastLook) = (disk.folderIdentity(), now)
+                        (folder, lastLook) = (diskStore?.folderIdentity(), now)
                     }
-                    if let folder, folder != stored, !disk.wasReplacedWhenEmpty(stored) { return }
+                    if let folder, folder != stored, diskStore?.wasReplacedWhenEmpty(stored) == false { return }
                 }
                 disk.write(write.entry, for: write.key, usedAt: write.usedAt)
                 hasWritten = true
-                if disk.isShared { noteUnconfirmed(write.key, write.entry.metadata) }
+                if disk.canBeChangedByOthers { noteUnconfirmed(write.key, write.entry.metadata) }
             }
             // What another process removed while it was written is still in the buffer, and goes with the file.
             takeRemovals(at: MonotonicTime.nanoseconds)
             buffer.finish(next)
-            if disk.isOverCapacity {
+            if let diskStore, diskStore.isOverCapacity {
                 noteUses()
-                disk.evictIfNeeded(now: false)
+                diskStore.evictIfNeeded(now: false)
             }
         }
         return hasWritten
@@ -70,20 +73,20 @@ extension TieredStore {
             last = uses.reduce(last) { max($0, $1.time) }
             return uses
         }
-        if !uses.isEmpty { disk?.noteUses(uses.map { ($0.key.name, $0.time) }) }
+        if !uses.isEmpty { diskStore?.noteUses(uses.map { ($0.key.name, $0.time) }) }
     }
 
     /// Returns when all that was stored or removed before is in the files, within the capacity, and the index is saved.
     func flush() {
-        guard disk?.isOwnProcess != false else { return }
+        guard isOwnProcess else { return }
         maintenance.perform { pass(isFlush: true) }
-        (disk as? DiskStore)?.balanceByNeighbour { pass(isFlush: true) }
+        diskStore?.balanceByNeighbour { pass(isFlush: true) }
     }
 
     /// The cache goes: what is buffered lands now, and nothing is held any more.
     func close() {
         // In a forked child the queue may be gone, and what is buffered is its parent's to write.
-        guard disk?.isOwnProcess != false else { return }
+        guard isOwnProcess else { return }
         maintenance.perform { pass(isFlush: true) }
         disk?.close()
     }

@@ -30,7 +30,6 @@ extension TieredStore {
             where removals.concern(write.key, write.metadata, variants: false) {
                 disk.remove(write.key, sequence: write.metadata.sequence)
             }
-            (memoryStorage as? StorageAdapter)?.remove(removals)
             buffer.drop(cancelled)
             memory.updateAll { key, record in
                 var kept = record

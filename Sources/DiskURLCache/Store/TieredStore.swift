@@ -21,10 +21,10 @@ final class TieredStore: Sendable {
 
     let memory: MemoryCache<RequestKey, MemoryRecord>
     let buffer: WriteBuffer
-    /// Nil when there is no layer under memory.
+    /// The layer under memory: the built-in one or an app's storage; nil when there is none.
     let disk: (any StorageLayer)?
-    /// An app's own memory layer, asked between the built-in one and the disk.
-    let memoryStorage: (any StorageLayer)?
+    /// The same, where it is the built-in one: for what an app's storage does not have, such as an order of use.
+    let diskStore: DiskStore?
     /// Read-only; asked in order when the disk has nothing.
     let fallbacks: [DiskStore]
     /// What memory gave up under pressure and the app still holds.
@@ -46,14 +46,16 @@ final class TieredStore: Sendable {
     /// Up to when the disk knows of the uses that memory answered, in nanoseconds of the monotonic clock.
     let notedUses = Mutex<UInt64>(0)
 
-    /// - Parameter disk: with the queue on which it wants its passes, which become those of this store.
+    /// - Parameters:
+    ///   - disk: with the queue on which it wants its passes, which become those of this store.
+    ///   - storage: an app's, in place of the disk.
     init(
-        configuration: Configuration, memoryStorage: (any StorageLayer)?, disk: (any StorageLayer)?,
-        maintenance: MaintenanceQueue, fallbacks: [DiskStore], hub: EventHub
+        configuration: Configuration, disk: DiskStore?, storage: StorageAdapter? = nil, maintenance: MaintenanceQueue,
+        fallbacks: [DiskStore], hub: EventHub
     ) {
         self.configuration = configuration
-        self.memoryStorage = memoryStorage
-        self.disk = disk
+        self.disk = storage ?? disk
+        diskStore = storage == nil ? disk : nil
         self.fallbacks = fallbacks
         self.hub = hub
         self.maintenance = maintenance
@@ -63,7 +65,7 @@ final class TieredStore: Sendable {
             _ = buffer.noteAlone($0)
         }
         maintenance.setWork { [weak self] in self?.pass(isFlush: false) }
-        if disk != nil { maintenance.schedule(after: 0) }
+        if self.disk != nil { maintenance.schedule(after: 0) }
     }
 
     deinit { close() }
@@ -91,15 +93,13 @@ final class TieredStore: Sendable {
         if let first = buffered.first, first.answersEveryRequest {
             return Lookup(known: buffered.map { StoredVariant($0, from: .memory) })
         }
-        if buffered.isEmpty, memoryStorage == nil, fallbacks.isEmpty, disk?.mayContain(key) != true,
-            !memory.contains(key)
-        {
+        if buffered.isEmpty, fallbacks.isEmpty, disk?.mayContain(key) != true, !memory.contains(key) {
             return Lookup(known: [])
         }
         return Lookup(key, below: self)
     }
 
-    var hasOnlyMemory: Bool { disk == nil && memoryStorage == nil && fallbacks.isEmpty }
+    var hasOnlyMemory: Bool { disk == nil && fallbacks.isEmpty }
 
     /// Asks every layer, and lets memory know all variants of the key from then on.
     func read(_ key: RequestKey) -> [StoredVariant] {
@@ -111,7 +111,6 @@ final class TieredStore: Sendable {
         // Above first: what moves down meanwhile is seen in the one place or the other.
         var variants = memory.value(for: key)?.variants ?? []
         variants += buffer.entries(of: key).map { StoredVariant($0, from: .memory) }
-        variants += memoryStorage?.variants(of: key) ?? []
         variants += disk?.variants(of: key) ?? []
         if variants.isEmpty {
             variants =
@@ -121,7 +120,7 @@ final class TieredStore: Sendable {
         if let ticket {
             let kept = MemoryRecord(variants.map { $0.entry == nil ? $0 : $0.from(.memory) }, isComplete: true)
             // Where a body at hand is too large for memory, the next lookup asks again.
-            let isKept = !variants.isEmpty && memoryStorage == nil && kept.cost <= largestMemoryEntry
+            let isKept = !variants.isEmpty && kept.cost <= largestMemoryEntry
             memory.endRead(key, ticket: ticket, promoting: isKept ? (kept, kept.cost) : nil)
         }
         return variants.map { loading($0, of: key) }
@@ -167,28 +166,25 @@ final class TieredStore: Sendable {
     func contains(_ key: RequestKey) -> Bool {
         takeRemovals(at: MonotonicTime.nanoseconds)
         func isStored(_ key: RequestKey) -> Bool {
-            memory.contains(key) || buffer.contains(key) || memoryStorage?.contains(key) == true
-                || disk?.contains(key) == true || fallbacks.contains { $0.contains(key) }
+            memory.contains(key) || buffer.contains(key) || disk?.contains(key) == true
+                || fallbacks.contains { $0.contains(key) }
         }
         return isStored(key) || (key.isForHead && isStored(key.storedForHead))
     }
 
     /// Why the disk, or one of the fallback directories, cannot be used.
     var openingError: DiskStoreError? {
-        disk?.openingError ?? fallbacks.lazy.compactMap(\.openingError).first
+        diskStore?.openingError ?? fallbacks.lazy.compactMap(\.openingError).first
     }
 
     // MARK: Bounds
 
-    /// Bytes the memory layers may take: the app's own layer stands in place of ours.
     var memoryCapacity: Int {
-        get { memoryStorage?.capacity ?? memory.costLimit }
-        set {
-            if let memoryStorage { memoryStorage.capacity = newValue } else { memory.costLimit = newValue }
-        }
+        get { memory.costLimit }
+        set { memory.costLimit = newValue }
     }
 
-    var memoryUsage: Int { memory.totalCost + (memoryStorage?.usage ?? 0) }
+    var memoryUsage: Int { memory.totalCost }
 
     var diskUsage: Int { (disk?.usage ?? 0) + buffer.bytes }
 

@@ -83,7 +83,7 @@ import Testing
         let reopened = fixture.open()
         #expect(reopened.variants(of: key).map(\.metadata.sequence) == [3, 2])
         reopened.flush()
-        reopened.remove(matching: DiskCriteria(tag: "y"))
+        reopened.remove(matching: EntryCriteria(tag: "y"))
         #expect(reopened.variants(of: key).map(\.metadata.sequence) == [2])
     }
 

@@ -169,19 +169,19 @@ import Testing
             }
         }
         let hosts = RequestKey.test("0", host: "three").hostHash
-        let rows: [(DiskCriteria, (Int) -> Bool)] = [
-            (DiskCriteria(uriHash: RequestKey.test("7", host: "other").uriHash), { $0 == 7 }),
-            (DiskCriteria(hostHash: hosts), { $0 < 3 }),
-            (DiskCriteria(tag: "five"), { $0 < 5 }),
-            (DiskCriteria(tag: "none"), { _ in false }),
-            (DiskCriteria(storedAfter: start + 2.5), { $0 >= 10 }),
-            (DiskCriteria(storedBefore: start + 2.5), { $0 < 10 }),
-            (DiskCriteria(storedAfter: start + 1, storedBefore: start + 2), { (4..<8).contains($0) }),
-            (DiskCriteria(urlPrefix: "http://example.org/1/"), { $0 % 2 == 1 }),
-            (DiskCriteria(hostHash: hosts, tag: "five", storedAfter: start + 0.25), { $0 == 1 || $0 == 2 }),
-            (DiskCriteria(accessedBefore: .distantPast), { _ in false }),
-            (DiskCriteria(accessedBefore: .distantFuture), { _ in true }),
-            (DiskCriteria(), { _ in true }),
+        let rows: [(EntryCriteria, (Int) -> Bool)] = [
+            (EntryCriteria(uriHash: RequestKey.test("7", host: "other").uriHash), { $0 == 7 }),
+            (EntryCriteria(hostHash: hosts), { $0 < 3 }),
+            (EntryCriteria(tag: "five"), { $0 < 5 }),
+            (EntryCriteria(tag: "none"), { _ in false }),
+            (EntryCriteria(storedAfter: start + 2.5), { $0 >= 10 }),
+            (EntryCriteria(storedBefore: start + 2.5), { $0 < 10 }),
+            (EntryCriteria(storedAfter: start + 1, storedBefore: start + 2), { (4..<8).contains($0) }),
+            (EntryCriteria(urlPrefix: "http://example.org/1/"), { $0 % 2 == 1 }),
+            (EntryCriteria(hostHash: hosts, tag: "five", storedAfter: start + 0.25), { $0 == 1 || $0 == 2 }),
+            (EntryCriteria(accessedBefore: .distantPast), { _ in false }),
+            (EntryCriteria(accessedBefore: .distantFuture), { _ in true }),
+            (EntryCriteria(), { _ in true }),
         ]
         for (criteria, isRemoved) in rows {
             // Staged, written, and of a directory that was just opened.
@@ -251,7 +251,7 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
         store.store(.test(testBody(1)), for: key)
         store.remove(.test("1"))
-        store.remove(matching: DiskCriteria())
+        store.remove(matching: EntryCriteria())
         store.removeAll()
         store.trim(toBytes: 0)
         store.flush()

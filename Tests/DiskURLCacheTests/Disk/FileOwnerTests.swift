@@ -39,7 +39,7 @@ import Testing
         #expect(!store.contains(key))
         #expect(store.store(.test(testBody(2)), for: .test("b")).isWritten == false)
         store.remove(key)
-        store.remove(matching: DiskCriteria())
+        store.remove(matching: EntryCriteria())
         store.removeAll()
         store.flush()
         #expect(store.usage == 0)

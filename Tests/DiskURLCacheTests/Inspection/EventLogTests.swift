@@ -166,7 +166,7 @@ struct EventLogTests {
     private static let bypasses: [CacheBypassReason] = [.upload, .download, .noKey, .unknownSession]
     private static let codes: [CacheError.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
-        .loaderMissing, .otherOwner, .writableByOthers, .otherSettings,
+        .loaderMissing, .otherOwner, .writableByOthers, .otherSettings, .sharedStorage,
     ]
 
     private static let events: [CacheEvent] = {

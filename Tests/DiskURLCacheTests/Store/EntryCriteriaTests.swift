@@ -48,12 +48,11 @@ import Testing
             if case .group(let group) = criteria.scope {
                 #expect(entries.allSatisfy { $0.groups.contains(group) == criteria.matches($0) })
             }
-            // Others judge the same by what they are told.
-            let told = try #require(EntryCriteria(encoded: criteria.encoded()))
-            if case .name(_, .some) = criteria.scope {
-            } else {
-                #expect(entries.allSatisfy { told.matches($0) == criteria.matches($0) })
-            }
+            // Other processes are told of a key or a URL, and of all else as of everything.
+            let concerned = entries.count { $0.isConcerned(by: criteria.message) }
+            #expect(entries.allSatisfy { !criteria.matches($0) || $0.isConcerned(by: criteria.message) })
+            #expect(concerned == (criteria.message == "everything" ? 3 : 1))
+            #expect(criteria.message.utf8.count <= 33)
             return (criteria.scope, entries.count { criteria.matches($0) })
         }
         func isGroup(_ scope: EntryCriteria.Scope) -> Bool { if case .group = scope { true } else { false } }
@@ -64,6 +63,7 @@ import Testing
         #expect(isGroup(host.scope) && host.count == 2)
         let url = try found { cache.invalidate(a.url!) }
         #expect(isGroup(url.scope) && url.count == 1)
+        #expect(storage.asked.withLock { $0.last?.message.first } == "u")
         let prefix = try found { cache.removeCachedResponses(urlPrefix: "https://a.example/") }
         #expect(prefix.scope == .anywhere && prefix.count == 2)
         let age = try found { cache.removeCachedResponses(olderThan: .distantFuture) }
@@ -72,27 +72,9 @@ import Testing
         #expect(name.scope == .name(try #require(cache.key(for: a)).digest.hex, variant: nil) && name.count == 1)
         let all = try found { cache.removeAllCachedResponses() }
         #expect(all.scope == .everything && all.count == 3)
-        #expect(EntryCriteria(encoded: Data()) == nil)
-    }
-
-    @Test func anEntryTellsUntilWhenItIsUseful() throws {
-        let storage = RecordingStorage()
-        let cache = cache(storage)
-        let request = URLRequest(url: URL(string: "https://a.example/1")!)
-        let response = HTTPURLResponse(
-            url: request.url!, statusCode: 200, httpVersion: nil,
-            headerFields: ["Cache-Control": "max-age=3600", "ETag": "\"1\""])!
-        let before = Date()
-        cache.storeCachedResponse(CachedURLResponse(response: response, data: Data()), for: request)
-        cache.flush()
-        let entry = try #require(storage.all.first)
-        #expect(entry.isConfirmable)
-        let end = try #require(entry.usefulUntil)
-        #expect(end >= before + 3600 && end <= Date() + 3600)
-        // A pin is a store, and says so again.
-        cache.setPinned(true, for: request)
-        #expect(storage.all.first?.isPinned == true && storage.all.first?.usefulUntil == end)
-        #expect(CacheEntry(encoded: try #require(entry.encoded()))?.usefulUntil == nil)
+        for text in ["", "n", "n0", "u", "uxyz", "u123456789", "nothing else"] {
+            #expect(entries.allSatisfy { $0.isConcerned(by: text) }, "what is not understood is everything")
+        }
     }
 
     @Test func whatAnotherCacheRemovesGoesFromMemory() throws {
@@ -104,14 +86,12 @@ import Testing
         )
         let entry = try #require(storage.all.first { $0.groups.count == 3 })
         // As another process does it.
-        func removeElsewhere(_ criteria: [EntryCriteria]?) {
-            storage.removals.withLock { $0 = [criteria] }
-            for criteria in criteria ?? [.everything] { storage.removeEntries(matching: criteria) }
+        func removeElsewhere(_ criteria: EntryCriteria?) {
+            storage.removals.withLock { $0 = [criteria.map { [$0.message] }] }
+            storage.removeEntries(matching: criteria ?? .everything)
         }
-        var criteria = DiskCriteria()
-        criteria.tag = "x"
-        removeElsewhere([EntryCriteria(criteria)])
-        #expect(entry.groups.contains { .group($0) == EntryCriteria(criteria).scope })
+        #expect(entry.groups.contains { .group($0) == EntryCriteria(tag: "x").scope })
+        removeElsewhere(EntryCriteria(try #require(cache.key(for: tagged)).diskKey))
         // A store looks in any case.
         _ = store("https://a.example/3", in: cache)
         #expect(cache.cachedResponse(for: tagged) == nil)
@@ -127,11 +107,10 @@ import Testing
         storage.isShared = true
         let cache = cache(storage)
         _ = store("https://a.example/1", in: cache)
-        var criteria = DiskCriteria()
-        criteria.tag = "x"
-        let removal = EntryCriteria(criteria)
+        let request = URLRequest(url: URL(string: "https://a.example/2")!)
+        let message = EntryCriteria(try #require(cache.key(for: request)).diskKey).message
         // Told while the entry is on its way.
-        storage.beforeStore.withLock { $0 = { storage.removals.withLock { $0 = [[removal]] } } }
+        storage.beforeStore.withLock { $0 = { storage.removals.withLock { $0 = [[message]] } } }
         let tagged = store("https://a.example/2", tags: ["x"], in: cache)
         #expect(cache.cachedResponse(for: tagged) == nil)
         #expect(storage.all.count == 1)
@@ -143,7 +122,7 @@ private final class RecordingStorage: EntryStorage, @unchecked Sendable {
     let entries = Mutex<[String: [CacheEntry]]>([:])
     let asked = Mutex<[EntryCriteria]>([])
     /// What others removed, for each call.
-    let removals = Mutex<[[EntryCriteria]?]>([])
+    let removals = Mutex<[[String]?]>([])
     let beforeStore = Mutex<(@Sendable () -> Void)?>(nil)
     // Set before a cache has the storage.
     var isShared = false
@@ -169,14 +148,9 @@ private final class RecordingStorage: EntryStorage, @unchecked Sendable {
         }
     }
 
-    func removalsByOthers() -> [EntryCriteria]? {
+    func removalsByOthers() -> [String]? {
         removals.withLock { $0.isEmpty ? [] : $0.removeFirst() }
     }
 
-    var capacity: Int {
-        get { .max }
-        set {}
-    }
-    var usage: Int { 0 }
     func flush() {}
 }

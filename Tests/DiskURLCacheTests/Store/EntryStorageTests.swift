@@ -28,11 +28,10 @@ import Testing
         }.run()
     }
 
-    @Test func aMemoryLayerOfTheAppsOwn() throws {
+    @Test func aDictionaryInPlaceOfTheDisk() throws {
         try StorageAcceptance(isPersistent: false) {
-            var configuration = DiskURLCache.Configuration(
-                memoryCapacity: 0, diskCapacity: 0, directory: scratch.appending("none"))
-            configuration.memoryStorage = DictionaryStorage(capacity: 500_000)
+            var configuration = DiskURLCache.Configuration(memoryCapacity: 0, directory: scratch.appending("none"))
+            configuration.diskStorage = DictionaryStorage(capacity: 500_000)
             return DiskURLCache(configuration: configuration)
         }.run()
     }
@@ -47,24 +46,79 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: scratch.appending("none").path))
     }
 
-    @Test func bothLayersOfTheAppsOwn() throws {
-        let memory = DictionaryStorage(capacity: 1 << 20)
+    @Test func whatIsForMemoryOnlyDoesNotReachTheStorage() throws {
         let disk = DictionaryStorage(capacity: 1 << 20)
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
-        configuration.memoryStorage = memory
         configuration.diskStorage = disk
         let cache = DiskURLCache(configuration: configuration)
         let request = Responses.request("/a")
         cache.storeCachedResponse(Responses.cached(request.url!, policy: .allowedInMemoryOnly), for: request)
-        #expect(memory.count == 1)
+        cache.flush()
         #expect(disk.count == 0)
         cache.storeCachedResponse(Responses.cached(request.url!, "both"), for: request)
         cache.flush()
         #expect(disk.count == 1)
         cache.removeMemory()
-        #expect(memory.count == 0)
         #expect(cache.cachedResponse(for: request)?.data == Data("both".utf8))
         #expect(cache.statistics.diskHits == 1)
+    }
+
+    @Test(arguments: [true, false]) func theURLReachesTheStorageWhenURLsAreKept(keepsURLs: Bool) throws {
+        let disk = DictionaryStorage(capacity: 1 << 20)
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
+        configuration.diskStorage = disk
+        configuration.keepsURLs = keepsURLs
+        let cache = DiskURLCache(configuration: configuration)
+        let request = Responses.request("/a?token=SECRET")
+        cache.storeCachedResponse(Responses.cached(request.url!, "body"), for: request)
+        cache.flush()
+        // A pin writes the entry anew.
+        for _ in 0..<2 {
+            let entry = try #require(disk.all.first)
+            let bytes = try #require(entry.encoded())
+            #expect((bytes.range(of: Data("SECRET".utf8)) != nil) == keepsURLs)
+            cache.removeMemory()
+            #expect(cache.cachedResponse(for: request)?.response.url == request.url)
+            #expect(cache.setPinned(true, for: request))
+            cache.flush()
+        }
+    }
+
+    /// A private cache stores what is for one user only.
+    @Test(arguments: [DiskURLCache.Sharing.private, .shared])
+    func aStorageForSeveralUsersIsForSharedCaches(sharing: DiskURLCache.Sharing) throws {
+        let disk = DictionaryStorage(capacity: 1 << 20, isForSeveralUsers: true)
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
+        configuration.diskStorage = disk
+        configuration.sharing = sharing
+        let cache = DiskURLCache(configuration: configuration)
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.flush()
+        #expect(disk.count == (sharing == .shared ? 1 : 0))
+        #expect(cache.openingError?.code == (sharing == .shared ? nil : .sharedStorage))
+        #expect(cache.cachedResponse(for: request) != nil)
+        #expect(!FileManager.default.fileExists(atPath: scratch.appending("none").path))
+    }
+
+    /// An app's storage may take its time, or ask the cache: its size is asked for nowhere but by the app itself.
+    @Test func theSizeOfAStorageIsAskedForUnderNoLock() throws {
+        let disk = DictionaryStorage(capacity: 1 << 20)
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
+        configuration.diskStorage = disk
+        let cache = DiskURLCache(configuration: configuration)
+        let request = Responses.request("/a")
+        for body in ["one", "two"] {
+            cache.storeCachedResponse(Responses.cached(request.url!, body), for: request)
+            cache.flush()
+            cache.removeMemory()
+            #expect(cache.cachedResponse(for: request) != nil)
+        }
+        cache.removeCachedResponse(for: request)
+        #expect(disk.sizeQuestions.withLock { $0 } == 0)
+        #expect(cache.diskCapacity == 1 << 20)
+        #expect(cache.currentDiskUsage == 0)
+        #expect(disk.sizeQuestions.withLock { $0 } == 2)
     }
 
     /// What was written is remembered until removals by others were looked for, and not at all where there are no others.
@@ -94,10 +148,7 @@ import Testing
         #expect(decoded.entry.metadata.url == request.url?.absoluteString)
         #expect(decoded.variant == entry.variant)
         #expect(decoded.entry.body == Data("body".utf8))
-        // By whose rules it is useful, its bytes do not say.
-        var metadata = entry.entry.metadata
-        metadata.usefulUntil = nil
-        #expect(decoded.entry.metadata == metadata)
+        #expect(decoded.entry.metadata == entry.entry.metadata)
         #expect(CacheEntry(encoded: Data()) == nil)
         for index in bytes.indices {
             #expect(CacheEntry(encoded: bytes.prefix(index)) == nil)
@@ -212,13 +263,18 @@ import Testing
     }
 }
 
-/// A memory layer as an app might write it.
+/// A storage as an app might write it.
 final class DictionaryStorage: EntryStorage {
     /// Called once, just before the next change.
     let beforeNextChange = Mutex<(@Sendable () -> Void)?>(nil)
+    /// Called once, just after the next change.
+    let afterNextChange = Mutex<(@Sendable () -> Void)?>(nil)
+    /// How often capacity or usage were asked for.
+    let sizeQuestions = Mutex(0)
+    let isForSeveralUsers: Bool
 
-    private func announceChange() {
-        let announce = beforeNextChange.withLock { announce in
+    private func announce(_ box: borrowing Mutex<(@Sendable () -> Void)?>) {
+        let announce = box.withLock { announce in
             defer { announce = nil }
             return announce
         }
@@ -235,8 +291,9 @@ final class DictionaryStorage: EntryStorage {
 
     private let state: Mutex<State>
 
-    init(capacity: Int) {
+    init(capacity: Int, isForSeveralUsers: Bool = false) {
         state = Mutex(State(capacity: capacity))
+        self.isForSeveralUsers = isForSeveralUsers
     }
 
     var all: [CacheEntry] { state.withLock { $0.entries.values.joined().map(\.entry) } }
@@ -247,7 +304,8 @@ final class DictionaryStorage: EntryStorage {
     }
 
     func store(_ entry: CacheEntry, named name: String) {
-        announceChange()
+        announce(beforeNextChange)
+        defer { announce(afterNextChange) }
         state.withLock { state in
             state.stamp += 1
             state.entries[name, default: []].removeAll { $0.entry.variant == entry.variant }
@@ -262,18 +320,22 @@ final class DictionaryStorage: EntryStorage {
     }
 
     func removeEntries(matching criteria: EntryCriteria) {
-        announceChange()
+        announce(beforeNextChange)
+        defer { announce(afterNextChange) }
         state.withLock { state in
             for name in state.entries.keys { state.entries[name]?.removeAll { criteria.matches($0.entry) } }
         }
     }
 
     var capacity: Int {
-        get { state.withLock { $0.capacity } }
-        set { state.withLock { $0.capacity = newValue } }
+        sizeQuestions.withLock { $0 += 1 }
+        return state.withLock { $0.capacity }
     }
 
-    var usage: Int { state.withLock { $0.usage } }
+    var usage: Int {
+        sizeQuestions.withLock { $0 += 1 }
+        return state.withLock { $0.usage }
+    }
 
     func flush() {}
 }

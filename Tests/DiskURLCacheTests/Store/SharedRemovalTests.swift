@@ -53,10 +53,10 @@
             let store = TieredStore.forTests(directory)
             switch what {
             case "key": store.remove(key)
-            case "tag": store.remove(matching: DiskCriteria(tag: "account"))
-            case "host": store.remove(matching: DiskCriteria(hostHash: RequestKey.hostHash("example.com")))
-            case "prefix": store.remove(matching: DiskCriteria(urlPrefix: "https://example.com/"))
-            case "since": store.remove(matching: DiskCriteria(storedAfter: .distantPast))
+            case "tag": store.remove(matching: EntryCriteria(tag: "account"))
+            case "host": store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash("example.com")))
+            case "prefix": store.remove(matching: EntryCriteria(urlPrefix: "https://example.com/"))
+            case "since": store.remove(matching: EntryCriteria(storedAfter: .distantPast))
             case "all": store.removeAll()
             default:
                 let inspector = try CacheInspector(directory: URL(fileURLWithPath: directory))
@@ -148,7 +148,7 @@
                     return call.isRecord && call.operation == .open && !hasRemoved
                 }
                 // Before the file is made.
-                if isFirst { isAll ? other.remove(matching: DiskCriteria(tag: "account")) : other.remove(Self.key) }
+                if isFirst { isAll ? other.remove(matching: EntryCriteria(tag: "account")) : other.remove(Self.key) }
                 return nil
             }
             store.maintenance.resume()
@@ -242,8 +242,8 @@
             #expect(!FileManager.default.fileExists(atPath: directory))
             switch what {
             case "key": second.remove(Self.key)
-            case "tag": second.remove(matching: DiskCriteria(tag: "account"))
-            case "host": second.remove(matching: DiskCriteria(hostHash: RequestKey.hostHash("example.com")))
+            case "tag": second.remove(matching: EntryCriteria(tag: "account"))
+            case "host": second.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash("example.com")))
             default: second.removeAll()
             }
             #expect(Self.body(in: first) == nil)
@@ -277,7 +277,7 @@
                 DispatchQueue.global().async(group: group) { _ = Self.body(in: writer) }
                 // At another moment of the writing each time.
                 for _ in 0..<(round % 50) { _ = getppid() }
-                remover.remove(matching: DiskCriteria(tag: "account"))
+                remover.remove(matching: EntryCriteria(tag: "account"))
                 #expect(Self.body(in: writer) == nil, "round \(round)")
                 group.wait()
                 writer.flush()
@@ -474,13 +474,13 @@
         }
 
         @Test func rowsAreWhole() throws {
-            var criteria = DiskCriteria(uriHash: 7, hostHash: 8, tag: "a", urlPrefix: "https://example.com/")
+            var criteria = EntryCriteria(uriHash: 7, hostHash: 8, tag: "a", urlPrefix: "https://example.com/")
             criteria.storedAfter = Date(timeIntervalSinceReferenceDate: 1.25)
             criteria.storedBefore = .distantFuture
             criteria.accessedBefore = .distantPast
             let removals: [SharedRemoval] = [
                 .key(KeyName("a")), .variant(KeyName("b")), .everything, .matching(SharedCriteria(criteria)),
-                .matching(SharedCriteria(DiskCriteria(tag: ""))), .matching(SharedCriteria(DiskCriteria())),
+                .matching(SharedCriteria(EntryCriteria(tag: ""))), .matching(SharedCriteria(EntryCriteria())),
             ]
             for removal in removals {
                 let row = RemovalRow(removal: removal, writer: 5)
@@ -500,14 +500,14 @@
         /// The hashed criteria say what the plain ones say.
         @Test func criteriaAgree() {
             let time = Date(timeIntervalSinceReferenceDate: 1_000)
-            let all: [DiskCriteria] = [
-                DiskCriteria(), DiskCriteria(uriHash: Self.key.uriHash), DiskCriteria(hostHash: Self.other.hostHash),
-                DiskCriteria(tag: "account"), DiskCriteria(tag: "accoun"), DiskCriteria(tag: ""),
-                DiskCriteria(storedAfter: time), DiskCriteria(storedAfter: time + 1), DiskCriteria(storedBefore: time),
-                DiskCriteria(storedBefore: time + 1), DiskCriteria(accessedBefore: time),
-                DiskCriteria(accessedBefore: time + 1), DiskCriteria(urlPrefix: "https://example.com"),
-                DiskCriteria(urlPrefix: "https://example.com/ab"), DiskCriteria(urlPrefix: ""),
-                DiskCriteria(tag: "account", urlPrefix: "https://example.org"),
+            let all: [EntryCriteria] = [
+                EntryCriteria(), EntryCriteria(uriHash: Self.key.uriHash), EntryCriteria(hostHash: Self.other.hostHash),
+                EntryCriteria(tag: "account"), EntryCriteria(tag: "accoun"), EntryCriteria(tag: ""),
+                EntryCriteria(storedAfter: time), EntryCriteria(storedAfter: time + 1), EntryCriteria(storedBefore: time),
+                EntryCriteria(storedBefore: time + 1), EntryCriteria(accessedBefore: time),
+                EntryCriteria(accessedBefore: time + 1), EntryCriteria(urlPrefix: "https://example.com"),
+                EntryCriteria(urlPrefix: "https://example.com/ab"), EntryCriteria(urlPrefix: ""),
+                EntryCriteria(tag: "account", urlPrefix: "https://example.org"),
             ]
             for key in [Self.key, Self.other] {
                 for (tags, url) in [([], key.text), (["account", "x"], key.text), ([""], nil)] as [([String], String?)]
@@ -531,7 +531,7 @@
                 configuration: TieredStore.Configuration(
                     memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
                     writeBufferLimit: 8 << 20),
-                memoryStorage: nil, disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+                disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
         }
 
         /// One that was opened just now: nothing was done on its queue yet.

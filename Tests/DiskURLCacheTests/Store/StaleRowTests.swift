@@ -69,7 +69,7 @@
             let (writer, remover) = try Self.writerAndRemover(
                 directory, isSecondary: isSecondary, storing: "private", storedAt: Date() - 1_000)
             try Self.update(in: writer) { $0.storedAt = Date() - 10 }
-            remover.remove(matching: DiskCriteria(storedAfter: Date() - 100))
+            remover.remove(matching: EntryCriteria(storedAfter: Date() - 100))
             #expect(Self.body(in: writer) == nil)
             #expect(Self.body(in: remover) == nil)
             #expect(Self.body(in: Self.open(directory)) == nil)
@@ -86,7 +86,7 @@
                 Self.store("private", storedAt: Date() - number, tags: ["account"], in: writer)
                 writer.maintenance.perform { writer.pass(isFlush: true) }
             }
-            remover.remove(matching: DiskCriteria(tag: "account"))
+            remover.remove(matching: EntryCriteria(tag: "account"))
             #expect(Self.body(in: writer) == nil)
             #expect(Self.body(in: remover) == nil)
             remover.maintenance.resume()
@@ -100,7 +100,7 @@
             let (writer, remover) = try Self.writerAndRemover(
                 directory, isSecondary: isSecondary, storing: "kept", storedAt: Date() - 1_000)
             try Self.update(in: writer) { $0.storedAt = Date() - 10 }
-            remover.remove(matching: DiskCriteria(storedBefore: Date() - 100))
+            remover.remove(matching: EntryCriteria(storedBefore: Date() - 100))
             #expect(Self.body(in: writer) == "kept")
             #expect(Self.body(in: Self.open(directory)) == "kept")
         }
@@ -118,9 +118,9 @@
             let number = try #require(writer.lookup(Self.key).variants().first).metadata.sequence
             try #require(writer.update(number, of: Self.key) { $0.storedAt = Date() - 10 } != nil)
             if what == "since" {
-                remover.remove(matching: DiskCriteria(storedAfter: Date() - 100))
+                remover.remove(matching: EntryCriteria(storedAfter: Date() - 100))
             } else {
-                remover.remove(matching: DiskCriteria(storedBefore: Date() - 100))
+                remover.remove(matching: EntryCriteria(storedBefore: Date() - 100))
             }
             let left = what == "since" ? nil : "a"
             #expect(Self.body(in: writer) == left)
@@ -143,7 +143,7 @@
                 Self.store("private", tags: ["account"], in: killed)
                 killed.maintenance.perform { killed.pass(isFlush: true) }
             }
-            remover.remove(matching: DiskCriteria(tag: "account"))
+            remover.remove(matching: EntryCriteria(tag: "account"))
             #expect(Self.body(in: remover) == nil)
             remover.close()
             #expect(Self.body(in: Self.open(directory)) == nil)
@@ -167,8 +167,8 @@
             writer.flush()
             switch what {
             case "all": remover.removeAll()
-            case "tag": remover.remove(matching: DiskCriteria(tag: "account"))
-            default: remover.remove(matching: DiskCriteria(hostHash: RequestKey.hostHash("example.com")))
+            case "tag": remover.remove(matching: EntryCriteria(tag: "account"))
+            default: remover.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash("example.com")))
             }
             for store in [writer, remover] {
                 store.removeMemory()
@@ -243,7 +243,7 @@
             }
             // The only one by now.
             let last = Self.open(directory)
-            last.remove(matching: DiskCriteria(tag: "account"))
+            last.remove(matching: EntryCriteria(tag: "account"))
             #expect(Self.body(in: last) == nil)
         }
 
@@ -282,7 +282,7 @@
             }
             let name = stuck.name.hex
             files.rule = { $0.operation == .unlink && $0.name.hasPrefix(name) ? .error(EBUSY) : nil }
-            remover.remove(matching: DiskCriteria(storedAfter: Date() - 100))
+            remover.remove(matching: EntryCriteria(storedAfter: Date() - 100))
             #expect(during.withLock { $0 == nil })
             #expect(remover.body(Self.key) == nil)
         }
@@ -489,8 +489,8 @@
                 guard isLocked.withLock({ $0 }), call.path == path, call.operation == .open else { return nil }
                 guard isArmed.disarm() else { return nil }
                 switch what {
-                case "tag": remover.remove(matching: DiskCriteria(tag: "account"))
-                case "host": remover.remove(matching: DiskCriteria(hostHash: RequestKey.hostHash("example.com")))
+                case "tag": remover.remove(matching: EntryCriteria(tag: "account"))
+                case "host": remover.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash("example.com")))
                 default: remover.remove(Self.key)
                 }
                 return nil

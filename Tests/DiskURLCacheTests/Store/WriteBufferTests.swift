@@ -284,15 +284,12 @@ import Testing
 
     /// A pass that comes while a removal runs does not write what the removal has cancelled.
     @Test(arguments: [false, true]) func aPassDuringARemovalWritesNothingOfIt(isOfAll: Bool) throws {
-        let (memory, disk) = (DictionaryStorage(capacity: 1 << 20), DictionaryStorage(capacity: 1 << 20))
-        let fixture = try Fixture {
-            $0.memoryStorage = memory
-            $0.diskStorage = disk
-        }
+        let disk = DictionaryStorage(capacity: 1 << 20)
+        let fixture = try Fixture { $0.diskStorage = disk }
         fixture.store("/a", "1")
         #expect(fixture.store.buffer.count == 1)
         // The disk is erased first, and what was cancelled is dropped last.
-        memory.beforeNextChange.withLock { $0 = { [cache = fixture.cache] in cache.flush() } }
+        disk.afterNextChange.withLock { $0 = { [cache = fixture.cache] in cache.flush() } }
         if isOfAll {
             fixture.cache.removeAllCachedResponses()
         } else {

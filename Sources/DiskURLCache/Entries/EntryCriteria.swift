@@ -1,0 +1,115 @@
+import Foundation
+
+/// Which entries are to be removed: those for which every condition given holds; without a condition, all of them.
+///
+/// A cache makes these, for its own layers and for an ``EntryStorage``.
+public struct EntryCriteria: Sendable, Hashable {
+    /// The entries of this key only.
+    var key: DiskKey?
+    /// Of these the one of a variant: ``CacheEntry/variant``.
+    var variant: String?
+    /// The entries of a URL, by the hash of its canonical form.
+    var uriHash: UInt32?
+    var hostHash: UInt32?
+    var tag: String?
+    /// Stored at or after this time.
+    var storedAfter: Date?
+    /// Stored before this time.
+    var storedBefore: Date?
+    /// Last used before this time.
+    var accessedBefore: Date?
+    /// Prefix of the response's URL; an entry whose URL is kept off the disk never matches.
+    var urlPrefix: String?
+
+    init(
+        uriHash: UInt32? = nil, hostHash: UInt32? = nil, tag: String? = nil, storedAfter: Date? = nil,
+        storedBefore: Date? = nil, accessedBefore: Date? = nil, urlPrefix: String? = nil
+    ) {
+        self.uriHash = uriHash
+        self.hostHash = hostHash
+        self.tag = tag
+        self.storedAfter = storedAfter
+        self.storedBefore = storedBefore
+        self.accessedBefore = accessedBefore
+        self.urlPrefix = urlPrefix
+    }
+
+    init(_ key: DiskKey, variant: String? = nil) {
+        self.key = key
+        self.variant = variant
+    }
+
+    /// All entries.
+    public static let everything = EntryCriteria()
+
+    // MARK: Where to look
+
+    /// Where the entries are to be found.
+    public enum Scope: Sendable, Hashable {
+        /// All entries of a name, or the one of a variant (``CacheEntry/variant``).
+        case name(String, variant: String?)
+        /// All entries that have this among their ``CacheEntry/groups``.
+        case group(String)
+        case everything
+        /// Each entry has to be asked: ``EntryCriteria/matches(_:)``.
+        case anywhere
+    }
+
+    /// Where to look. All entries there match, but for `anywhere`.
+    public var scope: Scope {
+        if let key { return .name(key.digest.hex, variant: variant) }
+        var rest = self
+        (rest.uriHash, rest.hostHash, rest.tag) = (nil, nil, nil)
+        // Of several conditions each entry has to be asked.
+        guard rest == .everything else { return .anywhere }
+        switch (uriHash, hostHash, tag) {
+        case (nil, nil, nil): return .everything
+        case (let hash?, nil, nil): return .group(EntryGroup.uri(hash).name)
+        case (nil, let hash?, nil): return .group(EntryGroup.host(hash).name)
+        case (nil, nil, let tag?): return .group(EntryGroup.tag(tag).name)
+        default: return .anywhere
+        }
+    }
+
+    // MARK: Matching
+
+    /// Whether the conditions on the metadata hold; keys, hashes and times of use are not among them.
+    func matches(_ metadata: EntryMetadata) -> Bool {
+        if let tag, !metadata.tags.contains(tag) { return false }
+        if let storedAfter, metadata.storedAt < storedAfter { return false }
+        if let storedBefore, metadata.storedAt >= storedBefore { return false }
+        if let urlPrefix {
+            guard let url = metadata.url, url.hasPrefix(urlPrefix) else { return false }
+        }
+        return true
+    }
+
+    /// Whether an entry matches that has no time of use: one in memory, one that waits to be written, or one of an app's storage. The
+    /// time of its storing counts in its place.
+    func matches(
+        _ metadata: EntryMetadata, uriHash: @autoclosure () -> UInt32, hostHash: @autoclosure () -> UInt32
+    ) -> Bool {
+        if let hash = self.uriHash, hash != uriHash() { return false }
+        if let hash = self.hostHash, hash != hostHash() { return false }
+        if let accessedBefore, metadata.storedAt >= accessedBefore { return false }
+        return matches(metadata)
+    }
+}
+
+/// What entries are removed by together.
+enum EntryGroup {
+    case uri(UInt32)
+    case host(UInt32)
+    case tag(String)
+
+    /// A digest, so that no storage learns a URL or a tag from it.
+    var name: String {
+        let text =
+            switch self {
+            case .uri(let hash): "uri \(hash)"
+            case .host(let hash): "host \(hash)"
+            case .tag(let tag): "tag \(tag)"
+            }
+        return SHA256Digest.digest(of: text).hex
+    }
+}

@@ -1,0 +1,138 @@
+/// An app's storage as the layer under memory. The storage has an order of use and an eviction of its own.
+final class StorageAdapter: StorageLayer {
+    private let storage: any EntryStorage
+    private let keepsURLs: Bool
+    let canBeChangedByOthers: Bool
+    let largestEntry: Int
+    /// When the storage is to be asked for removals, in nanoseconds of the monotonic clock.
+    private let nextLook = SharedNumber(0)
+    /// Held while removals by others are taken in: a caller that comes second finds them taken in.
+    private let taking = Mutex(())
+
+    init(_ storage: any EntryStorage, keepsURLs: Bool) {
+        self.storage = storage
+        self.keepsURLs = keepsURLs
+        canBeChangedByOthers = storage.isShared
+        largestEntry = storage.largestEntry
+    }
+
+    // MARK: Lookups
+
+    private func entries(of key: DiskKey) -> [CacheEntry] {
+        // An entry of another key, or one that somebody else put under this name, is not an answer.
+        storage.entries(named: key.digest.hex).filter { $0.key == key }
+    }
+
+    func variants(of key: RequestKey) -> [StoredVariant] {
+        entries(of: key.diskKey).map(\.entry).sorted { $0.metadata.sequence > $1.metadata.sequence }
+            .map { StoredVariant($0, from: .disk) }
+    }
+
+    func contains(_ key: RequestKey) -> Bool { !entries(of: key.diskKey).isEmpty }
+
+    func mayContain(_ key: RequestKey) -> Bool { true }
+
+    // MARK: Changes
+
+    @discardableResult
+    func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
+        let diskKey = key.diskKey
+        var metadata = entry.metadata
+        if !keepsURLs { metadata.url = nil }
+        storage.store(
+            CacheEntry(StoredEntry(metadata: metadata, body: entry.body), key: diskKey), named: diskKey.digest.hex)
+        return .written(bytes: entry.memoryCost)
+    }
+
+    func update(_ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64) -> Bool {
+        let entries = entries(of: key.diskKey)
+        guard let old = entries.first(where: { $0.entry.metadata.sequence == sequence }) else { return false }
+        write(StoredEntry(metadata: metadata, body: old.entry.body), for: key, usedAt: usedAt)
+        return true
+    }
+
+    func remove(_ key: RequestKey) { storage.removeEntries(matching: EntryCriteria(key.diskKey)) }
+
+    func remove(_ key: RequestKey, variant: VaryKey) { remove(key) { $0.varyKey == variant } }
+
+    func remove(_ key: RequestKey, sequence: UInt64) { remove(key) { $0.sequence == sequence } }
+
+    private func remove(_ key: RequestKey, where isRemoved: (EntryMetadata) -> Bool) {
+        let key = key.diskKey
+        for entry in entries(of: key) where isRemoved(entry.entry.metadata) {
+            storage.removeEntries(matching: EntryCriteria(key, variant: entry.variant))
+        }
+    }
+
+    func remove(matching criteria: EntryCriteria) { storage.removeEntries(matching: criteria) }
+
+    func removeAll() { storage.removeEntries(matching: .everything) }
+
+    // MARK: What other caches removed
+
+    func hasRemovals(at now: UInt64) -> Bool { canBeChangedByOthers && now >= nextLook.value }
+
+    /// A look may ask a server, which is little beside what these callers do. Lookups take one a second.
+    func lookForRemovals(isCertain: Bool) { nextLook.value = 0 }
+
+    func takeRemovals(_ apply: (RemovalLog.News) -> Void) {
+        taking.withLock { _ in
+            // Another caller was faster. The storage may be slow, and a caller that waited does not ask again.
+            guard hasRemovals(at: MonotonicTime.nanoseconds) else { return }
+            // Set before anything is asked: what happens from now on is seen the next time.
+            nextLook.value = MonotonicTime.nanoseconds &+ 1_000_000_000
+            guard let messages = storage.removalsByOthers() else { return apply(.everything) }
+            if !messages.isEmpty { apply(.removed(messages.map(EntryCriteria.removal))) }
+        }
+    }
+
+    // MARK: Passes
+
+    func beginPass(isFlush: Bool, mayMake: Bool) -> Bool { true }
+
+    func endPass(isFlush: Bool) { if isFlush { storage.flush() } }
+
+    func close() { storage.flush() }
+
+    var capacity: Int {
+        get { storage.capacity }
+        set {}
+    }
+
+    var usage: Int { storage.usage }
+}
+
+// Removals, as one process tells another: a key, a URL, or everything.
+
+extension EntryCriteria {
+    /// What a storage tells other processes of this removal, which hand it to their caches by ``EntryStorage/removalsByOthers()``: up to
+    /// 33 letters and digits, with a hash of the key or the URL. A removal by anything else is told as one of everything.
+    public var message: String {
+        if let key { return "n" + key.name.hex }
+        guard let uriHash, self == EntryCriteria(uriHash: uriHash) else { return "everything" }
+        return "u" + String(uriHash, radix: 16)
+    }
+
+    /// A message that is not understood is one of everything.
+    static func removal(_ message: String) -> SharedRemoval {
+        var rest = message.dropFirst()
+        switch message.first {
+        case "n":
+            if let name = rest.withUTF8({ KeyName(hex: UnsafeRawBufferPointer($0)) }) { return .key(name) }
+        case "u":
+            if let hash = UInt32(rest, radix: 16) {
+                return .matching(SharedCriteria(EntryCriteria(uriHash: hash)))
+            }
+        default: break
+        }
+        return .everything
+    }
+}
+
+extension CacheEntry {
+    /// Whether the entry is among what a message of another process tells to be removed.
+    public func isConcerned(by message: String) -> Bool {
+        EntryCriteria.removal(message)
+            .concerns(key.name, entry.metadata, uriHash: key.uriHash, hostHash: key.hostHash)
+    }
+}
