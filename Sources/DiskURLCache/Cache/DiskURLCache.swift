@@ -97,7 +97,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             settings.keepsURLs = configuration.keepsURLs
             settings.maximumAccessAge = configuration.maximumAgeSinceAccess
             settings.maximumStorageAge = configuration.maximumAgeSinceStorage
-            if configuration.platform.lockLifetime == .duringPass { settings.passActivity = configuration.passActivity }
             if let preparation = FolderPreparation.current {
                 let protection = configuration.fileProtection
                 settings.prepareFolders = { preparation($0, protection: protection) }

@@ -164,8 +164,11 @@ extension DiskStore {
         maintenance.schedule(after: configuration.maintenanceDelay)
     }
 
-    /// Removes every entry for which all conditions hold.
-    func remove(matching criteria: DiskCriteria) {
+    /// Removes every entry for which all conditions hold. Other caches take everything for removed.
+    func remove(matching criteria: EntryCriteria) {
+        if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
+            return remove(resource: resource)
+        }
         guard mayRemove else { return }
         changes.tell(.removedAll, capacity: catalog.capacity)
         lookNow()
@@ -182,7 +185,7 @@ extension DiskStore {
     }
 
     /// The rows that match or may match; the row alone decides where that is certain.
-    private func judged(_ criteria: DiskCriteria) -> [(row: IndexRow, isCertain: Bool)] {
+    private func judged(_ criteria: EntryCriteria) -> [(row: IndexRow, isCertain: Bool)] {
         catalog.read { index in
             var rows: [(row: IndexRow, isCertain: Bool)] = []
             index.forEachLeastRecentFirst { row in
@@ -202,7 +205,7 @@ extension DiskStore {
         return listing?.records.map { (IndexRow($0.name, $0.status), false) } ?? []
     }
 
-    private func matches(_ criteria: DiskCriteria, _ row: IndexRow) -> Bool {
+    private func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
         guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
         let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
         let full = IndexRow(record.header, record.status, accessedAt: accessedAt)
@@ -211,7 +214,7 @@ extension DiskStore {
 
     /// Removes one variant.
     /// - Parameter tells: false where all other caches take the records of the key for removed already.
-    func remove(_ key: RequestKey, variant: VaryKey, tells: Bool = true) {
+    func remove(_ key: RequestKey, variant: VaryKey, tells: Bool) {
         let hash = UInt32(truncatingIfNeeded: variant.recordHash)
         remove(key.diskKey, tells: tells) { $0.varyHash == hash }
     }

@@ -95,7 +95,7 @@ extension DiskStore {
             io.events.append(.becameMaintainer)
             // What an owner before this one left.
             io.directory.noteTrash()
-            io.lastSweep = -.infinity
+            io.lastSweep = -Double.infinity
         }
         try? files.unlink(paths.newIndex)
     }
@@ -248,14 +248,14 @@ extension DiskStore {
             }
         }
         withIO { $0.eviction.ended(passedOver: passedOver, isHopeless: failures >= 16) }
-        replaceEmptyFolder(target)
+        if withIO({ $0.directory.overhead > 64 << 10 }) { replaceEmptyFolder(target) }
         return isAny
     }
 
     /// An empty folder that alone takes more than the target is replaced: a folder does not shrink.
-    private func replaceEmptyFolder(_ target: Int) {
+    func replaceEmptyFolder(_ target: Int) {
         withIO { io in
-            guard incoming.bytes == 0, footprint(io) > target, io.directory.overhead > 64 << 10,
+            guard incoming.bytes == 0, footprint(io) > target, catalog.state.isCurrent,
                 catalog.read({ $0.count == 0 }), io.directory.replaceEmptyFolder()
             else { return }
             io.directory.updateOverhead()

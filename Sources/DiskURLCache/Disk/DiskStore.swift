@@ -47,8 +47,8 @@ final class DiskStore: Sendable {
         /// The directory whose folders were prepared.
         var preparedDirectory: FileIdentity?
         /// When leftovers of bodies were last looked for, and the index saved, in seconds of the monotonic clock.
-        var lastSweep = -.infinity
-        var lastSave = -.infinity
+        var lastSweep = -Double.infinity
+        var lastSave = -Double.infinity
         /// To be told when the lock is free again.
         var events: [DiskEvent] = []
         /// Indexes that were replaced: freed on the maintenance queue, since that takes a while.

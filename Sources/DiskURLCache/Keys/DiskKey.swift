@@ -7,6 +7,9 @@ struct DiskKey: Sendable, Hashable {
     /// Hash of the URL's host in lower case: to find every entry of one host.
     var hostHash: UInt32
 
+    /// See `KeyName.resource`.
+    var resource: UInt64 { name.resource }
+
     static func == (left: DiskKey, right: DiskKey) -> Bool {
         left.name == right.name && left.digest == right.digest
     }

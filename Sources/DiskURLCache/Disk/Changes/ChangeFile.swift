@@ -11,8 +11,7 @@ import Foundation
 /// A row that cannot be appended becomes a file that is begun anew, or no file. A reader that finds another file, a shorter one, or
 /// bytes that it does not understand takes every record for removed.
 final class ChangeFile: Sendable {
-    /// Up to where the file was read. Guarded by the lock around it, which is held while changes are read and applied: a caller
-    /// that comes meanwhile finds them applied.
+    /// Up to where the file was read. Guarded by the lock around it; no file operation while it is held.
     private struct Position {
         /// The file was looked at.
         var isKnown = false
@@ -28,6 +27,8 @@ final class ChangeFile: Sendable {
     /// Tells this cache's own rows from those of others. Its last byte is the row's kind.
     private let writer = UInt64.random(in: .min ... .max) & ~0xFF
     private let position = Mutex(Position())
+    /// Held while changes are read and applied: a caller that comes meanwhile finds them applied.
+    private let reading = Mutex(())
 
     /// "DURCCHG1", then the file's number.
     private static let headerLength = 16
@@ -52,7 +53,7 @@ final class ChangeFile: Sendable {
 
     /// Hands over what other caches changed since the last call. One system call when nothing changed.
     func read(_ apply: ([DirectoryChange]) -> Void) {
-        position.withLock { position in
+        reading.withLock { _ in
             var status: FileStatus?
             do throws(Errno) {
                 status = try files.status(at: paths.changes)
@@ -60,43 +61,37 @@ final class ChangeFile: Sendable {
                 // A directory that cannot be searched now says nothing.
                 if !error.isMissing { return }
             }
-            guard !position.isKnown || status != position.status else { return }
-            let changes = advance(&position, to: status)
+            let before = position.withLock { $0 }
+            guard !before.isKnown || status != before.status else { return }
+            let (changes, after) = changes(since: before, status)
+            position.withLock { $0 = after }
             if !changes.isEmpty { apply(changes) }
         }
     }
 
-    private func advance(_ position: inout Position, to status: FileStatus?) -> [DirectoryChange] {
-        let before = position
-        position = Position(isKnown: true, status: status)
-        var isUnderstood = false
-        var changes: [DirectoryChange] = []
-        if let status, status.kind == .regular, let (file, opened) = try? files.openRegular(paths.changes, O_RDONLY) {
-            defer { files.closeQuietly(file) }
-            // What is appended from now on is for the next call.
-            position.offset = opened.size
-            position.token = token(of: file)
-            if let token = position.token {
-                let start: Int? =
-                    if token == before.token {
-                        before.offset
-                    } else if before.token == nil, token & Self.continues == 0 {
-                        Self.headerLength
-                    } else {
-                        nil
-                    }
-                let rows = start.flatMap { rows(of: file, from: $0, to: opened.size) }
-                isUnderstood = rows != nil
-                changes = rows ?? []
-            }
-        } else {
-            isUnderstood = status == nil && before.token == nil
+    private func changes(since before: Position, _ status: FileStatus?) -> ([DirectoryChange], Position) {
+        var position = Position(isKnown: true, status: status)
+        guard status != nil, let opened = try? files.openRegular(paths.changes, O_RDONLY) else {
+            let missed: [DirectoryChange] = before.token == nil ? [] : [.removedAll]
+            return (missed, position)
         }
+        defer { files.closeQuietly(opened.file) }
+        // What is appended from now on is for the next call.
+        position.offset = opened.status.size
+        position.token = token(of: opened.file)
         // What was before the first look is in no memory.
-        guard before.isKnown else { return [] }
+        guard before.isKnown else { return ([], position) }
         // A file whose header is not written yet, where there was none.
-        if position.token == nil, before.token == nil { return [] }
-        return isUnderstood ? changes : [.removedAll]
+        if position.token == nil, before.token == nil { return ([], position) }
+        var start: Int?
+        if let token = position.token {
+            if token == before.token { start = before.offset }
+            if before.token == nil, token & Self.continues == 0 { start = Self.headerLength }
+        }
+        guard let start, let rows = rows(of: opened.file, from: start, to: opened.status.size) else {
+            return ([.removedAll], position)
+        }
+        return (rows, position)
     }
 
     private func token(of file: Int32) -> UInt64? {
@@ -130,52 +125,49 @@ final class ChangeFile: Sendable {
     /// Tells the other caches. Never fails: where a row cannot be written, they take every record for removed.
     func tell(_ change: DirectoryChange, capacity: Int) {
         let row = change.row(by: writer)
-        position.withLock { position in
-            for _ in 0..<3 {
-                do throws(Errno) {
-                    if try append(row, limit: Self.limit(capacity: capacity), &position) { return }
-                } catch {
-                    break
-                }
+        for _ in 0..<3 {
+            do throws(Errno) {
+                if try append(row, limit: Self.limit(capacity: capacity)) { return }
+            } catch {
+                break
             }
-            // No room, or no right to write. This cache, too, finds no file the next time: it may have missed a row of another cache.
-            try? files.unlink(paths.changes)
         }
+        // No room, or no right to write. This cache, too, finds no file the next time: it may have missed a row of another cache.
+        try? files.unlink(paths.changes)
     }
 
     /// Makes the file where there is none, so that on a disk that is full by then there is one to append to, or to remove.
     func prepare() {
-        position.withLock { position in
-            guard (try? files.status(at: paths.changes)) == nil else { return }
-            _ = try? begin(with: [], isNew: true, &position)
-        }
+        if (try? files.status(at: paths.changes)) == nil { _ = try? begin(with: [], isNew: true) }
     }
 
     /// False where the file was replaced meanwhile: the row is lost.
-    private func append(_ row: [UInt8], limit: Int, _ position: inout Position) throws(Errno) -> Bool {
+    private func append(_ row: [UInt8], limit: Int) throws(Errno) -> Bool {
         let opened: (file: Int32, status: FileStatus)
         do throws(Errno) {
             opened = try files.openRegular(paths.changes, O_WRONLY | O_APPEND)
         } catch {
-            return try begin(with: row, isNew: error.isMissing, &position)
+            return try begin(with: row, isNew: error.isMissing)
         }
         defer { files.closeQuietly(opened.file) }
         let size = opened.status.size
-        guard size >= Self.headerLength, size + row.count <= limit else { return try begin(with: row, isNew: false, &position) }
+        guard size >= Self.headerLength, size + row.count <= limit else { return try begin(with: row, isNew: false) }
         try files.writeFully(opened.file, row)
         let after = try files.status(opened.file)
         guard after.links > 0 else { return false }
         // Nothing but this cache's row was appended since it read the file.
-        if position.status?.identity == after.identity, after.size == position.offset + row.count {
-            position.offset = after.size
-            position.status = after
+        position.withLock { position in
+            if position.status?.identity == after.identity, after.size == position.offset + row.count {
+                position.offset = after.size
+                position.status = after
+            }
         }
         return true
     }
 
     /// Begins the file anew with one row.
     /// - Parameter isNew: whether there is none.
-    private func begin(with row: [UInt8], isNew: Bool, _ position: inout Position) throws(Errno) -> Bool {
+    private func begin(with row: [UInt8], isNew: Bool) throws(Errno) -> Bool {
         let token = UInt64.random(in: .min ... .max) & ~Self.continues | (isNew ? 0 : Self.continues)
         var bytes = ByteWriter(capacity: Self.headerLength)
         bytes.append(Self.magic.bigEndian)
@@ -196,8 +188,10 @@ final class ChangeFile: Sendable {
         let status = try files.status(file)
         guard status.links > 0 else { return false }
         // What other caches appended to the file before is still to be read.
-        let isUpToDate = !position.isKnown || position.token == nil
-        if isUpToDate { position = Position(isKnown: true, status: status, token: token, offset: status.size) }
+        position.withLock { position in
+            guard position.token == nil else { return }
+            position = Position(isKnown: true, status: status, token: token, offset: status.size)
+        }
         return true
     }
 }

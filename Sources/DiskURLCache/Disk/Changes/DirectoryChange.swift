@@ -9,6 +9,16 @@ enum DirectoryChange: Sendable, Hashable {
     /// Every record may be removed.
     case removedAll
 
+    /// Whether the records of a key are removed.
+    func removes(_ key: KeyName) -> Bool {
+        switch self {
+        case .stored: false
+        case .removed(let name): name == key
+        case .removedResource(let resource): key.resource == resource
+        case .removedAll: true
+        }
+    }
+
     /// Bytes of a row.
     static let length = 32
 
