@@ -118,7 +118,8 @@ extension DiskStore {
         // A listing that failed proves nothing.
         guard let listing = try? FolderListing(files, paths, owner: configuration.owner) else { return }
         var index = DiskIndex()
-        let (partial, isAnyUnknown) = index.fill(with: saved, savedAt: savedAt, listing: listing)
+        let partial = index.fill(with: saved, savedAt: savedAt, listing: listing)
+        let early = catalog.earlyKeys
         withIO { io in
             // The directory was left meanwhile.
             guard case .owner(let current, isCurrent: false) = catalog.state, current === lock else { return }
@@ -131,7 +132,7 @@ extension DiskStore {
             switch problem {
             case .rejected: io.events.append(.rebuiltIndex(.rejected))
             // A directory that holds nothing yet has lost nothing.
-            case .missing: if isAnyUnknown { io.events.append(.rebuiltIndex(.missing)) }
+            case .missing: if partial.contains(where: { !early.contains($0.key) }) { io.events.append(.rebuiltIndex(.missing)) }
             case nil: break
             }
             io.directory.updateOverhead()

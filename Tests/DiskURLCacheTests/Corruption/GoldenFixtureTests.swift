@@ -42,7 +42,6 @@ import Testing
         for (key, entry) in Self.entries.dropLast() { store.store(entry, for: key) }
         store.flush()
         // The last one stands in the journal alone.
-        store.withIO { $0.log.invalidate() }
         store.flush()
         store.touch(.test("plain"))
         if let (key, entry) = Self.entries.last { store.store(entry, for: key) }
@@ -54,7 +53,7 @@ import Testing
         let fixture = try DiskFixture()
         fill(fixture, clock: ManualClock(Self.time))
         try FileManager.default.createDirectory(at: Self.folder, withIntermediateDirectories: true)
-        for name in ["records", "index.plist", "index.journal"] {
+        for name in ["records", "index.plist"] {
             try FileManager.default.copyItem(
                 atPath: fixture.directory + "/" + name, toPath: Self.folder.appendingPathComponent(name).path)
         }
@@ -75,26 +74,6 @@ import Testing
         }
         #expect(store.entryCount == Self.entries.count)
         #expect(fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } } == 0)
-    }
-
-    @Test func version1IndexHoldsWhatTheRecordsSay() throws {
-        var index = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("index.plist")))
-        let decoded = try #require(index.withUnsafeMutableBytes { IndexFile.decode($0) })
-        #expect(decoded.index.count == 4)
-        for (key, entry) in Self.entries.dropLast() {
-            let rows = decoded.index.rows(of: key.name)
-            let row = try #require(rows.first { $0.varyHash == UInt32(truncatingIfNeeded: entry.metadata.varyHash) })
-            #expect(row.uriHash == key.uriHash)
-            #expect(row.hostHash == key.hostHash)
-            #expect(row.tagFilter == TagFilter(entry.metadata.tags))
-            #expect(row.storedAt == Self.time.recordSeconds)
-            #expect(row.isPinned == entry.metadata.isPinned)
-        }
-        let journal = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("index.journal")))
-        let rows = journal.dropFirst(IndexStorage.journalHeaderLength).withUnsafeBytes {
-            JournalRow.decodeAll($0, seed: decoded.snapshot).rows
-        }
-        #expect(rows.map(\.kind) == [.put, .put])
     }
 
     @Test func recordsAreStillWrittenByteForByteAlike() throws {

@@ -19,7 +19,7 @@ import Testing
     }
 
     private func index(_ fixture: DiskFixture) -> URL { URL(fileURLWithPath: fixture.directory + "/index.plist") }
-    private func journal(_ fixture: DiskFixture) -> URL { URL(fileURLWithPath: fixture.directory + "/index.journal") }
+    private func journal(_ fixture: DiskFixture) -> URL { URL(fileURLWithPath: fixture.directory + "/index.plist") }
 
     /// Every record is served, before and after the index is known, and usage is exact.
     private func expectWhole(
@@ -94,67 +94,6 @@ import Testing
     private func decode(_ bytes: Data) -> DiskIndex? {
         var bytes = Array(bytes)
         return bytes.withUnsafeMutableBytes { IndexFile.decode($0)?.index }
-    }
-
-    @Test("Fault 11: every single-bit flip of the journal: no record is lost") func journalBitFlip() throws {
-        let fixture = try fixture()
-        let good = try Data(contentsOf: journal(fixture))
-        let snapshot = try Data(contentsOf: index(fixture))
-        let header = IndexStorage.journalHeaderLength
-        #expect(good.count == header + Self.count * JournalRow.length)
-        // Every bit: the rows before it hold, those from it on are not taken.
-        let seed = good[8..<header].withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
-        func rows(_ bytes: Data) -> [JournalRow] {
-            bytes.dropFirst(header).withUnsafeBytes { JournalRow.decodeAll($0, seed: seed).rows }
-        }
-        let all = rows(good)
-        #expect(all.count == Self.count)
-        for position in header..<good.count {
-            for bit in TestLength.bits(at: position) {
-                var flipped = good
-                flipped[position] ^= 1 << UInt8(bit)
-                if rows(flipped) != Array(all.prefix((position - header) / JournalRow.length)) {
-                    Issue.record("bit \(bit) of byte \(position) goes unnoticed")
-                    return
-                }
-            }
-        }
-        // Some of them through the whole store. The snapshot is put back, too: a journal of another is passed over.
-        let (inHeader, inRows) = TestLength.pick(plain: (3, 111), long: (1, 37))
-        let positions =
-            Array(stride(from: 0, to: header, by: inHeader)) + Array(stride(from: header, to: good.count, by: inRows))
-        for position in positions {
-            var flipped = good
-            flipped[position] ^= 1 << UInt8(position % 8)
-            try snapshot.write(to: index(fixture))
-            try flipped.write(to: journal(fixture))
-            expectWhole(fixture, "byte \(position)", isRebuilt: false)
-        }
-        for damage in [Data(), testBody(1, length: 1000), good + Data(count: 30), good.dropLast(5)] {
-            try snapshot.write(to: index(fixture))
-            try damage.write(to: journal(fixture))
-            expectWhole(fixture, "\(damage.count) bytes", isRebuilt: false)
-        }
-        try FileManager.default.removeItem(at: journal(fixture))
-        expectWhole(fixture, "missing", isRebuilt: false)
-    }
-
-    @Test("Fault 2: a journal that continues another snapshot is passed over") func journalOfAnotherSnapshot() throws {
-        let fixture = try fixture()
-        let old = try Data(contentsOf: journal(fixture))
-        var store = fixture.open()
-        for number in 0..<Self.count { store.remove(.test("\(number)")) }
-        store.close()
-        // A new snapshot, the journal of the old one beside it.
-        try FileManager.default.removeItem(at: index(fixture))
-        store = fixture.open()
-        store.flush()
-        store.close()
-        try old.write(to: journal(fixture))
-        store = fixture.open()
-        store.flush()
-        #expect(store.entryCount == 0)
-        #expect(store.usage == 0)
     }
 
     @Test("Fault 17: rows whose files are gone go, and usage is right") func filesGone() throws {
@@ -249,57 +188,6 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
-    /// The listing has marked the rows of the key; then somebody reads the headers, and the rows that this makes have no marks.
-    @Test("Fault 18: a row that is made anew after the listing stays")
-    func rowsMadeAnewAfterTheListing() throws {
-        let fixture = try DiskFixture()
-        var store = fixture.open()
-        for number in 0..<600 { store.store(.test(testBody(number)), for: .test("\(number)")) }
-        store.close()
-        try takeInByNameAlone(fixture)
-        let files = FaultyFileSystem()
-        let opened = WeakReference<DiskStore>()
-        let (isOpened, hasEntered, hasListed) = (
-            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), Mutex(false)
-        )
-        files.onListed = { _ in
-            let isFirst = hasListed.withLock { hasListed in
-                defer { hasListed = true }
-                return !hasListed
-            }
-            guard isFirst else { return }
-            isOpened.wait()
-            // Holds the files' lock until all rows have their marks.
-            Thread.detachNewThread {
-                opened.object?.withIO { io in
-                    hasEntered.signal()
-                    guard let store = opened.object else { return }
-                    func isMarked() -> Bool {
-                        store.catalog.read { index in
-                            var isMarked = false
-                            index.forEachLeastRecentFirst { row in
-                                isMarked = row.flags.contains(.seen)
-                                return isMarked
-                            }
-                            return isMarked
-                        }
-                    }
-                    while !isMarked() { usleep(100) }
-                    store.examine(RequestKey.test("7").name, &io)
-                }
-            }
-            hasEntered.wait()
-        }
-        store = fixture.open(files: files)
-        opened.object = store
-        isOpened.signal()
-        store.flush()
-        files.onListed = { _ in }
-        #expect(store.body(.test("7")) == testBody(7))
-        #expect(store.entryCount == 600)
-        #expect(store.usage == fixture.allocatedByRecords())
-    }
-
     @Test("Faults 19-21: an index with hostile numbers, checksum right: no trap, usage exact")
     func hostileNumbers() throws {
         let fixture = try fixture()
@@ -316,7 +204,7 @@ import Testing
             index.append(row)
             index.append(.test(.test("gone \(number)"), allocated: .max))
         }
-        try Data(IndexFile.encode(index, snapshot: 5)).write(to: self.index(fixture))
+        try Data(IndexFile.encode(index)).write(to: self.index(fixture))
         let reopened = fixture.open()
         reopened.flush()
         for number in 0..<Self.count {
@@ -333,7 +221,7 @@ import Testing
     func hostileColumns() throws {
         var index = DiskIndex()
         index.append(.test(.test("a"), slot: 7, accessedAt: 1))
-        let good = Data(IndexFile.encode(index, snapshot: 5))
+        let good = Data(IndexFile.encode(index))
         let layout = IndexFileLayout(count: 1)
         func resummed(_ change: (inout Data) -> Void) -> Data {
             var bytes = good
@@ -353,31 +241,6 @@ import Testing
             #expect(decode(resummed { $0[offset] ^= 0xFF }) == nil)
         }
         #expect(decode(resummed { $0.insert(0, at: layout.columnOffsets[4]) }) == nil)
-    }
-
-    @Test("Faults 19-21: rows of the journal and of the secondary file with hostile numbers, checks right: not taken")
-    func hostileRows() throws {
-        let fixture = try fixture()
-        let good = try Data(contentsOf: journal(fixture))
-        let snapshot = try Data(contentsOf: index(fixture))
-        let seed = good[8..<16].withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
-        for (slot, blocks) in [(8, 8), (79, 8), (80, 8), (255, 8), (0, UInt32.max)] {
-            var row = IndexRow.test(.test("1"), slot: UInt8(slot), allocated: 0, accessedAt: 1)
-            row.blocks = blocks
-            var writer = ByteWriter()
-            for kind: JournalRow.Kind in [.put, .remove, .put] {
-                JournalRow(kind: kind, row: row).encode(to: &writer, seed: seed)
-            }
-            try snapshot.write(to: index(fixture))
-            try (good + Data(writer.finish())).write(to: journal(fixture))
-            expectWhole(fixture, "journal: slot \(slot), \(blocks) blocks", isRebuilt: false)
-            writer = ByteWriter()
-            for kind: JournalRow.Kind in [.put, .remove] {
-                JournalRow(kind: kind, row: row).encode(to: &writer, seed: 0)
-            }
-            try Data(writer.finish()).write(to: URL(fileURLWithPath: fixture.directory + "/secondary.journal"))
-            expectWhole(fixture, "secondary: slot \(slot), \(blocks) blocks", isRebuilt: false)
-        }
     }
 
     @Test("Faults 22-24: plist bombs and a 10 GB sparse index: bounded, rebuilt") func bombs() throws {
@@ -418,9 +281,6 @@ import Testing
         for length in [10 << 30, IndexFileLayout(count: 1 << 20).length] {
             try grow(index(fixture), to: length)
             expectBounded("index.plist", 512, "\(length) bytes")
-            // Up to the first row that is none.
-            try grow(journal(fixture), to: length)
-            expectBounded("index.journal", 512 << 10, "\(length) bytes of journal")
         }
         // The first bytes are those of an index of so many rows; the rest is missing.
         for count in [IndexFileLayout.maximumCount + 1, 100 << 20, 1 << 40] {
@@ -439,7 +299,7 @@ import Testing
         let layout = IndexFileLayout(count: 1 << 16)
         try Data(try #require(layout.pieces.first?.bytes)).write(to: index(fixture))
         try grow(index(fixture), to: layout.length)
-        expectBounded("index.plist", layout.length, "zeros for rows")
+        expectBounded("index.plist", layout.length + 512, "zeros for rows")
     }
 
     @Test func indexIsABinaryPropertyList() throws {
@@ -453,7 +313,7 @@ import Testing
             PropertyListSerialization.propertyList(from: bytes, format: nil) as? [String: Any])
         #expect(list["version"] as? Int == 1)
         #expect(list["count"] as? Int == Self.count)
-        for (name, width) in IndexFileLayout.columns { #expect((list[name] as? Data)?.count == Self.count * width) }
+        for (name, width) in IndexFile.columns.map({ ($0.name, $0.width) }) { #expect((list[name] as? Data)?.count == Self.count * width) }
         #expect(list.count == 15)
         let listedNames = try #require(list["names"] as? Data)
         let names = Set(fixture.recordNames().map { String($0.prefix(KeyName.length)) })

@@ -144,7 +144,7 @@
             store.flush()
             #expect(store.body(.test("3")) == testBody(102))
             #expect(store.body(.test("new")) == testBody(103))
-            #expect(store.isMaintainer)
+            #expect(store.isOwner)
             let names = try FileManager.default.contentsOfDirectory(atPath: mount.path + "/cache/records")
             #expect(names.count == Self.count + 1)
             #expect(store.entryCount == names.count)
@@ -160,11 +160,11 @@
             let store = open(mount, log)
             fill(store)
             // The system refuses while a file is open for writing, as the maintainer's lock is.
-            store.releaseLock()
+            store.suspend()
             store.maintenance.pause()
             try mount.remount("ro")
             store.maintenance.resume()
-            store.reacquireLock()
+            store.resume()
             expectReadable(mount, store, log)
             try mount.remount("rw")
             try expectWorking(mount, store)
@@ -193,7 +193,7 @@
             let log = EventLog()
             var store = open(mount, log)
             fill(store)
-            #expect(store.isMaintainer)
+            #expect(store.isOwner)
             // What is not on the disk yet the system itself may lose: that is the power loss of other tests.
             sync()
             do {

@@ -64,7 +64,6 @@ import Testing
                 // Some saved by the journal, some with the rest, some by a whole index.
                 if number % 4 == 1 { store.flush() }
             }
-            if round % 5 == 4 { store.withIO { $0.log.invalidate() } }
             #expect(order(store) == names(expected))
             store.close()
             let next = fixture.open()
@@ -90,43 +89,6 @@ import Testing
         #expect(!store.contains(.test("1")))
     }
 
-    @Test func whatSecondaryCachesUseIsInTheMaintainersOrder() throws {
-        let fixture = try DiskFixture()
-        let maintainer = fixture.open()
-        fill(maintainer, 0..<8)
-        maintainer.flush()
-        let other = fixture.open()
-        other.maintenance.perform { other.runPass(isFlush: true) }
-        _ = other.variants(of: .test("3"))
-        _ = maintainer.variants(of: .test("1"))
-        _ = other.variants(of: .test("0"))
-        fill(other, [9])
-        _ = maintainer.variants(of: .test("5"))
-        other.maintenance.perform { other.runPass(isFlush: true) }
-        maintainer.flush()
-        // The exact times of all uses, whoever made them.
-        #expect(order(maintainer) == names([2, 4, 6, 7, 3, 1, 0, 9, 5]))
-    }
-
-    @Test("Fault 58: who takes over keeps the newest") func takingOver() throws {
-        let fixture = try DiskFixture()
-        let first = fixture.open(capacity: 2 << 20)
-        first.flush()
-        let second = fixture.open(capacity: 2 << 20)
-        fill(first, 0..<100)
-        first.flush()
-        second.maintenance.perform { second.runPass(isFlush: true) }
-        fill(second, 100..<300)
-        // The first one goes, and takes nothing in any more.
-        first.maintenance.pause()
-        first.withIO { $0.role.giveUp(first.files) }
-        second.capacity = 900 << 10
-        second.flush()
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
-        let left = order(second).compactMap { Int($0) }
-        #expect(left.count > 150 && left.count < 230)
-        #expect(left == Array((300 - left.count)..<300))
-    }
 
     @Test func filesWithoutARowEnterByTheTimeOfTheirWriting() throws {
         let fixture = try DiskFixture()
@@ -140,7 +102,7 @@ import Testing
                 [.modificationDate: Date(timeIntervalSince1970: 1_790_000_000 - Double(number) * 10)],
                 ofItemAtPath: path)
         }
-        for name in ["index.plist", "index.journal"] { unlink(fixture.directory + "/" + name) }
+        for name in ["index.plist"] { unlink(fixture.directory + "/" + name) }
         store = fixture.open()
         #expect(order(store) == names(Array((0..<20).reversed())))
     }

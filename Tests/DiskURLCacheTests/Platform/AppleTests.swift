@@ -134,7 +134,7 @@
             let other = DiskStore(
                 configuration: .init(directory: scratch.appending("cache").path, capacity: 1 << 20))
             other.flush()
-            #expect(other.isMaintainer)
+            #expect(other.isOwner)
         }
 
         /// Whether the system takes what a subclass read from disk: see `Platform.answersBySuperclass`.

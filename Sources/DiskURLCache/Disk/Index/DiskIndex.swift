@@ -99,10 +99,10 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// Adds rows of names that have none, in one walk. They must be sorted by their time of access, the oldest first.
+    /// Adds those rows whose names have none, in one walk. They must be sorted by their time of access, the oldest first.
     mutating func putUnknown(_ batch: [IndexRow]) {
         var older = order.mostRecent
-        for row in batch.reversed() {
+        for row in batch.reversed() where position(row.name) == nil {
             while let position = older, rows[position].accessedAt > row.accessedAt {
                 older = order.older(than: position)
             }

@@ -35,10 +35,10 @@ extension DiskIndex {
     /// - Parameters:
     ///   - saved: in the order of use, the least recent first.
     ///   - savedAt: when they were saved, in nanoseconds since 1970.
-    /// - Returns: the names of the rows that are partial now, and whether a file had no row.
+    /// - Returns: the names of the rows that are partial now.
     mutating func fill(
         with saved: [IndexRow], savedAt: Int, listing: FolderListing
-    ) -> (partial: [RecordName], isAnyUnknown: Bool) {
+    ) -> [RecordName] {
         prepare(for: listing.records.count)
         var statuses: [RecordName: FileStatus] = [:]
         statuses.reserveCapacity(listing.records.count)
@@ -57,6 +57,6 @@ extension DiskIndex {
         }
         let unknown = statuses.sorted { $0.value.modified < $1.value.modified }.map { IndexRow($0.key, $0.value) }
         putUnknown(unknown)
-        return (partial + unknown.map(\.name), !unknown.isEmpty)
+        return partial + unknown.map(\.name)
     }
 }

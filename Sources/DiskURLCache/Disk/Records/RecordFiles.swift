@@ -26,7 +26,8 @@ struct RecordFiles: Sendable {
         case .owner(_, isCurrent: false):
             catalog.requestExamination(of: name.key)
             if row != nil { catalog.noteEarly(name.key, at: time, now: clock.now()) }
-        case .closed, .unusable, .suspended, .guest: break
+        case .guest: if row != nil { catalog.noteEarly(name.key, at: time, now: clock.now()) }
+        case .closed, .unusable, .suspended: break
         }
     }
 
