@@ -146,6 +146,7 @@ import Testing
     @Test func removingByCriteria() throws {
         let fixture = try DiskFixture()
         let start = Date(timeIntervalSince1970: 1_790_000_000)
+        func key(_ number: Int) -> RequestKey { .test("\(number)", host: number < 3 ? "three" : "other") }
         func fill(_ store: DiskStore) {
             store.removeAll()
             for number in 0..<20 {
@@ -153,12 +154,12 @@ import Testing
                     .test(
                         testBody(number), sequence: UInt64(number), storedAt: start + Double(number) / 4,
                         tags: number < 5 ? ["five", "all"] : ["all"], url: "http://example.org/\(number % 2)/\(number)"),
-                    for: .test("\(number)", host: number < 3 ? "three" : "other"))
+                    for: key(number))
             }
         }
-        let hosts = RequestKey.test("0", host: "three").hostHash
+        let hosts = key(0).hostHash
         let rows: [(EntryCriteria, (Int) -> Bool)] = [
-            (EntryCriteria(resource: RequestKey.test("7", host: "other").resource), { $0 == 7 }),
+            (EntryCriteria(resource: key(7).resource), { $0 == 7 }),
             (EntryCriteria(hostHash: hosts), { $0 < 3 }),
             (EntryCriteria(tag: "five"), { $0 < 5 }),
             (EntryCriteria(tag: "none"), { _ in false }),
@@ -183,7 +184,7 @@ import Testing
                 }
                 store.remove(matching: criteria)
                 for number in 0..<20 {
-                    let isThere = !store.variants(of: .test("\(number)")).isEmpty
+                    let isThere = !store.variants(of: key(number)).isEmpty
                     #expect(isThere == !isRemoved(number), "\(criteria) \(number) \(state)")
                 }
                 store.flush()

@@ -41,12 +41,7 @@ struct RecordFiles: Sendable {
     ) throws(Errno) -> Int? {
         let key = record.header.name.key
         let variant = IndexRow(variantOf: record.header)
-        let now = clock.now().recordSeconds
         var rows = rows(of: key, &events)
-        // A record from the future is not a later one: the clock was set back since.
-        if rows.contains(where: { $0.isSameVariant(as: variant) && $0.storedAt > variant.storedAt && $0.storedAt <= now }) {
-            return nil
-        }
         /// Slots where a file was in the way.
         var taken: UInt8 = 0
         var status: FileStatus?
@@ -63,11 +58,34 @@ struct RecordFiles: Sendable {
         }
         guard let status else { return nil }
         body?.becameRecord()
-        let row = IndexRow(record.header, status, accessedAt: now)
+        let row = IndexRow(record.header, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
+        let others = rows.filter { $0.isSameVariant(as: row) && $0.slot != row.slot }.map(\.name)
+        let relations = others.map { relation(of: $0, to: record.header) }
+        if relations.contains(.later) {
+            unlink(row.name, &events)
+            return nil
+        }
         // Only now: the older record is the one to serve until the new one is whole.
-        for old in rows where old.isSameVariant(as: row) && old.slot != row.slot { unlink(old.name, &events) }
+        for (other, relation) in zip(others, relations) where relation == .replaced { unlink(other, &events) }
+        if relations.contains(.otherVariant) { examine(key, &events) }
         return row.bytes
+    }
+
+    private enum Relation {
+        case replaced, later, otherVariant
+    }
+
+    /// What a record of one variant by its row is to the record that was just written. The file decides: another process may have
+    /// written a later response of the variant, or another variant, into that slot, and the row does not say so yet.
+    private func relation(of name: RecordName, to header: RecordHeader) -> Relation {
+        guard case .record(let other) = reader.read(name, .head, limit: catalog.readLimit) else { return .replaced }
+        guard other.header.digest == header.digest, other.header.varyHash == header.varyHash else { return .otherVariant }
+        // A record from the future is not a later one: the clock was set back since.
+        if other.header.sequence > EntrySequence.number(at: clock.now()) { return .replaced }
+        // A pin gives a record a larger number, and makes the response no newer.
+        let isLater = (other.header.storedAt, other.header.sequence) > (header.storedAt, header.sequence)
+        return isLater ? .later : .replaced
     }
 
     private func freeSlot(
