@@ -8,11 +8,17 @@ let package = Package(
     products: [
         .library(name: "DiskURLCache", targets: ["DiskURLCache"]),
         .library(name: "DiskURLCacheTesting", targets: ["DiskURLCacheTesting"]),
+        .plugin(name: "URLCachePlugin", targets: ["URLCachePlugin"]),
     ],
     targets: [
         .target(name: "DiskURLCache", resources: [.copy("PrivacyInfo.xcprivacy")]),
         // For the tests of an app: a cache in memory, a clock to set, an origin to script.
         .target(name: "DiskURLCacheTesting", dependencies: ["DiskURLCache"]),
+        // `swift package urlcache why URL`, also in a package that depends on this one.
+        .plugin(
+            name: "URLCachePlugin",
+            capability: .command(
+                intent: .custom(verb: "urlcache", description: "Looks into the directory of a DiskURLCache."))),
         .testTarget(
             name: "DiskURLCacheTests", dependencies: ["DiskURLCache", "DiskURLCacheTesting"], exclude: ["Fixtures"]),
     ],

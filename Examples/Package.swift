@@ -21,6 +21,12 @@ let package = Package(
         .executableTarget(name: "StaleThenFresh", dependencies: ["DiskURLCache", "ExampleSupport"]),
         .executableTarget(name: "OfflineReader", dependencies: ["DiskURLCache", "ExampleSupport"]),
         .executableTarget(name: "AccountSwitch", dependencies: ["DiskURLCache", "ExampleSupport"]),
+        // The recipes of the article, one file each, and a program that runs them.
+        .executableTarget(name: "Recipes", dependencies: ["DiskURLCache", "ExampleSupport"], path: "Recipes"),
+        // The samples of the article "Testing an app".
+        .testTarget(
+            name: "TestingAnAppTests",
+            dependencies: ["DiskURLCache", .product(name: "DiskURLCacheTesting", package: "DiskURLCache")]),
         .executableTarget(
             name: "OpenSourceClient",
             dependencies: [

@@ -66,6 +66,13 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
+        // The recipe for servers of the article "Recipes".
+        .executableTarget(
+            name: "Recipe",
+            dependencies: [
+                "CachingHTTPClient", "LoopbackOrigin", .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+            ]),
         // Measures memory, and is the process in which tests do.
         .executableTarget(
             name: "LargeBody",

@@ -157,3 +157,11 @@ open class JSONSerialization: NSObject {
 
     open class func jsonObject(with data: Data, options opt: ReadingOptions = []) throws -> Any { fatalError() }
 }
+
+extension URLSessionConfiguration {
+    /// Apple's documentation: iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, visionOS 2.4.
+    public var usesClassicLoadingMode: Bool {
+        get { true }
+        set {}
+    }
+}

@@ -22,6 +22,7 @@ enum OfflineReader {
             let factory = DiskURLCache(memoryCapacity: 0, diskCapacity: 50 << 20, directory: bundled)
             let failed = await factory.prefetch(shipped)
             factory.flush()
+            expect(failed.isEmpty, "\(failed.count) articles could not be loaded")
             print("pre-filled  \(shipped.count - failed.count) articles, \(byteCount(factory.currentDiskUsage))")
         }
 
@@ -46,12 +47,13 @@ enum OfflineReader {
         cache.isOffline = true
         print("offline     the origin is down and isOffline is set\n")
         var table = TextTable(("article", .left), ("from", .left), ("bytes", .right), ("", .left))
-        for (request, note) in [
-            (shipped[0], "shipped with the app"), (shipped[2], "shipped with the app"),
-            (kept, "pinned, the oldest in the cache"), (read[79], "read last"),
-            (read[0], "read first, evicted since"),
+        for (request, note, source) in [
+            (shipped[0], "shipped with the app", "fallback"), (shipped[2], "shipped with the app", "fallback"),
+            (kept, "pinned, the oldest in the cache", "disk"), (read[79], "read last", "disk"),
+            (read[0], "read first, evicted since", "failed"),
         ] {
             let load = await load(request, watching: cache)
+            expect(load.source.hasPrefix(source), "\(note): \(load.source), \(source) was expected")
             table.add(request.url?.path ?? "", load.source, grouped(load.data.count), note)
         }
         print(table.text)

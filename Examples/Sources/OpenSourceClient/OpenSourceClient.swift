@@ -29,9 +29,11 @@ enum OpenSourceClient {
             let before = await origin.log.count
             let start = Date()
             let books = try await Library(origin.baseURL).books()
-            table.add(
-                visit, "\(books.count)", milliseconds(Date().timeIntervalSince(start)),
-                "\(await origin.log.count - before)")
+            let requests = await origin.log.count - before
+            table.add(visit, "\(books.count)", milliseconds(Date().timeIntervalSince(start)), "\(requests)")
+            expect(books.count == 5, "\(visit): \(books.count) books, 5 were expected")
+            let expected = visit == "opened" ? 6 : 0
+            expect(requests == expected, "\(visit): \(requests) requests at the origin, \(expected) were expected")
         }
         await origin.stop()
         print(table.text)
@@ -39,6 +41,7 @@ enum OpenSourceClient {
         print(
             "\nHits: \(statistics.memoryHits) memory, \(statistics.diskHits) disk; misses: \(statistics.misses);",
             "\(byteCount(statistics.bytesSaved)) did not cross the network.")
+        expect(statistics.memoryHits == 6 && statistics.diskHits == 6, "\(statistics)")
     }
 
     @Sendable private static func answer(_ request: Origin.Request) async -> Origin.Reply {

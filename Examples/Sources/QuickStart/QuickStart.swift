@@ -58,7 +58,17 @@ enum QuickStart {
         print(
             "\nRequests at the origin: \(asked[0]) in the first pass, then \(asked[1] - asked[0]),",
             "then \(asked[2] - asked[1]).")
-        return summarize(passes, cache)
+        let saved = hasAskedAsExpected(asked)
+        return summarize(passes, cache) && saved
+    }
+
+    /// In the first pass each resource reaches the origin, the redirect with two requests. Later passes reach it for `/profile`, which says
+    /// `no-cache`, and for `/balance`, which says `no-store`.
+    private static func hasAskedAsExpected(_ asked: [Int]) -> Bool {
+        let requests = [asked[0], asked[1] - asked[0], asked[2] - asked[1]]
+        if requests == [Resources.targets.count + 1, 2, 2] { return true }
+        complain("The origin got \(requests) requests; \(Resources.targets.count + 1), 2 and 2 were expected.")
+        return false
     }
 
     // MARK: With a server of the user's own

@@ -32,6 +32,7 @@ enum SignedAPI {
         ]
         var table = TextTable(
             ("POST /api", .left), ("body", .left), ("sign", .left), ("from", .left), ("", .right), ("answer", .left))
+        var sources: [String] = []
         for call in calls {
             var request = URLRequest(url: origin.url("/api"))
             request.httpMethod = "POST"
@@ -39,6 +40,7 @@ enum SignedAPI {
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
             request.setValue(sign(user: call.user), forHTTPHeaderField: "sign")
             let load = await load(request, watching: cache)
+            sources.append(load.source)
             table.add(
                 call.note, call.body, sign(user: call.user), load.source, milliseconds(load.seconds),
                 String(decoding: load.data, as: UTF8.self))
@@ -46,7 +48,11 @@ enum SignedAPI {
         await origin.stop()
         print("keyPolicy = .standard.includingHeaders(\"sign\").includingJSONBody(ofMethods: \"POST\")\n")
         print(table.text)
-        print("\nRequests at the origin: \(await origin.log.count) of \(calls.count).")
+        let requests = await origin.log.count
+        print("\nRequests at the origin: \(requests) of \(calls.count).")
+        // The second and the third call are answered from the cache; the failure is requested each time.
+        expect(sources == ["network", "memory", "memory", "network", "network", "network", "network"], "\(sources)")
+        expect(requests == 5, "the origin got \(requests) requests, 5 were expected")
     }
 
     /// What the answer means is the app's business: this API reports failures with status 200.

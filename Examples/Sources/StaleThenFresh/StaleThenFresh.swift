@@ -27,37 +27,49 @@ enum StaleThenFresh {
         let news = URLRequest(url: origin.url("/news"))
 
         print("The origin takes 150 ms for each answer, which is fresh for one second.\n")
-        await show("first visit: nothing is stored", news, cache)
-        await show("at once again: stored and fresh", news, cache)
+        await show("first visit: nothing is stored", news, cache, expecting: ["edition 1"])
+        await show("at once again: stored and fresh", news, cache, expecting: ["edition 1"])
         await edition.publish()
         // Time has to pass for an answer to become stale; the program waits for nothing else.
         try await Task.sleep(for: .milliseconds(2_100))
-        await show("two seconds and a new edition later: the old one at once, then the new one", news, cache)
+        await show(
+            "two seconds and a new edition later: the old one at once, then the new one", news, cache,
+            expecting: ["stale edition 1", "edition 2"])
 
         await origin.stop()
         try await Task.sleep(for: .milliseconds(2_100))
-        await show("the origin is down: the stored one at once, then the error", news, cache)
+        await show(
+            "the origin is down: the stored one at once, then the error", news, cache,
+            expecting: ["stale edition 2", "error"])
 
         print("plain URLSession.shared, the origin still down, staleIfError an hour")
         let load = await load(news, watching: cache)
         line(load.source, load.seconds, String(decoding: load.data, as: UTF8.self))
         print("  Cache-Status: \(load.report?.cacheStatus ?? "")")
+        expect(load.data == Data("edition 2".utf8), "the stored edition 2 was expected while the origin is down")
     }
 
-    private static func show(_ title: String, _ request: URLRequest, _ cache: DiskURLCache) async {
+    /// Prints the answers, and fails when other answers come than those expected.
+    private static func show(
+        _ title: String, _ request: URLRequest, _ cache: DiskURLCache, expecting expected: [String]
+    ) async {
         print(title)
         let start = Date()
+        var answers: [String] = []
         do {
             for try await answer in cache.answers(for: request) {
+                answers.append((answer.isStale ? "stale " : "") + String(decoding: answer.data, as: UTF8.self))
                 let age = answer.report.age.map { ", \($0) s old" } ?? ""
                 line(
                     answer.report.outcome.text + age, Date().timeIntervalSince(start),
                     String(decoding: answer.data, as: UTF8.self))
             }
         } catch {
+            answers.append("error")
             line("error", Date().timeIntervalSince(start), error.localizedDescription)
         }
         print("")
+        expect(answers == expected, "\(title): \(answers) came, \(expected) were expected")
     }
 
     private static func line(_ source: String, _ seconds: TimeInterval, _ text: String) {

@@ -99,7 +99,11 @@ struct RebuildIndex: ParsableCommand {
 struct Fill: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Loads URLs into a cache, for a program to ship with (Configuration.fallbackDirectories).",
-        discussion: "URLs are read from standard input, one on each line, when none are given.")
+        discussion: """
+            URLs are read from standard input, one on each line, when none are given. The status is 1 when one of them is not in the cache \
+            at the end. A program uses such a folder when it belongs to the program's user or to root; --readable lets a program of another \
+            user read what root has filled.
+            """)
 
     @OptionGroup var cache: CacheDirectory
 
@@ -108,6 +112,9 @@ struct Fill: AsyncParsableCommand {
 
     @Option(help: "Requests at a time.")
     var concurrency = 4
+
+    @Flag(help: "Every user may read the cache (modes 0755 and 0644); else its owner only.")
+    var readable = false
 
     func run() async throws {
         var lines = urls
@@ -118,26 +125,48 @@ struct Fill: AsyncParsableCommand {
         let target = DiskURLCache(memoryCapacity: 0, diskCapacity: .max, directory: cache.url)
         if let error = target.openingError { throw Problem(error.description) }
         var problems: [String] = []
-        var hasFailed = false
         let outcomes = await load(requests, through: target)
         target.flush()
         for (request, outcome) in zip(requests, outcomes) {
             let url = printable(request.url?.absoluteString ?? "")
             switch outcome {
-            case .failed(let why):
-                problems.append("failed      \(url): \(why)")
-                hasFailed = true
-            case .refused(let why): problems.append("not stored  \(url): \(why)")
+            case .failed(let why): problems.append("failed      \(url): \(printable(why))")
+            case .refused(let why): problems.append("not stored  \(url): \(printable(why))")
             case .stored where !target.contains(request):
                 problems.append("not stored  \(url): it could not be written.")
-                hasFailed = true
             case .stored: break
             }
         }
         for problem in problems { print(problem) }
         print("\(requests.count - problems.count) of \(requests.count) are in \(cache.directory).")
         try checkWritable(cache.url)
-        if hasFailed { throw ExitCode(1) }
+        if readable {
+            try letOthersRead()
+        } else {
+            print("Only user \(geteuid()) can read it; --readable lets every user.")
+        }
+        if !problems.isEmpty { throw ExitCode(1) }
+    }
+
+    /// The folders and the records: all that a program reads of a folder that it does not change.
+    private func letOthersRead() throws {
+        let records = cache.url.appendingPathComponent("records").path
+        let names = try FileManager.default.contentsOfDirectory(atPath: records)
+        try setMode(0o755, S_IFDIR, of: cache.url.path)
+        try setMode(0o755, S_IFDIR, of: records)
+        for name in names { try setMode(0o644, S_IFREG, of: "\(records)/\(name)") }
+    }
+
+    /// Of what has the kind and one name; anything else is not this cache's.
+    private func setMode(_ mode: mode_t, _ kind: mode_t, of path: String) throws {
+        let file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { throw Problem("\(path) cannot be opened", errno: errno) }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == kind, kind == S_IFDIR || status.st_nlink == 1 else {
+            return
+        }
+        guard fchmod(file, mode) == 0 else { throw Problem("The mode of \(path) cannot be changed", errno: errno) }
     }
 
     private enum Outcome: Sendable {

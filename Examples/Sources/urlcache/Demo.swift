@@ -81,34 +81,49 @@ struct Demo: ParsableCommand {
         let file = cache.eventLog
         var lines = FileManager.default.contents(atPath: file.path) ?? Data()
         let count = min(6_000, urls.count * 12)
-        let outcomes = ["hit", "hit", "hit", "hit", "hit", "hit", "hit", "stale", "revalidated", "miss"]
+        let outcomes = ["hit", "hit", "hit", "hit", "hit", "hit", "hit", "staleHit", "revalidated", "miss"]
         for number in 0..<count {
             let progress = Double(number) / Double(count)
             // Two days, of which people sleep a part; and a cache that fills: misses become fewer.
             let at = Date().timeIntervalSince1970 - 172_800 * (1 - progress + 0.06 * sin(progress * 4 * .pi))
             let isCold = Double(random.next(100)) / 100 > 0.45 + progress
             let outcome = isCold ? "miss" : outcomes[random.next(outcomes.count)]
-            let reason: String? =
+            let detail: [String: Any] =
                 switch outcome {
-                case "miss": ["not-stored", "stale", "variant-not-stored", "no-cache"][random.next(4)]
-                case "stale": "stale-while-revalidate"
-                default: nil
+                case "miss":
+                    [
+                        "_0": [
+                            reason("not-stored", "nothing that fits is stored"),
+                            reason("no-cache", "the stored response says no-cache"),
+                            reason("stale", "the stored response is stale, and nothing allows its use"),
+                        ][random.next(3)]
+                    ]
+                case "staleHit":
+                    ["_0": "disk", "_1": reason("stale-while-revalidate", "stale-while-revalidate allows it")]
+                default: ["_0": "disk"]
                 }
-            let isRefused = outcome == "miss" && random.next(5) == 0
-            let refusal =
-                isRefused ? ["no-store", "not-reusable", "vary-asterisk"][min(random.next(3), random.next(3))] : nil
-            let line: [String: Any?] = [
-                "event": "load", "at": at, "url": urls[min(random.next(urls.count), random.next(urls.count))],
-                "method": "GET",
-                "outcome": outcome, "layer": outcome == "miss" ? nil : "disk", "reason": reason, "notStored": refusal,
-                "status": 200, "bytes": random.next(60_000),
-                "milliseconds": outcome == "hit" ? 0.4 : 40 + random.next(200),
+            let seconds = outcome == "hit" ? 0.0004 : 0.04 + Double(random.next(200)) / 1_000
+            var load: [String: Any] = [
+                "url": urls[min(random.next(urls.count), random.next(urls.count))], "method": "GET",
+                "outcome": [outcome: detail], "status": 200, "bytes": random.next(60_000), "duration": seconds,
+                "startedAt": at - seconds, "isCollapsed": false, "cacheStatus": "",
             ]
-            lines.append(try JSONSerialization.data(withJSONObject: line.compactMapValues { $0 }, options: .sortedKeys))
+            if outcome == "miss", random.next(5) == 0 {
+                load["notStoredReason"] =
+                    [
+                        reason("no-store", "the response says no-store"),
+                        reason("not-reusable", "without a lifetime, the response could never be used"),
+                    ][random.next(2)]
+            }
+            let line: [String: Any] = ["at": at, "event": ["load": ["_0": load]]]
+            lines.append(try JSONSerialization.data(withJSONObject: line, options: .sortedKeys))
             lines.append(UInt8(ascii: "\n"))
         }
         try write(lines, toFile: file.path)
     }
+
+    /// As the event log spells it.
+    private func reason(_ code: String, _ words: String) -> [String: String] { ["code": code, "words": words] }
 
     private static func date(_ date: Date) -> String {
         let formatter = DateFormatter()

@@ -29,7 +29,7 @@ struct Export: ParsableCommand {
         progress.show(records.count, records.count)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try write(try encoder.encode(Archive(entries)), toFile: har)
+        try write(Data(escapingControls(try encoder.encode(Archive(entries))).utf8), toFile: har)
         print("\(entries.count) entries in \(har).")
     }
 }

@@ -98,7 +98,7 @@ struct LogSummary: Encodable {
 
     private static func topMisses(_ loads: [CacheLoadReport]) -> [Miss] {
         var misses: [String: Miss] = [:]
-        var reasons: [String: [CacheMissReason: Int]] = [:]
+        var reasons: [String: [CacheReason: Int]] = [:]
         for load in loads {
             guard case .miss(let reason) = load.outcome else { continue }
             let url = shortened(load.url)
@@ -119,13 +119,9 @@ struct LogSummary: Encodable {
 
     private static func refusals(_ events: [CacheEvent]) -> [Refusal] {
         var refusals: [String: Refusal] = [:]
-        func add(_ reason: CacheNotStoredReason, of url: URL?) {
-            let words =
-                switch reason {
-                // Of any size: one row for all.
-                case .tooLarge: "its body is larger than an entry may be"
-                default: reason.description
-                }
+        func add(_ reason: CacheReason, of url: URL?) {
+            // Of any size: one row for all.
+            let words = reason.code == "too-large" ? "its body is larger than an entry may be" : reason.description
             refusals[words, default: Refusal(reason: words, url: shortened(url))].count += 1
         }
         // Of one answer both a load and an event may tell: the load counts.

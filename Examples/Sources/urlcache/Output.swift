@@ -45,9 +45,30 @@ func span(_ seconds: TimeInterval) -> String {
     return seconds < 1e10 ? "\(Int(seconds / 86_400))d" : "never"
 }
 
+/// Whether a terminal may take a scalar for a command or turn the line around by it: C0, DEL, C1, the format characters (those that
+/// change the direction of text among them), and the separators of lines and paragraphs.
+func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator: true
+    default: false
+    }
+}
+
 /// Text of others as it may appear on a terminal: no control characters.
-func printable(_ text: String) -> String {
-    String(String.UnicodeScalarView(text.unicodeScalars.map { CharacterSet.controlCharacters.contains($0) ? "?" : $0 }))
+func printable(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String {
+    String(
+        String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) && !kept.contains($0) ? "?" : $0 }))
+}
+
+/// JSON with escapes in place of the control characters that an encoder leaves in strings. Outside of strings there is only the line feed.
+func escapingControls(_ json: Data) -> String {
+    String(decoding: json, as: UTF8.self).unicodeScalars.reduce(into: "") { text, scalar in
+        if isControl(scalar), scalar != "\n" {
+            for unit in String(scalar).utf16 { text += String(format: "\\u%04x", Int(unit)) }
+        } else {
+            text.unicodeScalars.append(scalar)
+        }
+    }
 }
 
 /// Columns as wide as their widest cell; the last one as long as it is. Numbers to the right.
@@ -69,7 +90,7 @@ func printJSON(_ value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     encoder.dateEncodingStrategy = .iso8601
-    print(String(decoding: try encoder.encode(value), as: UTF8.self))
+    print(escapingControls(try encoder.encode(value)))
 }
 
 /// Something that cannot be done, in words for a person.
@@ -86,11 +107,22 @@ struct Problem: Error, CustomStringConvertible {
     }
 }
 
-/// Writes a file anew, or to a device such as `/dev/stdout`.
+/// Writes a file anew, or to a device such as `/dev/stdout`. A file has mode 0600, since it holds URLs and bodies. A symbolic link and a
+/// file with a second name are left alone: somebody else may have put them there.
 func write(_ data: Data, toFile path: String) throws {
-    let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    if path == "/dev/stdout" { return try writeToOutput(data) }
+    let file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    if file < 0, errno == ELOOP { throw Problem("\(path) is a symbolic link: name the file itself.") }
     guard file >= 0 else { throw Problem("\(path) cannot be written", errno: errno) }
     defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw Problem("\(path) cannot be written", errno: errno) }
+    if status.st_mode & S_IFMT == S_IFREG {
+        guard status.st_nlink == 1 else { throw Problem("\(path) has a second name, which would change, too.") }
+        guard fchmod(file, 0o600) == 0, ftruncate(file, 0) == 0 else {
+            throw Problem("\(path) cannot be written", errno: errno)
+        }
+    }
     try write(data, to: file, named: path)
 }
 

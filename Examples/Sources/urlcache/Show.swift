@@ -12,7 +12,7 @@ struct Show: ParsableCommand {
     @Argument(help: "URL, part of it, or beginning of the file name.")
     var entry: String
 
-    @Flag(help: "The body to standard output, nothing else.")
+    @Flag(help: "The body to standard output, nothing else; on a terminal without its control characters.")
     var body = false
 
     @Option(help: "The body to a file.")
@@ -35,6 +35,8 @@ struct Show: ParsableCommand {
             }
             if let output {
                 try write(data, toFile: output)
+            } else if isatty(STDOUT_FILENO) == 1 {
+                print(printable(String(decoding: data, as: UTF8.self), keeping: ["\n", "\t"]))
             } else {
                 try writeToOutput(data)
             }

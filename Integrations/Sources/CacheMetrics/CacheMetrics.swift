@@ -118,11 +118,8 @@ public final class CacheMetrics: Sendable {
             counters.notStored.increment()
             logger?.debug("not stored: \(reason)")
         case .notStored(_, let reason):
-            switch reason {
-            case .diskFailed, .diskTooSlow: report("not stored: \(reason)")
-            // Is in the report of the load.
-            default: break
-            }
+            // Every other reason is in the report of the load.
+            if ["disk-failed", "disk-too-slow"].contains(reason.code) { report("not stored: \(reason)") }
         case .evicted(let entries, let bytes):
             logger?.debug("evicted from disk", metadata: ["entries": "\(entries)", "bytes": "\(bytes)"])
         case .removedDamagedRecord:

@@ -21,9 +21,13 @@ extension RedisStorage {
         public var tls: TLSConfiguration?
         /// The name that the server's certificate must have, where it is not that of ``server``.
         public var tlsName: String?
-        /// Begins the name of each key, so that several caches and other programs can use one database. A cache with another prefix
-        /// shares nothing with this one.
-        public var prefix = "diskurlcache"
+        /// Begins the name of each key. Caches with the same prefix on one database share their entries, and a cache with another prefix
+        /// shares nothing with them: one for each application and environment, such as `shop-staging`.
+        public let prefix: String
+        /// What the processes know and the server and its other users do not: a record that was written without the secret is not
+        /// believed, and names, URLs, header fields and messages cannot be read or guessed; bodies can. 32 random bytes are good. A
+        /// cache with another secret, or with none, finds nothing. Nil, the default: whoever can write to the server can forge answers.
+        public var secret: Data?
         /// The longest time that any call waits for the server, in seconds; then it is a miss.
         public var timeout: TimeInterval = 0.1
         /// The longest time in which a connection is made, the password checked and the scripts loaded. Seconds. Made in the
@@ -36,16 +40,30 @@ extension RedisStorage {
         public var connections = 2
         /// The largest entry that is stored, in bytes of its record. What is larger must pass through within ``timeout``, too.
         public var maximumEntrySize = 1 << 20
-        /// How long an entry is kept after it may no longer answer by itself (`CacheEntry.usefulUntil`), where the origin can be asked
-        /// if it still holds: a 304 saves the body. Seconds.
-        public var confirmableLifetime: TimeInterval = 86_400
-        /// How long any entry is kept at least, for direct calls and `isOffline`. Seconds.
-        public var leastLifetime: TimeInterval = 60
+        /// How long an entry is kept after it was stored or confirmed, in seconds; a pinned entry is kept a year. Redis may evict any of
+        /// them earlier, by its `maxmemory-policy`.
+        public var lifetime: TimeInterval = 7 * 86_400
         /// Told of what goes wrong, on a queue of its own. A failure that lasts is told at most once for each ``pause``.
         public var onFailure: (@Sendable (RedisFailure) -> Void)?
 
-        public init(_ server: Server) {
+        /// - Parameter prefix: see ``prefix``; not empty.
+        public init(_ server: Server, prefix: String) {
+            precondition(!prefix.isEmpty, "Caches without a prefix would share their entries.")
             self.server = server
+            self.prefix = prefix
+        }
+
+        /// The commands and keys that the storage uses, as Redis's access control list wants them:
+        /// `ACL SETUSER cache on >password` and this. `SCAN` gives the names of all keys of the database, whatever the prefix.
+        public var accessRules: String {
+            let commands = [
+                "evalsha", "script|load", "select", "info", "scan", "time", "unlink", "exists", "rename", "pexpire",
+                "pttl", "hget",
+                "hgetall", "hmget", "hset", "hdel", "hlen", "hexists", "hkeys", "hincrby", "zadd", "zrem", "zscore",
+                "zrangebyscore",
+                "zpopmin",
+            ]
+            return "~\(prefix):* -@all " + commands.map { "+" + $0 }.joined(separator: " ")
         }
 
         /// How the failures name the server.

@@ -7,7 +7,7 @@ import NIOFoundationCompat
 /// Entries in a Redis server, for processes on many machines: what one of them has fetched, all answer from.
 ///
 /// ```swift
-/// var settings = RedisStorage.Configuration(.host("redis.internal"))
+/// var settings = RedisStorage.Configuration(.host("redis.internal"), prefix: "shop")
 /// settings.password = secret
 /// settings.tls = .makeClientConfiguration()
 /// let cache = DiskURLCache(configuration: .init(memoryCapacity: 64 << 20, redis: try RedisStorage(settings)))
@@ -16,11 +16,12 @@ import NIOFoundationCompat
 /// A server that is slow, dead, full, or no Redis at all is a miss within ``Configuration/timeout``, and then nobody asks it for
 /// ``Configuration/pause``.
 ///
-/// To be used as `diskStorage`, by one cache for each `RedisStorage`. Redis evicts by a rule of its own (`maxmemory-policy
+/// To be used as `diskStorage` of a shared cache, by one cache for each `RedisStorage`. Redis evicts by a rule of its own (`maxmemory-policy
 /// allkeys-lru`).
 public final class RedisStorage: EntryStorage {
     private let configuration: Configuration
     private let server: RedisConnections
+    private let secret: RecordSecret?
     /// Tells our own removals from those of others.
     private let writer = String(UInt64.random(in: .min ... .max), radix: 16)
     /// Where failures are told: whoever listens may ask the cache.
@@ -56,24 +57,25 @@ public final class RedisStorage: EntryStorage {
     }
 
     private struct Removal {
+        /// With names as the server knows them.
         var scope: EntryCriteria.Scope
-        /// For the others.
-        var row: Data
-
-        init(_ criteria: EntryCriteria) {
-            scope = criteria.scope
-            row = criteria.encoded()
-        }
+        /// For other processes.
+        var message: String
     }
 
     /// More is not remembered: then everything goes. The log remembers as many.
     private static let mostDelayed = 512
     private static let mostDoubtful = 1_024
+    /// A server that never says that it is done is asked no more often, when entries are erased or looked at one by one.
+    private static let mostSteps = 100_000
+    /// More removals than a log has in its life. A larger number, or a negative one, is not the log's.
+    private static let numbers = 0...(1 << 53)
 
     /// Connects in the background.
     /// - Throws: `RedisFailure` where the TLS configuration cannot be used. A server that cannot be reached is no error here.
     public init(_ configuration: Configuration) throws(RedisFailure) {
         self.configuration = configuration
+        secret = configuration.secret.map { RecordSecret($0) }
         server = try RedisConnections(configuration)
     }
 
@@ -84,8 +86,11 @@ public final class RedisStorage: EntryStorage {
     // The number is the version of the format.
     private var root: String { "\(configuration.prefix):1" }
     private var log: String { "\(root):log" }
+    /// - Parameter name: as `hidden` made it.
     private func key(of name: String) -> String { "\(root):e:\(name)" }
     private func key(ofGroup group: String) -> String { "\(root):g:\(group)" }
+    /// The name of a key or a group as the server knows it.
+    private func hidden(_ name: String, _ purpose: String = "name") -> String { secret?.name(name, purpose) ?? name }
     private func freshToken() -> String { String(UInt64.random(in: .min ... .max), radix: 16) }
 
     // MARK: Asking
@@ -125,6 +130,7 @@ public final class RedisStorage: EntryStorage {
     // MARK: Lookups
 
     public func entries(named name: String) -> [CacheEntry] {
+        let name = hidden(name)
         let doubtful = state.withLockedValue { $0.doubtful[name] }
         let commands =
             (doubtful ?? []).flatMap { self.commands(removing: $0, of: name) }
@@ -134,7 +140,7 @@ public final class RedisStorage: EntryStorage {
         let found = reply.list ?? []
         return stride(from: 0, to: found.count - 1, by: 2).compactMap { index in
             guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else { return nil }
-            if let entry = CacheEntry(encoded: Data(buffer: record)), entry.variant == variant { return entry }
+            if let entry = entry(in: record, of: name, variant), entry.variant == variant { return entry }
             _ = ask([erasure(of: variant, key: key(of: name))])
             tell(
                 RedisFailure(
@@ -145,11 +151,21 @@ public final class RedisStorage: EntryStorage {
         }
     }
 
+    /// Nil for bytes that no process with the secret stored there.
+    private func entry(in record: ByteBuffer, of name: String, _ variant: String) -> CacheEntry? {
+        guard let secret else { return CacheEntry(encoded: Data(buffer: record)) }
+        return secret.open(Data(buffer: record), at: "\(name):\(variant)").flatMap { CacheEntry(encoded: $0) }
+    }
+
     // MARK: Storing
 
     /// Stores unless somebody else has removed the entry meanwhile.
     public func store(_ entry: CacheEntry, named name: String) {
-        guard let record = entry.encoded(), record.count <= configuration.maximumEntrySize else {
+        let name = hidden(name)
+        let encoded = entry.encoded().map { record in
+            secret?.seal(record, bodyLength: entry.bodyLength, at: "\(name):\(entry.variant)") ?? record
+        }
+        guard let record = encoded, record.count <= configuration.maximumEntrySize else {
             tell(
                 RedisFailure(
                     .tooLarge,
@@ -181,7 +197,7 @@ public final class RedisStorage: EntryStorage {
             default:
                 guard let (now, rows) = look(since: position) else { return doubt(entry, of: name) }
                 // What others removed before this entry came to the server is not to come back.
-                guard let rows, !rows.contains(where: { $0.isOthers && $0.criteria?.matches(entry) != false }) else {
+                guard let rows, !rows.contains(where: { $0.concerns(entry) }) else {
                     return
                 }
                 position = now
@@ -199,18 +215,16 @@ public final class RedisStorage: EntryStorage {
         return RESPCommand(
             .store, keys: [log, key(of: name)],
             head.map { ByteBuffer(string: $0) } + [ByteBuffer(data: record)]
-                + entry.groups.map { ByteBuffer(string: $0) })
+                + entry.groups.map { ByteBuffer(string: hidden($0, "group")) })
     }
 
     /// How long Redis keeps an entry.
     private func milliseconds(of entry: CacheEntry) -> Int {
-        var seconds = entry.usefulUntil?.timeIntervalSinceNow ?? 0
-        if entry.isConfirmable { seconds = max(0, seconds) + configuration.confirmableLifetime }
-        seconds = max(seconds, configuration.leastLifetime)
         let year = 366 * 86_400.0
         // Redis knows no pins: it evicts a pinned entry as any other.
-        if entry.isPinned { seconds = max(seconds, year) }
-        return Int(min(max(seconds, 1), 100 * year) * 1_000)
+        let seconds = entry.isPinned ? max(configuration.lifetime, year) : configuration.lifetime
+        // Also for a number that is none.
+        return Int(seconds > 1 ? min(seconds, 100 * year) * 1_000 : 1_000)
     }
 
     /// The entry is not stored, and the one that it would have replaced goes.
@@ -242,22 +256,33 @@ public final class RedisStorage: EntryStorage {
     // MARK: Removing
 
     public func removeEntries(matching criteria: EntryCriteria) {
-        let removal = Removal(criteria)
+        let removal = removal(criteria)
         let gone = goneKey()
         guard let reply = ask([command(removal, gone: gone)])?.last else { return delay(removal) }
         if reply.isError {
             if !forgetLog() { delay(removal) }
             return
         }
-        switch criteria.scope {
+        switch removal.scope {
         case .name: break
         case .group(let group):
             if case .number(1) = reply { erasing.async { [self] in erase(gone, group) } }
         case .everything: erasing.async { [self] in sweep() }
         case .anywhere:
             // What a server does not do now, it is not asked to do bit by bit later.
-            if !removeOneByOne(criteria) { delay(Removal(.everything)) }
+            if !removeOneByOne(criteria) { delay(self.removal(.everything)) }
         }
+    }
+
+    private func removal(_ criteria: EntryCriteria) -> Removal {
+        let scope: EntryCriteria.Scope =
+            switch criteria.scope {
+            case .name(let name, let variant): .name(hidden(name), variant: variant)
+            case .group(let group): .group(hidden(group, "group"))
+            case .everything: .everything
+            case .anywhere: .anywhere
+            }
+        return Removal(scope: scope, message: secret?.seal(criteria.message) ?? criteria.message)
     }
 
     private func command(_ removal: Removal, gone: String) -> RESPCommand {
@@ -269,7 +294,7 @@ public final class RedisStorage: EntryStorage {
             case .everything: ([], "everything", "")
             case .anywhere: ([], "", "")
             }
-        let row = ByteBuffer(data: Data((writer + " ").utf8) + removal.row)
+        let row = ByteBuffer(string: "\(writer) \(removal.message)")
         return RESPCommand(
             .remove, keys: [log] + keys,
             [ByteBuffer(string: freshToken()), row, ByteBuffer(string: kind), ByteBuffer(string: variant)])
@@ -295,7 +320,7 @@ public final class RedisStorage: EntryStorage {
         state.withLockedValue { state in
             state.lastNumber += 1
             if state.delayed.count >= Self.mostDelayed {
-                state.delayed = [(state.lastNumber, Removal(.everything))]
+                state.delayed = [(state.lastNumber, self.removal(.everything))]
             } else {
                 state.delayed.append((state.lastNumber, removal))
             }
@@ -316,9 +341,10 @@ public final class RedisStorage: EntryStorage {
 
     /// Erases the entries of a group that was removed. None of them counts any more: where this stops, they stay until they expire.
     private func erase(_ gone: String, _ group: String) {
-        while case .number(let count)? = ask([
-            RESPCommand(.erase, keys: [gone, key(ofGroup: group)], root, group)
-        ])?.first, count > 0 {}
+        for _ in 0..<Self.mostSteps {
+            let command = RESPCommand(.erase, keys: [gone, key(ofGroup: group)], root, group)
+            guard case .number(let count)? = ask([command])?.first, count > 0 else { return }
+        }
     }
 
     /// Erases what was stored before everything was removed. As with `erase`.
@@ -344,7 +370,8 @@ public final class RedisStorage: EntryStorage {
                             return nil
                         }
                         // What cannot be read is no loss.
-                        if let entry = CacheEntry(encoded: Data(buffer: record)), !criteria.matches(entry) {
+                        let name = String(key.dropFirst(self.key(of: "").count))
+                        if let entry = entry(in: record, of: name, variant), !criteria.matches(entry) {
                             return nil
                         }
                         return erasure(of: variant, key: key)
@@ -360,24 +387,29 @@ public final class RedisStorage: EntryStorage {
         let special: Set<Character> = ["*", "?", "[", "]", "\\"]
         let pattern = key(of: "").map { special.contains($0) ? "\\\($0)" : String($0) }.joined() + "*"
         var cursor = "0"
-        repeat {
+        for _ in 0..<Self.mostSteps {
             guard let reply = ask([RESPCommand("SCAN", cursor, "MATCH", pattern, "COUNT", "500")])?.first?.list,
                 reply.count == 2, let next = reply[0].text, let keys = reply[1].list?.compactMap(\.text)
             else { return false }
             if !keys.isEmpty, !body(keys) { return false }
             cursor = next
-        } while cursor != "0"
-        return true
+            if cursor == "0" { return true }
+        }
+        return false
     }
 
     // MARK: What others removed
 
     public var isShared: Bool { true }
 
+    public var isForSeveralUsers: Bool { true }
+
     private struct Row {
         var isOthers: Bool
         /// Nil for what this version does not know.
-        var criteria: EntryCriteria?
+        var message: String?
+
+        func concerns(_ entry: CacheEntry) -> Bool { isOthers && message.map(entry.isConcerned) != false }
     }
 
     /// Where the log is, and what was noted since; nil where that is not known.
@@ -385,7 +417,7 @@ public final class RedisStorage: EntryStorage {
         let command = RESPCommand(
             .look, keys: [log], freshToken(), position?.token ?? "", String(position?.number ?? 0))
         guard let reply = ask([command])?.first?.list, reply.count >= 2, let token = reply[0].text,
-            let number = reply[1].text.flatMap({ Int($0) })
+            let number = reply[1].text.flatMap({ Int($0) }), Self.numbers.contains(number)
         else { return nil }
         let now = Position(token: token, number: number)
         guard let position, position.token == token, reply.count - 2 == number - position.number else {
@@ -399,8 +431,8 @@ public final class RedisStorage: EntryStorage {
         let view = bytes.readableBytesView
         guard let space = view.firstIndex(of: UInt8(ascii: " ")) else { return Row(isOthers: true) }
         let isOthers = String(decoding: view[..<space], as: UTF8.self) != writer
-        let encoded = Data(view[view.index(after: space)...])
-        return Row(isOthers: isOthers && !encoded.isEmpty, criteria: EntryCriteria(encoded: encoded))
+        let message = String(decoding: view[view.index(after: space)...], as: UTF8.self)
+        return Row(isOthers: isOthers && !message.isEmpty, message: secret.map { $0.open(message) } ?? message)
     }
 
     /// The place that a store is meant for.
@@ -413,7 +445,7 @@ public final class RedisStorage: EntryStorage {
         }
     }
 
-    public func removalsByOthers() -> [EntryCriteria]? {
+    public func removalsByOthers() -> [String]? {
         let last = state.withLockedValue { $0.position }
         guard let (now, rows) = look(since: last) else {
             if last == nil { state.withLockedValue { $0.hasMissedLook = true } }
@@ -427,8 +459,8 @@ public final class RedisStorage: EntryStorage {
         if isFirst { return [] }
         guard let rows else { return nil }
         let others = rows.filter(\.isOthers)
-        let criteria = others.compactMap(\.criteria)
-        return criteria.count == others.count ? criteria : nil
+        let messages = others.compactMap(\.message)
+        return messages.count == others.count ? messages : nil
     }
 
     // MARK: Size
@@ -446,7 +478,7 @@ public final class RedisStorage: EntryStorage {
         else { return known }
         func number(_ name: String) -> Int? {
             text.split(whereSeparator: \.isNewline).first { $0.hasPrefix(name + ":") }
-                .flatMap { Int($0.dropFirst(name.count + 1)) }
+                .flatMap { Int($0.dropFirst(name.count + 1)) }.map { min(max(0, $0), 1 << 53) }
         }
         return state.withLockedValue { state in
             state.memory.used = number("used_memory") ?? 0
@@ -455,12 +487,10 @@ public final class RedisStorage: EntryStorage {
         }
     }
 
-    /// The server's `maxmemory`, as of the last minute; `Int.max` where it has none, and where it cannot be asked. Setting it does
-    /// nothing: that is the server's affair.
-    public var capacity: Int {
-        get { askMemory(after: 60).limit }
-        set {}
-    }
+    public var largestEntry: Int { configuration.maximumEntrySize }
+
+    /// The server's `maxmemory`, as of the last minute; `Int.max` where it has none, and where it cannot be asked.
+    public var capacity: Int { askMemory(after: 60).limit }
 
     /// Bytes that the server uses for everything in it, as of the last second.
     public var usage: Int { askMemory(after: 1).used }

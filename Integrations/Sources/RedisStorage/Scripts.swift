@@ -85,7 +85,8 @@ enum Script: String, CaseIterable {
     /// Where the log is, and what was noted in it since the given place.
     case look = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
-        if log.err or not (log[1] and log[2] and log[3]) then
+        local last = not log.err and log[1] and log[2] and log[3] and tonumber(log[2])
+        if not last or not string.find(log[2], '^%d+$') or last >= 2 ^ 53 then
             redis.call('UNLINK', KEYS[1])
             redis.call('HSET', KEYS[1], 'token', ARGV[1], 'n', 0, 'epoch', 0)
             log = { ARGV[1], '0' }
@@ -102,7 +103,8 @@ enum Script: String, CaseIterable {
     /// Notes a removal and takes away what its scope names: `name`, `variant`, `group`, `everything`, or nothing.
     case remove = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
-        if log.err or not (log[1] and log[2] and log[3]) then
+        local last = not log.err and log[1] and log[2] and log[3] and tonumber(log[2])
+        if not last or not string.find(log[2], '^%d+$') or last >= 2 ^ 53 then
             redis.call('UNLINK', KEYS[1])
             redis.call('HSET', KEYS[1], 'token', ARGV[1], 'n', 0, 'epoch', 0)
         end

@@ -21,8 +21,7 @@ if arguments.count == 3, arguments[1] == "measure", let port = Int(arguments[2])
 guard arguments.count == 5, let port = Int(arguments[1]), let rounds = Int(arguments[4]) else { exit(64) }
 let process = arguments[3]
 
-var settings = RedisStorage.Configuration(.host("127.0.0.1", port: port))
-settings.prefix = arguments[2]
+var settings = RedisStorage.Configuration(.host("127.0.0.1", port: port), prefix: arguments[2])
 settings.timeout = 20
 settings.connectTimeout = 20
 settings.onFailure = { failure in FileHandle.standardError.write(Data("\(failure.code): \(failure)\n".utf8)) }
@@ -74,8 +73,7 @@ print(answers)
 func measure(_ port: Int) throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("measure-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
-    var settings = RedisStorage.Configuration(.host("127.0.0.1", port: port))
-    settings.prefix = "measure"
+    var settings = RedisStorage.Configuration(.host("127.0.0.1", port: port), prefix: "measure")
     // A busy machine is to be measured, too.
     settings.timeout = 20
     settings.connectTimeout = 20

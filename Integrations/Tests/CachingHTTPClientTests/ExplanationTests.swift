@@ -29,7 +29,7 @@ import Testing
         let after = try await client.explanation(for: request)
         #expect(after.outcome == .hit(.disk))
         let never = try await client.explanation(for: request, treatment: CacheTreatment(storage: .never))
-        #expect(never.outcome == .bypass(.noKey))
+        #expect(never.outcome == .bypass(.keptOut))
         #expect(origin.requests.count == 1)
         try await client.shutdown()
     }

@@ -56,6 +56,68 @@ import Testing
         }
     }
 
+    /// Speaks the protocol, and gives the worst number to each command: after the hello that loads the scripts, too.
+    private final class NumberPeer: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+        private let reply: String
+        private var received = ByteBuffer()
+
+        init(_ reply: String) { self.reply = reply }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            var data = unwrapInboundIn(data)
+            received.writeBuffer(&data)
+            // A command is a list of strings, as a reply may be.
+            while let command = try? RESPReader.next(&received, longestString: 1 << 20) {
+                let isLoading = command.list?.first?.text == "SCRIPT"
+                context.writeAndFlush(
+                    wrapOutboundOut(ByteBuffer(string: isLoading ? "+digest\r\n" : reply)), promise: nil)
+            }
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+
+    private static let numbers = [
+        "-9223372036854775808", "9223372036854775807", "-1", "0", "1", "9007199254740993", "99999999999999999999", "",
+    ]
+
+    /// No number that a server gives ends the process, or keeps it busy for ever.
+    @Test(arguments: numbers, ["number", "text", "list", "rows"]) func extremeNumbers(number: String, form: String)
+        async throws
+    {
+        let text = "$\(number.utf8.count)\r\n\(number)\r\n"
+        let reply =
+            switch form {
+            case "number": ":\(number)\r\n"
+            case "text": "$\(number.utf8.count + 27)\r\nused_memory:\(number)\r\nmaxmemory:x\r\n\r\n"
+            case "list": "*2\r\n\(text)\(text)"
+            // As the log: a token, a number that changes, rows.
+            default: "*3\r\n$1\r\nt\r\n\(text)\(text)"
+            }
+        let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(NumberPeer(reply))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let a = try Client(.host("127.0.0.1", port: channel.localAddress?.port ?? 0), memory: 1 << 20) {
+            $0.timeout = 1
+        }
+        for _ in 0..<3 {
+            _ = a.storage.removalsByOthers()
+            a.store("/1")
+            _ = a.body("/2")
+        }
+        _ = a.cache.currentDiskUsage + (a.cache.diskCapacity == .max ? 0 : a.cache.diskCapacity)
+        // One that is never done is left alone after a while, in the background: not waited for here.
+        a.storage.removeEntries(matching: .everything)
+        #expect(a.body("/2") == nil)
+        try await channel.close()
+    }
+
     @Test func aPeerThatNeverAnswersIsAMiss() async throws {
         try await withPeer("") { server in
             let a = try Client(server) {

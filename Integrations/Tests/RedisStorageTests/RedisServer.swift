@@ -125,7 +125,10 @@ final class RedisServer: @unchecked Sendable {
 
     /// What `redis-cli` prints.
     @discardableResult
-    func cli(_ arguments: String...) throws -> String {
+    func cli(_ arguments: String...) throws -> String { try cli(arguments) }
+
+    @discardableResult
+    func cli(_ arguments: [String]) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Self.find("redis-cli") ?? "")
         process.arguments = ["-p", "\(port)", "--no-auth-warning"] + cliOptions + arguments
@@ -135,6 +138,22 @@ final class RedisServer: @unchecked Sendable {
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
+
+    /// All that is in the server, as text.
+    func everything() throws -> String {
+        let script = """
+            local found = {}
+            for _, key in ipairs(redis.call('KEYS', '*')) do
+                found[#found + 1] = key
+                local kind = redis.call('TYPE', key).ok
+                local values = kind == 'hash' and redis.call('HGETALL', key)
+                    or kind == 'zset' and redis.call('ZRANGE', key, 0, -1) or {}
+                for _, value in ipairs(values) do found[#found + 1] = value end
+            end
+            return table.concat(found, ' ')
+            """
+        return try cli("EVAL", script, "0")
     }
 
     func keys(_ pattern: String) throws -> [String] {

@@ -16,10 +16,10 @@ extension DiskURLCache {
         let transport = SessionLink(session: directSession)
         // A task has its session's cookies since it was made; here is no task.
         let request = transport.withCookies(request)
-        let key = key(for: request)
-        let known = key.flatMap { store.lookup($0).known }
-        if let known, let answer = CacheAnswer(freshInMemory: request, of: known, in: self) { return answer }
-        return try await LoadReader(request, from: self, over: transport, key: key, known: known).answer()
+        let keyed = KeyedRequest(request, in: self)
+        let lookup = keyed.key.map { store.lookup($0) }
+        if let known = lookup?.known, let answer = CacheAnswer(inMemory: known, of: keyed, in: self) { return answer }
+        return try await LoadReader(keyed, from: self, over: transport, lookup: lookup).answer()
     }
 
     /// The answer to a request from memory, disk, or an HTTP client of the app's: by the same engine as ``data(for:)``, with the same
@@ -43,7 +43,8 @@ extension DiskURLCache {
         try Task.checkCancellation()
         try request.requireURL()
         let reader = LoadReader(
-            request, from: self, over: OpenTransport(transport: transport, keyVariant: variant), takesPieces: true,
+            KeyedRequest(request, in: self, variant: variant), from: self,
+            over: OpenTransport(transport: transport, keyVariant: variant), takesPieces: true,
             timeout: request.timeoutInterval, redirect: redirect)
         return CacheStream(try await reader.head(), reader)
     }
@@ -56,7 +57,9 @@ extension DiskURLCache {
     /// The stored answer at once, stale or not, then the answer of the network.
     ///
     /// The load begins with the call of this method, not with the first element. Yields one element when nothing is stored, or when the
-    /// stored answer is fresh; else two. If the network fails after a stored answer was yielded, the sequence throws that error.
+    /// stored answer is fresh; else two. A request whose policy or `Cache-Control` wants the origin's word (`no-cache`, `no-store`,
+    /// `max-age=0`, a policy that reloads) gets that alone; one that forbids the network (`.returnCacheDataDontLoad`, `only-if-cached`)
+    /// the stored answer alone. If the network fails after a stored answer was yielded, the sequence throws that error.
     /// Ending the loop early cancels the load.
     /// - Parameters:
     ///   - request: what is asked.
@@ -67,12 +70,20 @@ extension DiskURLCache {
         AsyncThrowingStream { continuation in
             let task = Task {
                 do {
+                    let (policy, directives) = (ReusePolicy(request.cachePolicy), RequestFacts(request).directives)
+                    let wantsOrigin =
+                        policy == .reloadIgnoring || policy == .revalidate || directives.noCache || directives.noStore
+                        || directives.maxAge == 0
+                    let mayAsk = policy != .dontLoad && !directives.onlyIfCached
                     var stored = request
                     stored.cachePolicy = .returnCacheDataDontLoad
                     var fresh = request
-                    if let answer = try? await data(for: stored) {
+                    if mayAsk, !wantsOrigin, let answer = try? await data(for: stored) {
                         continuation.yield(answer)
-                        guard alwaysRefreshing || isStale(request) else { return continuation.finish() }
+                        // A stored redirect may lead to what is stale.
+                        guard alwaysRefreshing || answer.isStale || isStale(request) else {
+                            return continuation.finish()
+                        }
                         fresh.cachePolicy = .reloadRevalidatingCacheData
                     }
                     try Task.checkCancellation()
@@ -127,7 +138,8 @@ extension DiskURLCache {
     ///   - requests: loaded in this order.
     ///   - maximumConcurrency: requests at a time, at least 1.
     ///   - progress: counts requests as they end. Cancelling it, or the Swift task, stops the loads that have not begun.
-    /// - Returns: the requests that failed, with their errors.
+    /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``CacheReason`` for a
+    ///   response that came and is not stored, such as an error of the origin or one with `no-store`.
     @discardableResult
     public func prefetch(
         _ requests: [URLRequest], maximumConcurrency: Int = 4, progress: Progress = Progress(totalUnitCount: 0)
@@ -140,8 +152,7 @@ extension DiskURLCache {
                 guard !progress.isCancelled, let request = waiting.popFirst() else { return }
                 group.addTask { [self] in
                     do {
-                        _ = try await data(for: request)
-                        return (request, nil)
+                        return (request, try await data(for: request).report.notStoredReason)
                     } catch {
                         return (request, error)
                     }
@@ -164,3 +175,6 @@ extension URLRequest {
         guard url != nil else { throw URLError(.badURL) }
     }
 }
+
+/// ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:progress:)`` says with it why a response that came is not stored.
+extension CacheReason: Swift.Error {}

@@ -42,7 +42,12 @@ extension DiskURLCache {
             await run { $0.removeCachedResponses(host: host) }
         }
 
-        /// Removes every entry whose URL begins with a text. Reads every record on disk.
+        /// See ``DiskURLCache/removeCachedResponses(authorization:)``.
+        public func removeCachedResponses(authorization: String) async {
+            await run { $0.removeCachedResponses(authorization: authorization) }
+        }
+
+        /// See ``DiskURLCache/removeCachedResponses(urlPrefix:)``.
         public func removeCachedResponses(urlPrefix prefix: String) async {
             await run { $0.removeCachedResponses(urlPrefix: prefix) }
         }

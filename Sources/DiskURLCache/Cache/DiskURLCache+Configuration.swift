@@ -32,12 +32,17 @@ extension DiskURLCache {
         public var fallbackDirectories: [URL] = []
         /// Whose answers the cache keeps. A server process that loads for several users wants ``Sharing/shared``.
         public var sharing = Sharing.private
+        /// Of a shared cache: a request with `Cookie` counts as one with `Authorization` does (RFC 9111 §3.5), so its response is stored only
+        /// with `public`, `s-maxage`, `must-revalidate` or `Vary: Cookie`, or when the key policy includes the field; and a response
+        /// without a lifetime is never fresh by a guess unless it says `public`. False takes both back. A private cache does neither.
+        public var sharesCautiously = true
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
         /// Further policies by name; a request or a rule chooses one (``CacheTreatment/keyPolicy``).
         public var keyPolicies: [KeyPolicy.Name: KeyPolicy] = [:]
         /// Set by ``setRules(_:)``.
         private(set) var rules: [CacheRule] = []
+        private(set) var rulesHaveTags = false
         /// The largest entry as a share of the layer's capacity. A larger one is not stored, and an event says so.
         public var maximumEntryShare = 0.5
         /// When the disk is above its capacity, eviction goes down to this share of it, so that not every store evicts.
@@ -80,7 +85,7 @@ extension DiskURLCache {
         var platform = Platform.current
         /// Injected by tests that are on Linux as on another platform: Foundation's `URLCache` there writes what it is handed into its
         /// folder, whatever its capacity.
-        var superclassDiskPath = Platform.superclassDiskPath
+        var superclassDirectory = Platform.superclassDirectory
         /// Injected by tests.
         var fileSystem: any FileSystem = SystemFiles()
 
@@ -104,8 +109,9 @@ extension DiskURLCache {
             ]
         }
 
-        /// For `DiskURLCacheTesting`: the time by which the cache judges freshness and age.
-        package mutating func setClock(_ now: @escaping @Sendable () -> Date) {
+        /// Replaces the system's clock, for tests of an app: the cache judges freshness and age by `now`, and stamps entries with it.
+        /// - Parameter now: called on any thread, several times for each load.
+        public mutating func setClock(_ now: @escaping @Sendable () -> Date) {
             clock = WallClock(now: now)
         }
 
@@ -115,6 +121,7 @@ extension DiskURLCache {
         public mutating func setRules(_ rules: [CacheRule]) throws(CacheError) {
             if let problem = RuleCheck.problem(in: rules, keyPolicies: Set(keyPolicies.keys)) { throw problem }
             self.rules = rules
+            rulesHaveTags = rules.contains { !$0.treatment.tags.isEmpty }
         }
     }
 
@@ -128,8 +135,9 @@ extension DiskURLCache {
         /// `proxy-revalidate` and `s-maxage` forbid stale use (§5.2.2.8, §5.2.2.10). The loader applies all of this;
         /// `storeCachedResponse(_:for:)` the rules about storing.
         ///
-        /// Two `Authorization` values never share an entry here either. Users whom only a cookie tells apart are told apart by
-        /// nothing: their origin must say `private`, or `Vary: Cookie`.
+        /// Two `Authorization` values never share an entry here either. What a request with `Cookie` brought is kept only as
+        /// ``Configuration/sharesCautiously`` says. Other fields by which an origin knows a user, such as `X-Api-Key`, are told apart by
+        /// nothing but the key policy.
         case shared
     }
 }

@@ -16,19 +16,40 @@ extension DiskURLCache {
         store.remove(matching: criteria)
     }
 
+    /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account that logs out.
+    /// Gone from memory and disk when this returns; takes as long as ``removeCachedResponses(tag:)``.
+    /// - Parameter authorization: the field's value as it was sent, such as `Bearer abc`.
+    public func removeCachedResponses(authorization: String) {
+        removeCachedResponses(tag: Self.tag(ofCredentials: authorization))
+    }
+
     /// Removes every entry of a host, but not of its subdomains. Gone from memory and disk when this returns.
-    /// - Parameter host: the name as in a URL; upper and lower case make no difference.
+    /// - Parameter host: the name as in a URL; upper and lower case and a trailing dot make no difference. A text that is no host's
+    ///   name removes nothing, and an event says so (``CacheError/Code/invalidPattern``).
     public func removeCachedResponses(host: String) {
+        guard let name = URLCanonicalizer.host(host) else {
+            return hub.emit(.problem(CacheError(pattern: "\"\(host)\" is not a host; give the name alone.")))
+        }
         var criteria = EntryCriteria()
-        criteria.hostHash = RequestKey.hostHash(host.lowercased())
+        criteria.hostHash = RequestKey.hostHash(name)
         store.remove(matching: criteria)
     }
 
-    /// Removes every entry whose URL begins with a text. Reads every record on disk on the caller's thread, so it takes longer
-    /// than the others. Entries that were stored while ``Configuration/keepsURLs`` was false are not found.
+    /// Removes every entry whose canonical URL begins with a text, however the requests or the text spell it. Reads every record of
+    /// the host on the caller's thread, so it takes longer than the others.
+    ///
+    /// An entry that was stored without its URL (``Configuration/keepsURLs`` was false) goes when it is of the same host: rather too
+    /// much is removed than too little.
+    /// - Parameter prefix: scheme and host, and the path or its beginning. A text that no URL begins with removes nothing, and an
+    ///   event says so (``CacheError/Code/invalidPattern``).
     public func removeCachedResponses(urlPrefix prefix: String) {
+        guard let canonical = URLCanonicalizer.prefix(prefix) else {
+            return hub.emit(
+                .problem(CacheError(pattern: "no URL begins with \"\(prefix)\"; write \"https://example.com/path\".")))
+        }
         var criteria = EntryCriteria()
-        criteria.urlPrefix = prefix
+        criteria.urlPrefix = canonical.text
+        criteria.hostHash = canonical.host.map(RequestKey.hostHash)
         store.remove(matching: criteria)
     }
 

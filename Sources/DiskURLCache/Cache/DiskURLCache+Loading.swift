@@ -25,7 +25,8 @@ extension DiskURLCache {
 
     /// A session that loads through this cache by the loader of this library, on every platform.
     ///
-    /// The configuration is copied, and its `urlCache` becomes this cache. Its cookies, credentials and additional fields apply, and
+    /// The configuration is copied. Loads that the library takes use this cache in place of its `urlCache`; on Apple platforms the session's
+    /// `urlCache` is nil, so that the system does not ask a second time. Its cookies, credentials and additional fields apply, and
     /// the delegate is asked about challenges, redirects and storage as by any session. What is not cached (uploads, downloads,
     /// WebSockets, streamed bodies, requests without a key) is loaded by the system. On watchOS, and for a background
     /// configuration, where the system takes no loader but its own, the session is one that ``attach(to:)`` prepared.
@@ -35,10 +36,13 @@ extension DiskURLCache {
     ) -> URLSession {
         let configuration = (configuration.copy() as? URLSessionConfiguration) ?? configuration
         attach(to: configuration)
-        guard self.configuration.platform.makesSessionClasses, configuration.identifier == nil else {
-            return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
-        }
-        return SessionClasses.shared.makeSession(configuration, delegate: delegate, delegateQueue: delegateQueue)
+        #if canImport(Darwin)
+            if self.configuration.platform.makesSessionClasses, configuration.identifier == nil {
+                return SessionClasses.shared.makeSession(
+                    configuration, cache: self, delegate: delegate, delegateQueue: delegateQueue)
+            }
+        #endif
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
     }
 
     /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
@@ -58,17 +62,19 @@ extension DiskURLCache {
     func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheNotStoredReason? {
-        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .refused }
-        return store.store(
-            metadata, body: body, presented: edited?.presented, for: key.keeping(response), ticket: ticket)
+    ) -> CacheReason? {
+        let storedKey = key.keeping(response)
+        guard let metadata = metadata(of: response, edited: edited, for: request, key: storedKey) else {
+            return .refused
+        }
+        return store.store(metadata, body: body, presented: edited?.presented, for: storedKey, ticket: ticket)
     }
 
     func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheNotStoredReason? {
-        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .refused }
+    ) -> CacheReason? {
+        guard let metadata = metadata(of: response, edited: edited, for: request, key: key) else { return .refused }
         // The delegate or the admission closure made it another kind of response.
         guard metadata.placement == .memoryAndDisk else {
             guard body.count <= largestMemoryEntry, let data = body.opening.contents else {
@@ -82,7 +88,7 @@ extension DiskURLCache {
 
     /// Nil where a rule says that the response is not stored.
     private func metadata(
-        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest
+        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest, key: RequestKey?
     ) -> EntryMetadata? {
         let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
         guard treatment.storage != .never else { return nil }
@@ -97,18 +103,16 @@ extension DiskURLCache {
             }
         return EntryMetadata(
             sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
-            placement: placement, userInfo: edited?.userInfo ?? [:], tags: treatment.tags.sorted(),
-            isPinned: treatment.isPinned == true)
+            placement: placement, userInfo: edited?.userInfo ?? [:],
+            tags: tags(of: treatment, for: request, replacing: key), isPinned: treatment.isPinned == true)
     }
 
     /// Only what goes to disk goes to a file.
-    func gatheringLimit(of response: StoredResponse, for request: URLRequest) -> Int? {
-        guard store.takesIncoming, metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
-        else { return nil }
-        return TieredStore.gatheringLimit
+    func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
+        store.takesIncoming && metadata(of: response, edited: nil, for: request, key: nil)?.placement == .memoryAndDisk
     }
 
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason? {
+    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {
         store.append(data, to: &body)
     }
 
@@ -158,7 +162,9 @@ extension DiskURLCache: LoadHost {
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
     ) -> Bool {
         let now = now
+        let tags = tagsToAdd(for: request)
         let updated = store.update(sequence, of: key.keeping(response)) { metadata in
+            metadata.tags = Set(metadata.tags).union(tags).sorted()
             metadata.response = .http(response)
             metadata.storedAt = now
         }

@@ -9,38 +9,47 @@ import Foundation
 extension DiskURLCache {
     /// - Parameter contentType: of the response, once there is one.
     func treatment(for request: URLRequest, contentType: String? = nil) -> CacheTreatment {
-        var treatment = request.cacheTreatment ?? CacheTreatment()
-        for rule in configuration.rules where rule.matches(request, contentType: contentType) {
+        guard !configuration.rules.isEmpty else { return request.cacheTreatment ?? CacheTreatment() }
+        return treatment(of: RuleTarget(request), contentType: contentType)
+    }
+
+    private func treatment(of target: RuleTarget, contentType: String? = nil) -> CacheTreatment {
+        var treatment = target.request.cacheTreatment ?? CacheTreatment()
+        for rule in configuration.rules where rule.matches(target, contentType: contentType) {
             treatment.complete(from: rule.treatment)
         }
         return treatment
     }
 
     /// The key under which the response to a request is kept; nil for a request that is not cached.
-    func key(for request: URLRequest) -> RequestKey? {
-        let key = policyKey(for: request)
-        return configuration.sharing == .shared ? key?.inSharedCache : key
+    func key(for request: URLRequest) -> RequestKey? { keyDecision(for: request).key }
+
+    /// The key, or why there is none.
+    func keyDecision(for request: URLRequest) -> KeyDecision {
+        let decision = policyDecision(for: request)
+        guard configuration.sharing == .shared, let key = decision.key else { return decision }
+        return .key(key.inSharedCache)
     }
 
-    private func policyKey(for request: URLRequest) -> RequestKey? {
+    private func policyDecision(for request: URLRequest) -> KeyDecision {
         guard !configuration.rules.isEmpty || request.mayCarryTreatment else {
-            return configuration.keyPolicy.key(for: request)
+            return configuration.keyPolicy.decision(for: request)
         }
-        guard !isKeptOut(request) else { return nil }
-        let treatment = treatment(for: request)
-        guard let name = treatment.keyPolicy else { return configuration.keyPolicy.key(for: request) }
-        return configuration.keyPolicies[name]?.key(for: request)
+        let target = RuleTarget(request)
+        guard !isKeptOut(target) else { return .none(.keptOut) }
+        guard let name = treatment(of: target).keyPolicy else { return configuration.keyPolicy.decision(for: request) }
+        return configuration.keyPolicies[name]?.decision(for: request) ?? .none(.keyPolicy)
     }
 
     /// Whether a request is never cached, whatever its response. A rule by content type that stores says so only when the response
     /// is known: until then no later rule keeps the request out.
-    private func isKeptOut(_ request: URLRequest) -> Bool {
-        if let storage = request.cacheTreatment?.storage { return storage == .never }
+    private func isKeptOut(_ target: RuleTarget) -> Bool {
+        if let storage = target.request.cacheTreatment?.storage { return storage == .never }
         for rule in configuration.rules {
             guard let storage = rule.treatment.storage else { continue }
             if case .contentType = rule.match.kind {
                 if storage != .never { return false }
-            } else if rule.matches(request, contentType: nil) {
+            } else if rule.matches(target, contentType: nil) {
                 return storage == .never
             }
         }
@@ -49,10 +58,9 @@ extension DiskURLCache {
 
     /// The options for a request. Rules by content type count where the head of a stored or received response is given.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
-        var options = CachingOptions(configuration, isOffline: isOffline)
-        options.isShared = configuration.sharing == .shared
-        guard !configuration.rules.isEmpty || request.mayCarryTreatment else { return options }
+        guard !configuration.rules.isEmpty || request.mayCarryTreatment else { return sharingOptions(nil) }
         let treatment = treatment(for: request, contentType: response?["Content-Type"])
+        var options = sharingOptions(treatment)
         switch treatment.lifetime {
         case .whenMissing(let seconds)?: options.lifetime = .whenMissing(seconds: Int64(clampingSeconds: seconds))
         case .always(let seconds)?: options.lifetime = .always(seconds: Int64(clampingSeconds: seconds))
@@ -63,6 +71,54 @@ extension DiskURLCache {
         }
         if let seconds = treatment.staleIfError { options.defaultStaleIfError = Int64(clampingSeconds: seconds) }
         return options
+    }
+
+    /// What the configuration says, and whether the request's key policy keys its cookie.
+    func sharingOptions(_ treatment: CacheTreatment?) -> CachingOptions {
+        var options = CachingOptions(configuration, isOffline: isOffline)
+        guard configuration.sharing == .shared else { return options }
+        options.isShared = true
+        options.isCautious = configuration.sharesCautiously
+        let policy = treatment?.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
+        options.keysCookie = policy?.headerNames.contains("cookie") == true
+        return options
+    }
+
+    // MARK: Tags
+
+    /// The tags of a response that is stored: the treatment's, the one of the request's credentials, and those of the stored
+    /// responses of its key. A request without tags never takes an entry out of reach of a removal.
+    /// - Parameter key: nil when only the placement of the response matters.
+    func tags(of treatment: CacheTreatment, for request: URLRequest, replacing key: RequestKey?) -> [String] {
+        guard let key else { return [] }
+        var tags = treatment.tags
+        if let credentials = request.value(forHTTPHeaderField: "Authorization") {
+            tags.insert(Self.tag(ofCredentials: credentials))
+        }
+        for variant in store.lookup(key).variants() { tags.formUnion(variant.metadata.tags) }
+        return tags.isEmpty ? [] : tags.sorted()
+    }
+
+    /// The tags that a request brings to the entry that answers it. Cheap for a cache and a request without tags.
+    func tagsToAdd(for request: URLRequest) -> Set<String> {
+        guard configuration.rulesHaveTags || request.mayCarryTreatment else { return [] }
+        return treatment(for: request).tags
+    }
+
+    /// An entry that answers a request with tags gets them, whatever request it was stored for.
+    func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest) {
+        let tags = tagsToAdd(for: request)
+        guard !tags.isSubset(of: metadata.tags) else { return }
+        // A rule may ask the cache: not under a lock.
+        _ = store.update(metadata.sequence, of: key.keeping(metadata.http)) {
+            $0.tags = Set($0.tags).union(tags).sorted()
+        }
+    }
+
+    /// The tag of every entry that was stored for a request with this `Authorization`. 24 bits of a digest: enough to remove hardly ever
+    /// the entries of other credentials too, too little to confirm a guessed password.
+    static func tag(ofCredentials value: String) -> String {
+        "authorization \(SHA256Digest.digest(of: "authorization:\(value)").hex.prefix(6))"
     }
 
     /// Whether a response is worth a file: it does not expire too soon.

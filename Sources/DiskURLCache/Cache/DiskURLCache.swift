@@ -58,16 +58,19 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             }
             store = opened.store
             if !opened.differing.isEmpty {
-                problem = problem ?? CacheError(otherSettings: opened.differing, path: directory.path)
+                problem = problem ?? CacheError(.otherSettings, path: directory.path, settings: opened.differing)
             }
         }
         configurationError = problem
         let platform = configuration.platform
-        let superclass = platform.superclassCapacities(
-            memory: configuration.memoryCapacity, disk: configuration.diskCapacity)
-        super.init(
-            memoryCapacity: superclass.memory, diskCapacity: superclass.disk, diskPath: configuration.superclassDiskPath
-        )
+        let superclassCapacity = platform.superclassCapacity(memory: configuration.memoryCapacity)
+        #if canImport(Darwin)
+            super.init(
+                __memoryCapacity: superclassCapacity, diskCapacity: 0, directoryURL: configuration.superclassDirectory)
+        #else
+            super.init(
+                memoryCapacity: superclassCapacity, diskCapacity: 0, diskPath: configuration.superclassDirectory.path)
+        #endif
         isOpen.withLock { $0 = true }
         if let configurationError { hub.emit(.problem(configurationError)) }
         if platform.attachesLoader { CachingURLProtocol.register() }
@@ -179,21 +182,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// does not have is read from disk on the caller's thread; ``Async/cachedResponse(for:)`` of ``async`` suspends instead.
     /// ``data(for:)`` also judges freshness and asks the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
-        let platform = configuration.platform
-        if platform.sessionLoading == .system, SystemContract.concernsPart(request, status: nil) { return nil }
-        guard let stored = storedResponse(for: request) else { return nil }
-        guard platform.answersBySuperclass else { return stored }
-        return SuperclassCopy.copy(
-            of: stored, store: { super.storeCachedResponse($0, for: request) },
-            find: { super.cachedResponse(for: request) })
-    }
-
-    private func storedResponse(for request: URLRequest) -> CachedURLResponse? {
+        if isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
         guard let key = key(for: request) else { return nil }
         for variant in store.lookup(key).variants() where variant.answers(request) {
+            if isBySystem, SystemHead.isSelectedUnseen(variant.metadata.varyKey) { continue }
             // A variant that turns out damaged is passed over: an older one may still answer.
             guard let entry = variant.load() else { continue }
             hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
+            addTags(to: variant.metadata, of: key, for: request)
             return present(entry, for: request, key)
         }
         hub.count(for: key) { $0.misses += 1 }
@@ -201,7 +197,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     private func present(_ entry: StoredEntry, for request: URLRequest, _ key: RequestKey) -> CachedURLResponse? {
-        let response = entry.cachedURLResponse(for: request)
+        let response =
+            isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
         return key.isForHead ? response?.withoutBody() : response
     }
 
@@ -211,8 +208,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and what carries
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
-        guard let key = key(for: request) else { return refuse(request, .noKey) }
-        if configuration.platform.sessionLoading == .system,
+        let decision = keyDecision(for: request)
+        guard let key = decision.key else { return refuse(request, decision.refusal ?? .noKey) }
+        if isBySystem,
             SystemContract.concernsPart(request, status: (cachedResponse.response as? HTTPURLResponse)?.statusCode)
         {
             return refuse(request, .refused)
@@ -224,8 +222,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         guard treatment.storage != .never else { return refuse(request, .refused) }
         // What is stored for `HEAD` is no answer to `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
-        let call = StoreCall(request: request, response: cachedResponse, time: now)
-        switch call.outcome(treatment: treatment, isShared: configuration.sharing == .shared) {
+        let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
+        let tags = tags(of: treatment, for: request, replacing: storedKey)
+        switch call.outcome(treatment: treatment, tags: tags, options: sharingOptions(treatment)) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {
                 hub.emit(.userInfoKeptInMemory(url: metadata.foundationURL, keys: lost))
@@ -254,61 +253,28 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // A task's request is `currentRequest`: what was asked last, after redirects. Lookups and stores use the same.
 
-    /// What is stored for a task's request. Called by Foundation before each load, and by anyone; memory answers at
-    /// once, the disk on a queue of its own. A session that has this cache but not the loader (see ``attach(to:)``) gets
-    /// nil: Foundation's own loader on Linux would take a stored response for fresh.
+    /// What is stored for a task's request; memory answers at once, the disk on a queue of its own.
+    ///
+    /// On Linux Foundation calls this before each load of a session that has this cache. Nil then: the loader looks up by itself, and
+    /// without the loader (see ``attach(to:)``) Foundation would take a stored response for fresh. So a task that was resumed gets nil.
     public override func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
     ) {
-        if configuration.platform.sessionLoading == .system {
-            return answerSystem(dataTask.currentRequest ?? dataTask.originalRequest, completionHandler)
-        }
+        if isBySystem { return answerSystem(dataTask, completionHandler) }
+        let isLoading = dataTask.state != .suspended
         let link = SessionLink(dataTask)
-        guard link.servesTasks else { return completionHandler(nil) }
         if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
-            hub.tellMissingLoader()
+            hub.report(once: CacheError(.loaderMissing, settings: []))
             return completionHandler(nil)
         }
-        guard let request = dataTask.currentRequest.map({ link.effectiveRequest($0) }),
-            let key = key(for: request), let url = request.url
+        guard !isLoading, link.servesTasks, let request = dataTask.currentRequest.map({ link.effectiveRequest($0) })
         else { return completionHandler(nil) }
-        let facts = RequestFacts(request)
-        let answer: @Sendable ([StoredVariant]) -> CachedURLResponse? = { variants in
-            for index in variants.indices where variants[index].answers(facts) {
-                #if canImport(FoundationNetworking)
-                    // The loader may take it in pieces.
-                    if let open = variants[index].open {
-                        guard let body = open() else { continue }
-                        let variant = variants[index].opened(body)
-                        var variants = variants
-                        variants[index] = variant
-                        let findings = LookupResult.Findings(
-                            link: link, request: request, facts: facts, key: key, variants: variants)
-                        let empty = StoredEntry(metadata: variant.metadata, body: Data())
-                        return LookupResult(
-                            empty.makeCachedURLResponse(requestedURL: url), body: body, findings: findings)
-                    }
-                #endif
-                guard let entry = variants[index].load() else { continue }
-                let findings = LookupResult.Findings(
-                    link: link, request: request, facts: facts, key: key, variants: variants.holding(entry, at: index))
-                return LookupResult(entry.cachedURLResponse(requestedURL: url), findings: findings)
-            }
-            return nil
-        }
-        let lookup = store.lookup(key)
-        if let known = lookup.known {
-            completionHandler(answer(known))
-        } else {
-            // The handler is Foundation's or the caller's; it is called once, on this queue.
-            nonisolated(unsafe) let completionHandler = completionHandler
-            LoadDriver.lookupQueue.async { completionHandler(answer(lookup.variants())) }
-        }
+        find(request, completionHandler)
     }
 
-    /// Where the system's own loader asks: what is stored, unchanged, stale or not. The loader judges.
-    private func answerSystem(_ request: URLRequest?, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
-        guard let request, let key = key(for: request) else { return completionHandler(nil) }
+    /// On the caller's thread where memory knows, else on a queue of the cache's.
+    private func find(_ request: URLRequest, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
+        guard let key = key(for: request) else { return completionHandler(nil) }
         if store.lookup(key).known?.isEmpty == false { return completionHandler(cachedResponse(for: request)) }
         // The handler is called once, on this queue.
         nonisolated(unsafe) let completionHandler = completionHandler
@@ -317,24 +283,33 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Stores a response for a task's request, as ``storeCachedResponse(_:for:)-(_,URLRequest)``.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
-        if configuration.platform.sessionLoading == .system {
-            let request = SystemContract.request(
-                original: dataTask.originalRequest, current: dataTask.currentRequest,
-                answeredBy: cachedResponse.response.url)
-            guard let request else {
-                if let request = dataTask.currentRequest { refuse(request, .refused) }
-                return
-            }
-            return storeCachedResponse(cachedResponse, for: request)
+        if let request = request(of: dataTask, answeredBy: cachedResponse.response.url) {
+            storeCachedResponse(cachedResponse, for: request)
+        } else if let request = dataTask.currentRequest {
+            refuse(request, .refused)
         }
-        guard let request = dataTask.currentRequest else { return }
-        storeCachedResponse(cachedResponse, for: SessionLink(dataTask).effectiveRequest(request))
     }
 
     /// Removes what is stored for a task's request.
     public override func removeCachedResponse(for dataTask: URLSessionDataTask) {
-        guard let request = dataTask.currentRequest else { return }
-        removeCachedResponse(for: SessionLink(dataTask).effectiveRequest(request))
+        guard let request = request(of: dataTask, answeredBy: dataTask.currentRequest?.url) else { return }
+        removeCachedResponse(for: request)
+    }
+
+    /// The request of a task that a response of this URL answers; nil where it answers another one.
+    func request(of dataTask: URLSessionDataTask, answeredBy url: URL?) -> URLRequest? {
+        if isBySystem {
+            return SystemContract.request(
+                original: dataTask.originalRequest, current: dataTask.currentRequest, answeredBy: url)
+        }
+        return dataTask.currentRequest.map { SessionLink(dataTask).effectiveRequest($0) }
+    }
+
+    /// What the superclass knows. Its initialiser set nothing aside on disk.
+    func superclassCopy(for request: URLRequest) -> SuperclassCopy {
+        SuperclassCopy(
+            store: { super.storeCachedResponse($0, for: request) }, find: { super.cachedResponse(for: request) },
+            remove: { super.removeCachedResponse(for: request) })
     }
 
     // MARK: Removal
@@ -443,15 +418,21 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     var directSession: URLSession {
         directSessionBox.withLock { box in
             if let session = box { return session }
-            let configuration = URLSessionConfiguration.default
-            configuration.urlCache = nil
-            let session = URLSession(configuration: configuration)
+            let settings = URLSessionConfiguration.default
+            settings.urlCache = nil
+            if configuration.sharing == .shared {
+                // An answer for all users is asked for in no user's name.
+                settings.httpCookieStorage = nil
+                settings.httpShouldSetCookies = false
+                settings.urlCredentialStorage = nil
+            }
+            let session = URLSession(configuration: settings)
             box = session
             return session
         }
     }
 
-    private func refuse(_ request: URLRequest, _ reason: CacheNotStoredReason) {
+    private func refuse(_ request: URLRequest, _ reason: CacheReason) {
         hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
     }
 }

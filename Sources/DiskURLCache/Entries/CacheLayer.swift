@@ -1,5 +1,5 @@
 /// Where responses are stored. The names of the cases are the spelling in the event log.
-public enum CacheLayer: Sendable, Hashable {
+public enum CacheLayer: String, Sendable, Hashable, Codable {
     /// The memory layer.
     case memory
     /// The disk layer.

@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A head on its way to whoever asked. Foundation's object is made when it is first asked for: on Linux that costs more than all the
+/// A head on its way to the client. Foundation's object is made when it is first asked for: on Linux that costs more than all the
 /// rest of a hit, and not everybody wants it.
 final class DeliveredHead: @unchecked Sendable {
     // @unchecked: `object` is reached only while this object's `SharedLock` is held, and the rest is constant.
@@ -14,7 +14,7 @@ final class DeliveredHead: @unchecked Sendable {
     }
 
     let url: URL?
-    /// 0 where the response is not HTTP.
+    /// 0 when the response is not HTTP.
     let status: Int
     let fields: HeaderFields
     @exclusivity(unchecked) private var object: Object
@@ -40,7 +40,7 @@ final class DeliveredHead: @unchecked Sendable {
         case .later(let url):
             let new = URLResponse.http(url: url, status: status, fields: fields)
             return SharedLock.withLock(of: self) {
-                // Another thread may have been faster: all get one object.
+                // If a second thread was faster, all get its object.
                 if case .made(let response) = object { return response }
                 object = .made(new)
                 return new

@@ -18,7 +18,7 @@ public struct EntryCriteria: Sendable, Hashable {
     var storedBefore: Date?
     /// Last used before this time.
     var accessedBefore: Date?
-    /// Prefix of the response's URL; an entry whose URL is kept off the disk never matches.
+    /// Prefix of the response's canonical URL. An entry without a URL matches: `hostHash` narrows it down.
     var urlPrefix: String?
 
     init(
@@ -78,10 +78,8 @@ public struct EntryCriteria: Sendable, Hashable {
         if let tag, !metadata.tags.contains(tag) { return false }
         if let storedAfter, metadata.storedAt < storedAfter { return false }
         if let storedBefore, metadata.storedAt >= storedBefore { return false }
-        if let urlPrefix {
-            guard let url = metadata.url, url.hasPrefix(urlPrefix) else { return false }
-        }
-        return true
+        guard let urlPrefix, let url = metadata.url else { return true }
+        return URLCanonicalizer.canonical(url)?.hasPrefix(urlPrefix) ?? true
     }
 
     /// Whether an entry matches that has no time of use: one in memory, one that waits to be written, or one of an app's storage. The

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Hands out numbers that grow with every stored entry, across launches too: the wall clock in microseconds, or one
-/// more than the last number where the clock was set back or stands still.
+/// more than the last number when the clock was set back or stands still.
 final class EntrySequence: Sendable {
     private let last = Mutex<UInt64>(0)
 

@@ -14,7 +14,7 @@
         private let requestedURL: URL
         @exclusivity(unchecked) private var built: URLResponse?
 
-        /// What the superclass is given in place of a response.
+        /// The response that the superclass gets.
         static let placeholder = URLResponse(
             url: URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
 
@@ -36,7 +36,7 @@
             let url = isRequested ? requestedURL : text.flatMap { URL(string: $0) } ?? requestedURL
             let response = head.urlResponse(url: url)
             return SharedLock.withLock(of: self) {
-                // Another thread may have been faster: all get one object.
+                // If a second thread was faster, all get its object.
                 if let built { return built }
                 built = response
                 return response

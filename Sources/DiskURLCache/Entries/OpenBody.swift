@@ -14,7 +14,7 @@ struct OpenBody: Sendable {
 
     /// - Parameters:
     ///   - file: open as long as this lives.
-    ///   - read: gives these bytes of the body; nil where they cannot be read.
+    ///   - read: gives these bytes of the body; nil when they cannot be read.
     init(count: Int, of file: any AnyObject & Sendable, read: @escaping @Sendable (Range<Int>) -> Data?) {
         range = 0..<count
         self.file = file
@@ -40,10 +40,10 @@ struct OpenBody: Sendable {
         return body
     }
 
-    /// What is left of it, in memory; nil where it cannot be read.
+    /// What is left of it, in memory; nil when it cannot be read.
     var contents: Data? { read(range) }
 
-    /// The next piece; nil where it cannot be read. Not to be asked of an empty one.
+    /// The next piece; nil when it cannot be read. Not to be asked of an empty one.
     mutating func next() -> Data? {
         let end = range.lowerBound + min(Self.pieceLength, range.count)
         guard let piece = read(range.lowerBound..<end) else { return nil }

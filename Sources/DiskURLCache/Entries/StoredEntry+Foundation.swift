@@ -36,11 +36,11 @@ extension StoredResponse {
         .http(url: url, status: status, fields: fields)
     }
 
-    /// The head as a load delivers it that asked nobody.
+    /// The head as a load delivers it without asking the origin.
     /// - Parameters:
     ///   - age: `current_age` in seconds.
-    ///   - cacheStatus: this cache's member of `Cache-Status`; nil where none is added.
-    ///   - entry: of which it is the head, where that is at hand: the entry may have made it before.
+    ///   - cacheStatus: this cache's member of `Cache-Status`; nil when none is added.
+    ///   - entry: of which it is the head, when that is at hand: the entry may have made it before.
     func deliveredHead(
         _ presentation: Presentation, age: Int64, url: URL, cacheStatus: CacheStatus?, madeBy entry: StoredEntry?
     ) -> DeliveredHead {
@@ -77,7 +77,7 @@ extension HeaderFields {
         self.init(fields)
     }
 
-    /// The string that a value is; nil where it is none. A dozen casts by `as?` take a seventh of a store.
+    /// The string that a value is; nil when it is none. A dozen casts by `as?` take a seventh of a store.
     private static func string<Value>(_ value: Value) -> String? {
         // Of one type, so the bits are a string's.
         Value.self == String.self ? unsafeBitCast(value, to: String.self) : value as? String
@@ -89,7 +89,7 @@ extension HeaderFields {
 }
 
 extension EntryMetadata {
-    /// The response's URL; nil where the record holds none.
+    /// The response's URL; nil when the record holds none.
     var foundationURL: URL? { url.flatMap { URL(string: $0) } }
 }
 
@@ -101,7 +101,21 @@ extension StoredVariant {
 }
 
 extension StoredEntry {
-    /// The entry as Foundation's object, made anew.
+    /// The key in `userInfo` under which a response for Apple's loader has the number of its entry.
+    fileprivate static let numberKey = "DiskURLCache.entry"
+
+    /// The entry as Apple's loader gets it, made new: see `SystemHead`. An object that can be told from those of other entries.
+    func makeSystemResponse(requestedURL: URL) -> CachedURLResponse {
+        var metadata = metadata
+        if var response = metadata.http {
+            response.fields = SystemHead.handedOut(response)
+            metadata.response = .http(response)
+        }
+        metadata.userInfo[Self.numberKey] = .integer(Int64(truncatingIfNeeded: metadata.sequence))
+        return StoredEntry(metadata: metadata, body: body).makeCachedURLResponse(requestedURL: requestedURL)
+    }
+
+    /// The entry as Foundation's object, made new.
     func makeCachedURLResponse(requestedURL: URL) -> CachedURLResponse {
         let userInfo = metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue)
         let policy = metadata.placement == .memoryOnly ? URLCache.StoragePolicy.allowedInMemoryOnly : .allowed
@@ -119,12 +133,15 @@ extension StoredEntry {
 }
 
 extension CachedURLResponse {
+    /// The number of the entry that the response was made of for Apple's loader.
+    var entryNumber: Int64? { (userInfo?[StoredEntry.numberKey] as? NSNumber)?.int64Value }
+
     /// The values of `userInfo` that can be written to disk, and the keys of the others.
     var persistentUserInfo: (values: [String: PropertyValue], lost: [String]) {
         var values: [String: PropertyValue] = [:]
         var lost: [String] = []
         guard let userInfo, !userInfo.isEmpty else { return (values, lost) }
-        for (key, value) in userInfo {
+        for (key, value) in userInfo where key != AnyHashable(StoredEntry.numberKey) {
             if let name = key.base as? String, let value = PropertyValue(value) {
                 values[name] = value
             } else {

@@ -22,7 +22,7 @@ final class StoredEntry: @unchecked Sendable {
     @exclusivity(unchecked) private var made = Made()
 
     private struct Made {
-        /// The response that lookups return, where none was given.
+        /// The response that lookups return, when none was given.
         var cached: CachedURLResponse?
         /// The parsed facts, once a load needed them.
         var reuseFacts: ReuseFacts?
@@ -38,7 +38,7 @@ final class StoredEntry: @unchecked Sendable {
         var presentation: Presentation
         /// In seconds.
         var age: Int64
-        /// This cache's member of `Cache-Status`; nil where none is added.
+        /// This cache's member of `Cache-Status`; nil when none is added.
         var cacheStatus: String?
     }
 
@@ -69,17 +69,20 @@ final class StoredEntry: @unchecked Sendable {
         return true
     }
 
-    /// The entry as Foundation hands it out. The request's URL stands in where the record holds none.
+    /// The entry as Foundation hands it out. The request's URL stands in when the record holds none.
     func cachedURLResponse(for request: URLRequest) -> CachedURLResponse? {
         given ?? request.url.map { cachedURLResponse(requestedURL: $0) }
     }
 
     func cachedURLResponse(requestedURL url: URL) -> CachedURLResponse {
-        if let given { return given }
-        if let response = SharedLock.withLock(of: self, { made.cached }) { return response }
-        let response = makeCachedURLResponse(requestedURL: url)
+        cachedURLResponse { makeCachedURLResponse(requestedURL: url) }
+    }
+
+    func cachedURLResponse(_ make: () -> CachedURLResponse) -> CachedURLResponse {
+        if let response = presentedResponse { return response }
+        let response = make()
         return SharedLock.withLock(of: self) {
-            // Another thread may have been faster: all get one object.
+            // If a second thread was faster, all get its object.
             if let response = made.cached { return response }
             made.cached = response
             return response

@@ -3,11 +3,11 @@ final class StoredVariant: Sendable {
     let metadata: EntryMetadata
     let bodyLength: Int
     let layer: CacheLayer
-    /// The whole entry, where its body is in memory.
+    /// The whole entry, when its body is in memory.
     let entry: StoredEntry?
     /// The whole entry; nil when it turned out missing or damaged. May read the disk on the caller's thread.
     let load: @Sendable () -> StoredEntry?
-    /// The body in its file, verified, in place of reading it into memory; nil where the file is missing or damaged. There for
+    /// The body in its file, verified, in place of reading it into memory; nil when the file is missing or damaged. There for
     /// bodies that are too large to be kept in memory. Reads the whole file once, on the caller's thread.
     let open: (@Sendable () -> OpenBody?)?
 

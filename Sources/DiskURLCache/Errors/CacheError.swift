@@ -8,9 +8,9 @@ import Foundation
 /// A ``DiskURLCache`` throws none of these: it works on, perhaps in memory only, and tells of them in
 /// ``DiskURLCache/DiskURLCache/openingError`` and ``CacheEvent/problem(_:)``. A ``CacheInspector`` throws them, and so does
 /// ``DiskURLCache/DiskURLCache/Configuration/setRules(_:)``.
-public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong. The names of the cases are the spelling in the event log.
-    public enum Code: Sendable, Hashable {
+public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomStringConvertible {
+    /// What is wrong.
+    public enum Code: Sendable, Hashable, Codable {
         /// The URL of the folder is not a file URL.
         case notAFileURL
         /// A file or a symbolic link is where a folder should be. It is left untouched.
@@ -34,26 +34,29 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case foreign
         /// Another process maintains the index of the folder.
         case inUse
-        /// A rule that does nothing, contradicts itself or an earlier one, or names a key policy that there is not. `index` is its
-        /// position in the list, counted from 0.
+        /// A rule that can match nothing, does nothing, contradicts itself or an earlier one, or names a key policy that there is not.
+        /// `index` is its position in the list, counted from 0.
         case invalidRule(index: Int)
+        /// A URL prefix or a host that no stored response can have: a removal removed nothing.
+        case invalidPattern
         /// Another cache of this process has the folder open with other settings. Those hold for both caches.
         case otherSettings
         /// The storage keeps entries of several users (``EntryStorage/isForSeveralUsers``), and the cache is private. It works in memory.
         case sharedStorage
-        /// A session has the cache as its `urlCache`, but not the loader, so nothing is cached for it. Sent once, on Linux only.
+        /// A session has the cache as its `urlCache`, but not the loader of this library. On Linux nothing is cached for it. On Apple
+        /// platforms the system loads, and the settings that `description` names have no effect. Sent once, and logged.
         case loaderMissing
     }
 
     /// What is wrong.
     public let code: Code
-    /// The file or folder concerned; empty where there is none.
+    /// The file or folder concerned; empty when there is none.
     public let path: String
-    /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code, and for an error from an event log.
+    /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code.
     public let userID: UInt32?
-    /// The system's error number, 0 where there is none. `description` has it in words.
+    /// The system's error number, 0 when there is none. `description` has it in words.
     let errno: Int32
-    /// What is wrong with a rule, and what to do, or the settings that differ; empty for every other code.
+    /// What is wrong with a rule or a pattern, and what to do, or the settings that differ or have no effect; empty for every other code.
     private let advice: String
 
     init(_ code: Code, path: String, errno: Int32 = 0, userID: UInt32? = nil) {
@@ -64,18 +67,22 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         advice = ""
     }
 
-    /// - Parameter names: of the settings that differ.
-    init(otherSettings names: [String], path: String) {
-        code = .otherSettings
-        self.path = path
-        errno = 0
-        userID = nil
-        advice = names.joined(separator: ", ")
+    /// - Parameter names: of the settings that differ or have no effect.
+    init(_ code: Code, path: String = "", settings names: [String]) {
+        self.init(code, path: path, advice: names.joined(separator: ", "))
     }
 
     init(rule index: Int, _ advice: String) {
-        code = .invalidRule(index: index)
-        path = ""
+        self.init(.invalidRule(index: index), advice: advice)
+    }
+
+    init(pattern advice: String) {
+        self.init(.invalidPattern, advice: advice)
+    }
+
+    private init(_ code: Code, path: String = "", advice: String) {
+        self.code = code
+        self.path = path
         errno = 0
         userID = nil
         self.advice = advice
@@ -101,11 +108,16 @@ public struct CacheError: Swift.Error, Sendable, Hashable, CustomStringConvertib
         case .damaged: "\(path) is damaged: its bytes are not those that were written."
         case .foreign: "\(path) is no record of this cache: not a file, of another version, or moved here."
         case .invalidRule(let index): "Rule \(index): \(advice)"
+        case .invalidPattern:
+            advice.isEmpty ? "A removal was asked for what no URL has." : "Nothing was removed: \(advice)"
         case .otherSettings:
             "Another cache of this process has \(path) open with other settings, which hold for both: \(advice)."
         case .sharedStorage:
             "The storage keeps entries of several users, and this cache stores what is for one user only. Set `sharing` to `.shared`."
         case .inUse: "\(path) is in use: the process that has it open keeps its index."
+        case .loaderMissing where !advice.isEmpty:
+            "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or data(for:),"
+                + " obeys them."
         case .loaderMissing:
             "A session has this cache as its urlCache, but nothing is cached for it: make it from a configuration that"
                 + " attach(to:) was called with."

@@ -2,46 +2,46 @@ import Foundation
 
 /// What a cache did. See ``DiskURLCache/DiskURLCache/events()``.
 ///
-/// URLs have no user name and password. They are nil where the cache does not know them.
-public enum CacheEvent: Sendable {
+/// URLs have no user name and password. They are nil when the cache does not know them.
+public enum CacheEvent: Sendable, Codable {
     /// A load ended: one event for each task of a session with the loader, cached or not, and for each direct call.
     case load(CacheLoadReport)
     /// An entry was stored; `bytes` is the length of its body.
     case stored(url: URL?, bytes: Int, inMemoryOnly: Bool)
     /// A response was not stored, and why.
-    case notStored(url: URL?, reason: CacheNotStoredReason)
+    case notStored(url: URL?, reason: CacheReason)
     /// The values of these `userInfo` keys are no property-list types: they last as long as the memory layer holds the entry.
     case userInfoKeptInMemory(url: URL?, keys: [String])
     /// Eviction removed entries from disk. `bytes` are what they took there.
     case evicted(entries: Int, bytes: Int)
     /// A damaged record was removed; its entry is a miss.
     case removedDamagedRecord
-    /// The index was made anew from the records: it was damaged or of another version, or else missing.
+    /// The index was made new from the records: it was damaged or of another version, or it was missing.
     case rebuiltIndex(wasDamaged: Bool)
     /// Something that the app or its user can act on. The cache goes on working, perhaps in memory only.
     case problem(CacheError)
 }
 
 /// One load through the loader or a direct call, and why it went the way it did.
-public struct CacheLoadReport: Sendable {
+public struct CacheLoadReport: Sendable, Codable {
     /// How the answer came about.
-    public enum Outcome: Sendable, Hashable, CustomStringConvertible {
+    public enum Outcome: Sendable, Hashable, Codable, CustomStringConvertible {
         /// Fresh, from the store.
         case hit(CacheLayer)
         /// From the store, although stale, and what allowed it.
-        case staleHit(CacheLayer, CacheStaleReason)
+        case staleHit(CacheLayer, CacheReason)
         /// From the store, after the origin confirmed it (304).
         case revalidated(CacheLayer)
         /// From the network, and why the store could not answer.
-        case miss(CacheMissReason)
+        case miss(CacheReason)
         /// From the network, and why the cache had no part in it.
-        case bypass(CacheBypassReason)
+        case bypass(CacheReason)
         /// No answer: the load was cancelled, the network failed and nothing stored may stand in, or a redirect led nowhere.
         /// ``CacheLoadReport/error`` says which.
         case failed
         /// No answer: the network was not to be asked, and why the store could not answer. Offline, `returnCacheDataDontLoad`, or
         /// `only-if-cached` (RFC 9111 §5.2.1.7).
-        case notAllowed(CacheMissReason)
+        case notAllowed(CacheReason)
 
         /// The outcome in words, such as `hit (memory)` or `miss: nothing that fits is stored`.
         public var description: String {
@@ -58,7 +58,7 @@ public struct CacheLoadReport: Sendable {
     }
 
     /// The URL of the request, without user name and password.
-    public let url: URL?
+    public internal(set) var url: URL?
     /// The method of the request.
     public let method: String
     /// Where the answer came from, and why.
@@ -80,15 +80,22 @@ public struct CacheLoadReport: Sendable {
     public let respondedAt: Date?
     /// Whether the answer was stored; nil when there was nothing new to store.
     let isStored: Bool?
-    /// Why the answer was not stored; nil where it was, and where there was nothing new to store.
-    public let notStoredReason: CacheNotStoredReason?
+    /// Why the answer was not stored; nil when it was, and when there was nothing new to store.
+    public let notStoredReason: CacheReason?
     /// True when another load in flight fetched the answer.
     public let isCollapsed: Bool
     /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for one that got an answer. From an
-    /// event log, its code is all that is known.
-    public let error: (any Swift.Error)?
+    /// event log, the code of a `URLError` is all that is known.
+    public internal(set) var error: (any Swift.Error)?
     /// The RFC 9211 field value, whether or not it is delivered.
     public let cacheStatus: String
+
+    // An error of any kind cannot be written down: the event log keeps its code.
+    private enum CodingKeys: CodingKey {
+        case url, method, outcome, status, bytes, age, duration, startedAt, requestedAt, respondedAt, isStored,
+            notStoredReason
+        case isCollapsed, cacheStatus
+    }
 }
 
 /// Counts since the cache was opened. A value: it does not change after it was read.

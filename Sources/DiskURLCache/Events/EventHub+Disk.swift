@@ -7,7 +7,7 @@ extension EventHub {
             count { $0.evictions += 1 }
             emit(.evicted(entries: 1, bytes: bytes))
         case .dropped(_, let reason):
-            emit(.notStored(url: nil, reason: CacheNotStoredReason(reason)))
+            emit(.notStored(url: nil, reason: CacheReason(reason)))
         case .removedCorruptRecord: emit(.removedDamagedRecord)
         case .rebuiltIndex(let reason): emit(.rebuiltIndex(wasDamaged: reason == .rejected))
         case .cannotDelete(let errno): emit(.problem(CacheError(.io, path: "", errno: errno)))
@@ -16,7 +16,7 @@ extension EventHub {
     }
 }
 
-extension CacheNotStoredReason {
+extension CacheReason {
     init(_ reason: DiskEvent.DropReason) {
         switch reason {
         case .tooLarge(let bytes, let limit): self = .tooLarge(bytes: bytes, limit: limit)

@@ -6,12 +6,19 @@ final class EventHub: Sendable {
         var listeners: [UInt64: @Sendable (CacheEvent) -> Void] = [:]
         var nextListener: UInt64 = 0
         var streams: [UInt64: AsyncStream<CacheEvent>.Continuation] = [:]
-        var hasToldMissingLoader = false
+        /// Problems that were logged, and those that a listener got.
+        var logged: Set<CacheError> = []
+        var sent: Set<CacheError> = []
     }
 
     private let state = Mutex(State())
+    private let log: @Sendable (String) -> Void
     /// Counted apart and added up when asked: threads that look up different keys do not wait for each other.
     private let counts = (0..<8).map { _ in Mutex(CacheStatistics(), isContended: true) }
+
+    init(log: @escaping @Sendable (String) -> Void = SystemLog.warn) {
+        self.log = log
+    }
 
     var statistics: CacheStatistics {
         counts.reduce(into: CacheStatistics()) { sum, count in count.withLock { sum.add($0) } }
@@ -34,14 +41,13 @@ final class EventHub: Sendable {
         for listener in listeners.values { listener(event) }
     }
 
-    /// Once, to whoever listens then.
-    func tellMissingLoader() {
-        let isNews = state.withLock { state in
-            guard !state.listeners.isEmpty, !state.hasToldMissingLoader else { return false }
-            state.hasToldMissingLoader = true
-            return true
+    /// Logs a problem once, and sends it once: as soon as somebody listens.
+    func report(once problem: CacheError) {
+        let (isLogged, isSent) = state.withLock { state in
+            (state.logged.insert(problem).inserted, !state.listeners.isEmpty && state.sent.insert(problem).inserted)
         }
-        if isNews { emit(.problem(CacheError(.loaderMissing, path: ""))) }
+        if isLogged { log(problem.description) }
+        if isSent { emit(.problem(problem)) }
     }
 
     func addListener(_ listener: @escaping @Sendable (CacheEvent) -> Void) -> UInt64 {
@@ -57,7 +63,7 @@ final class EventHub: Sendable {
         _ = state.withLock { ($0.listeners.removeValue(forKey: id), $0.streams.removeValue(forKey: id)) }
     }
 
-    /// Nothing comes any more: who waits for the next event would wait for ever.
+    /// No event comes any more: a loop over the stream would wait for ever.
     deinit {
         for stream in state.withLock({ $0.streams.values }) { stream.finish() }
     }

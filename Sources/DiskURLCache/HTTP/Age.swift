@@ -8,25 +8,27 @@ enum Age {
         return min(facts.initialAge.addingSaturated(residentTime), FieldSyntax.greatestDeltaSeconds)
     }
 
-    /// `corrected_initial_age`: what the response was old when it arrived.
-    static func correctedInitialAge(of response: StoredResponse) -> Int64 {
-        let responseDelay = max(0, response.responseTime.timeIntervalSince(response.requestTime).wholeSeconds)
-        let correctedAgeValue = value(of: response.fields).addingSaturated(responseDelay)
-        guard let date = response.fields["Date"].flatMap({ HTTPDate.parse($0, reference: response.responseTime) })
-        else { return correctedAgeValue }
-        let apparentAge = max(0, response.responseTime.timeIntervalSince(date).wholeSeconds)
-        return max(apparentAge, correctedAgeValue)
+    /// How old a response was when it arrived, in seconds.
+    struct OnArrival: Sendable, Hashable {
+        /// `age_value`
+        let value: Int64
+        /// `response_delay`
+        let delay: Int64
+        /// `apparent_age`; 0 without a valid `Date`.
+        let apparent: Int64
+
+        /// `corrected_initial_age`
+        var corrected: Int64 { max(apparent, value.addingSaturated(delay)) }
+
+        init(of response: StoredResponse) {
+            value = Age.value(of: response.fields)
+            delay = max(0, response.responseTime.timeIntervalSince(response.requestTime).wholeSeconds)
+            apparent = max(0, response.responseTime.timeIntervalSince(Freshness.date(of: response)).wholeSeconds)
+        }
     }
 
-    /// `age_value`: the first member of the `Age` field where that is valid, else 0 (RFC 9111 §5.1).
+    /// `age_value`: the first member of the `Age` field when that is valid, 0 otherwise (RFC 9111 §5.1).
     static func value(of fields: HeaderFields) -> Int64 {
         fields["Age"].flatMap { FieldSyntax.members(of: $0).first }.flatMap { FieldSyntax.deltaSeconds($0) } ?? 0
-    }
-}
-
-extension StoredResponse {
-    /// `current_age` in seconds.
-    func age(at now: Date) -> Int64 {
-        Age.current(of: ReuseFacts(self), now: now)
     }
 }

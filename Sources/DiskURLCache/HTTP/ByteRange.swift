@@ -53,7 +53,7 @@ enum ByteRange: Sendable, Hashable {
         self = .from(first, through: last)
     }
 
-    /// The bytes of a representation of `total` bytes; nil where the range is not satisfiable (RFC 9110 §14.1.2).
+    /// The bytes of a representation of `total` bytes; nil when the range is not satisfiable (RFC 9110 §14.1.2).
     func resolved(total: Int) -> Range<Int>? {
         switch self {
         case .from(let first, let last):
@@ -85,7 +85,7 @@ struct ContentRange: Sendable, Hashable {
     /// Length of the whole representation.
     var total: Int
 
-    /// Nil also where the length of the whole is unknown (`*`) or too large for `Int`: such a part can be neither completed
+    /// Nil also when the length of the whole is unknown (`*`) or too large for `Int`: such a part can be neither completed
     /// nor served.
     init?(_ value: String) {
         let parts = FieldSyntax.trimming(Substring(value)).split(separator: " ")

@@ -74,13 +74,13 @@ struct CacheControl: Sendable, Hashable {
         return result
     }
 
-    /// The value where it is valid: for directives that allow something.
+    /// The value when it is valid: for directives that allow something.
     func allowance(_ name: String) -> Int64? {
         if case .value(let seconds) = seconds(name) { seconds } else { nil }
     }
 
-    /// The field names that the qualified forms of `name` list, in lower case; nil where the unqualified form occurs.
-    /// Empty where the directive does not occur.
+    /// The field names that the qualified forms of `name` list, in lower case; nil when the unqualified form occurs.
+    /// Empty when the directive does not occur.
     func fieldNames(_ name: String) -> [String]? {
         var names: [String] = []
         for directive in directives where directive.name == name {
@@ -130,7 +130,7 @@ struct ResponseDirectives: Sendable, Hashable {
         maxAge = control.seconds("max-age")
         staleWhileRevalidate = control.allowance("stale-while-revalidate")
         staleIfError = control.allowance("stale-if-error")
-        // RFC 9111 §5.4: `Pragma` in a response was never specified; the old meaning is the cautious reading where
+        // RFC 9111 §5.4: `Pragma` in a response was never specified; the old meaning is the cautious reading when
         // nothing newer is said.
         if control.directives.isEmpty, let pragma = fields["Pragma"] {
             noCache = CacheControl(pragma).contains("no-cache")
@@ -173,7 +173,7 @@ struct RequestDirectives: Sendable, Hashable {
             maxStale = .any
         }
         staleIfError = control.allowance("stale-if-error")
-        // RFC 9111 §5.4: `Pragma: no-cache` counts where the request has no Cache-Control.
+        // RFC 9111 §5.4: `Pragma: no-cache` counts when the request has no Cache-Control.
         if control.directives.isEmpty, let pragma = fields["Pragma"] {
             noCache = CacheControl(pragma).contains("no-cache")
         }

@@ -5,9 +5,9 @@ struct Candidate: Sendable {
     let response: StoredResponse
     /// Bytes of the stored body, decoded: never taken from `Content-Length`.
     let bodyLength: Int
-    /// The facts of `response`, where the caller has them.
+    /// The facts of `response`, when the caller has them.
     private let knownFacts: ReuseFacts?
-    /// The stored body, where it is in memory.
+    /// The stored body, when it is in memory.
     let body: Data?
 
     init(response: StoredResponse, bodyLength: Int, facts: ReuseFacts? = nil, body: Data? = nil) {
@@ -20,24 +20,24 @@ struct Candidate: Sendable {
     var reuseFacts: ReuseFacts { knownFacts ?? ReuseFacts(response) }
 }
 
-/// What to do with a request, given what is stored (RFC 9111 §4).
+/// What a cache does with a request, given the stored responses (RFC 9111 §4).
 enum CacheDecision: Sendable, Hashable {
     /// Answer from the store.
     case useStored(Reuse)
     /// Send the request with the fields of the revalidation set, and hand its answer to `ResponseDecision`.
     case revalidate(Revalidation)
-    /// Send the request with these fields set. The answer is not compared with what is stored.
-    case fetch(CacheMissReason, fields: HeaderFields)
+    /// Send the request with these fields set. The answer is not compared with a stored response.
+    case fetch(CacheReason, fields: HeaderFields)
     /// There is nothing to serve and the network may not be asked: `only-if-cached` gets a 504, a request with
     /// `returnCacheDataDontLoad` or an offline cache an error.
-    case unsatisfiable(CacheMissReason)
+    case unsatisfiable(CacheReason)
 }
 
 /// A stored response that may be used for a request.
 struct Reuse: Sendable, Hashable {
     enum Basis: Sendable, Hashable {
         case fresh
-        case stale(CacheStaleReason)
+        case stale(CacheReason)
     }
 
     /// The index of the candidate that answers.
@@ -48,8 +48,8 @@ struct Reuse: Sendable, Hashable {
     /// `freshness_lifetime` in seconds (RFC 9111 §4.2.1).
     var lifetime: Int64
     var presentation: Presentation
-    /// Set where `stale-while-revalidate` allowed the reuse: what to ask the origin in the background, once. To be sent
-    /// with `RequestFacts.unconditional`; without fields where there is no validator.
+    /// Set when `stale-while-revalidate` allowed the reuse: what to ask the origin in the background, once. To be sent
+    /// with `RequestFacts.unconditional`; without fields when there is no validator.
     var backgroundRevalidation: Revalidation?
 
     /// RFC 9211 §2.4: seconds of freshness left, negative when stale.

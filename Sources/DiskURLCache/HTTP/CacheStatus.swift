@@ -8,7 +8,7 @@ struct CacheStatus: Sendable, Hashable {
     /// whatever the other properties hold (RFC 9211 §2.2).
     var hit = false
     var forward: ForwardReason?
-    /// The status that the origin sent, where it differs from the one delivered.
+    /// The status that the origin sent, when it differs from the one delivered.
     var forwardStatus: Int?
     /// True only once the answer is in the store: not for one that is still arriving (RFC 9211 §2.5).
     var stored = false
@@ -56,7 +56,7 @@ struct CacheStatus: Sendable, Hashable {
     /// RFC 8941 §3.3.1: fifteen digits.
     private static let integerBound: Int64 = 999_999_999_999_999
 
-    /// A structured-field token where the text is one, else a string; what a string cannot hold is left out.
+    /// A structured-field token when the text is one, a string otherwise; characters that a string cannot hold are left out.
     private static func tokenOrString(_ text: String) -> String {
         if let first = text.utf8.first, first | 0x20 >= 97, first | 0x20 <= 122, FieldSyntax.isToken(text) {
             return text
@@ -70,27 +70,25 @@ struct CacheStatus: Sendable, Hashable {
     }
 }
 
-extension CacheMissReason {
+extension CacheReason {
     /// RFC 9211 §2.2.
     var forward: CacheStatus.ForwardReason {
         switch self {
         case .notStored: .uriMiss
         case .variantNotStored: .varyMiss
-        case .stale, .mustRevalidate, .mismatchedAnswer: .stale
-        case .requestDirective, .requestNoStore, .cachePolicy, .precondition: .request
+        case .stale, .noCache, .mismatchedAnswer: .stale
         case .methodNotCached: .method
         case .unsupportedRange: .bypass
         case .rangeNotHeld: .partial
+        default: .request
         }
     }
 
-    /// The reason in words of this cache, where `forward` does not say it already.
+    /// The code, when `forward` does not say as much already.
     var detail: String? {
         switch self {
         case .notStored, .variantNotStored, .stale, .methodNotCached: nil
-        case .mustRevalidate, .mismatchedAnswer, .requestDirective, .requestNoStore, .cachePolicy,
-            .precondition, .unsupportedRange, .rangeNotHeld:
-            code
+        default: code
         }
     }
 }

@@ -1,12 +1,12 @@
 import Foundation
 
-/// What the owner of a cache may choose where the specifications leave a choice, or ask for on purpose beyond them.
+/// What the owner of a cache may choose when the specifications leave a choice, or ask for on purpose beyond them.
 struct CachingOptions: Sendable, Hashable {
     /// How long a response is fresh.
     enum Lifetime: Sendable, Hashable {
-        /// What the response says, and the heuristic where it says nothing.
+        /// What the response says, and the heuristic when it says nothing.
         case asServed
-        /// The given seconds where the response says nothing; in place of the heuristic.
+        /// The given seconds when the response says nothing; in place of the heuristic.
         case whenMissing(seconds: Int64)
         /// The given seconds, whatever the response says. `no-store` is still obeyed.
         case always(seconds: Int64)
@@ -32,16 +32,28 @@ struct CachingOptions: Sendable, Hashable {
 
     /// The cache serves several users (RFC 9111 §1): what is meant for one of them is not stored.
     var isShared = false
+    /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`. RFC 9111 asks for
+    /// neither; origins that tell users apart by a cookie and forget `private` do.
+    var isCautious = true
+    /// The request's `Cookie` is part of its key: no two users share it.
+    var keysCookie = false
 
-    /// No network is to be used: what is stored is served, however stale (RFC 9111 §4.2.4 "disconnected").
+    /// No network is to be used: stored responses are served, however stale (RFC 9111 §4.2.4 "disconnected").
     /// `must-revalidate` and `no-cache` hold even so (RFC 9111 §5.2.2.2); `ReusePolicy.elseLoad` goes further.
     var isOffline = false
 
-    /// Methods besides GET and HEAD whose responses are stored, each under its own key: POST where the key holds the
+    /// Methods besides GET and HEAD whose responses are stored, each under its own key: POST when the key holds the
     /// body. They are never revalidated, since a condition would mean something else to them (RFC 9110 §13.1.2).
     var furtherMethods: Set<String> = []
 
     init() {}
+
+    /// The options for a request with this method. Only a key policy gives a key to methods other than GET and HEAD.
+    func caching(_ method: String, hasKey: Bool) -> CachingOptions {
+        var options = self
+        if hasKey, !isCacheable(method) { options.furtherMethods.insert(method) }
+        return options
+    }
 
     func isCacheable(_ method: String) -> Bool {
         method == "GET" || method == "HEAD" || furtherMethods.contains(method)
@@ -54,9 +66,9 @@ enum ReusePolicy: Sendable, Hashable {
     case useProtocol
     /// Always fetch.
     case reloadIgnoring
-    /// Anything stored will do, however stale; else fetch.
+    /// Any stored response will do, however stale; without one, fetch.
     case elseLoad
-    /// Anything stored will do, however stale; else fail.
+    /// Any stored response will do, however stale; without one, fail.
     case dontLoad
     /// Ask the origin before reuse.
     case revalidate

@@ -13,7 +13,7 @@ struct EntityTag: Sendable, Hashable {
         Substring(text).utf8.dropFirst(text.hasPrefix("W/\"") ? 2 : 0)
     }
 
-    /// The value of a response's `ETag` field; nil where it is nothing that could be sent back.
+    /// The value of a response's `ETag` field; nil when it is nothing that could be sent back.
     init?(_ value: String) {
         let trimmed = FieldSyntax.trimming(Substring(value))
         var rest = trimmed
@@ -103,7 +103,7 @@ enum EntityTagCondition: Sendable, Hashable {
 extension StoredResponse {
     var entityTag: EntityTag? { fields["ETag"].flatMap(EntityTag.init) }
 
-    /// `Last-Modified` where it is a valid date.
+    /// `Last-Modified` when it is a valid date.
     var lastModified: Date? {
         fields["Last-Modified"].flatMap { HTTPDate.parse($0, reference: responseTime) }
     }

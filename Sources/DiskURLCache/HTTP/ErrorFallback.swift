@@ -1,40 +1,54 @@
 import Foundation
 
-/// May a stale response stand in for an error (RFC 5861 §4)?
+/// May a stale response answer a request that failed (RFC 5861 §4)?
 enum ErrorFallback {
-    /// The reuse of the selected candidate after a network failure or a 500, 502, 503 or 504; nil where the error is to be
-    /// delivered.
-    static func reuse(
-        for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
-    ) -> Reuse? {
-        // A request that asks for the origin's own answer gets the origin's error.
-        let asked = request.directives
-        guard policy == .useProtocol, !asked.noCache, !asked.noStore,
-            !Preconditions.areForOrigin(in: request),
-            let index = candidates.indices.first(where: {
-                candidates[$0].response.status != 206 && candidates[$0].response.answers(request)
-            })
-        else { return nil }
-        let candidate = candidates[index]
-        // A stored error is no better than the error that arrived.
-        guard !StatusCode.isServerTrouble(candidate.response.status) else { return nil }
-        let facts = candidate.reuseFacts
-        let said = facts.directives
-        guard !said.noCache, !said.mustRevalidate(inSharedCache: options.isShared),
-            case .presentation(let presentation) = Presentation.fit(of: candidate, to: request)
-        else { return nil }
-        let freshness = Freshness(of: facts, options: options, now: now)
-        guard let window = bound(said: said, asked: asked, options: options), freshness.staleness <= window else {
-            return nil
-        }
-        return Reuse(
-            index: index, basis: freshness.isFresh ? .fresh : .stale(.staleIfError), age: freshness.age,
-            lifetime: freshness.lifetime, presentation: presentation)
+    enum Verdict {
+        case reuse(Reuse)
+        case refused(CacheReason)
+
+        var reuse: Reuse? { if case .reuse(let reuse) = self { reuse } else { nil } }
     }
 
-    /// The greatest staleness at which the response may stand in, in seconds. The response's own `stale-if-error` counts
+    /// After a network failure or a 5xx: the reuse of the selected candidate, or why the error is delivered.
+    static func verdict(
+        for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
+    ) -> Verdict {
+        // A request that asks for the origin's own answer gets the origin's error.
+        let asked = request.directives
+        if policy != .useProtocol { return .refused(.cachePolicy) }
+        if asked.noCache { return .refused(.requestDirective) }
+        if asked.noStore { return .refused(.requestNoStore) }
+        if Preconditions.areForOrigin(in: request) { return .refused(.precondition) }
+        let selected = candidates.indices.first {
+            candidates[$0].response.status != 206 && candidates[$0].response.answers(request)
+        }
+        guard let index = selected else { return .refused(.notStored) }
+        let candidate = candidates[index]
+        // A stored error is no better than the error that arrived.
+        if StatusCode.isServerTrouble(candidate.response.status) { return .refused(.storedError) }
+        let facts = candidate.reuseFacts
+        let said = facts.directives
+        if said.noCache { return .refused(.noCache) }
+        if said.mustRevalidate(inSharedCache: options.isShared) { return .refused(.mustRevalidate) }
+        switch Presentation.fit(of: candidate, to: request) {
+        case .unanswerable(let reason): return .refused(reason)
+        case .presentation(let presentation):
+            let freshness = Freshness(of: facts, options: options, now: now)
+            // A window of 0 seconds is none, and one of N seconds ends when the response has been stale for N.
+            guard let window = window(said: said, asked: asked, options: options), window > 0 else {
+                return .refused(.noErrorWindow)
+            }
+            guard freshness.staleness < window else { return .refused(.errorWindowOver) }
+            return .reuse(
+                Reuse(
+                    index: index, basis: freshness.isFresh ? .fresh : .stale(.staleIfError), age: freshness.age,
+                    lifetime: freshness.lifetime, presentation: presentation))
+        }
+    }
+
+    /// The seconds after which the stale response may no longer stand in. The response's own `stale-if-error` counts
     /// before the option's. The request may carry one too: either permits the reuse, so the longer one holds.
-    private static func bound(said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions) -> Int64? {
+    private static func window(said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions) -> Int64? {
         let origin = said.staleIfError ?? options.defaultStaleIfError
         switch (origin, asked.staleIfError) {
         case (let origin?, let client?): return max(origin, client)

@@ -36,7 +36,7 @@ enum FieldSyntax {
         if !trimmed.isEmpty { members.append(trimmed) }
     }
 
-    /// The index behind the closing quote of the quoted string that begins at `start`; nil where none closes it.
+    /// The index behind the closing quote of the quoted string that begins at `start`; nil when none closes it.
     static func endOfQuotedString(in bytes: String.UTF8View, from start: String.Index) -> String.Index? {
         var index = bytes.index(after: start)
         while index < bytes.endIndex {
@@ -61,7 +61,7 @@ enum FieldSyntax {
         return Substring(bytes)
     }
 
-    /// What stands between the quotes of a whole quoted string; nil where `value` is not one.
+    /// What stands between the quotes of a whole quoted string; nil when `value` is not one.
     static func unquoting(_ value: Substring) -> String? {
         let bytes = Array(value.utf8)
         guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return nil }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What a 304 to our own condition does to what is stored (RFC 9111 §4.3.4).
+/// How a 304 to our own condition changes stored responses (RFC 9111 §4.3.4).
 enum Freshening {
-    /// Nil where the 304 confirms nothing that is stored.
+    /// Nil when the 304 confirms nothing that is stored.
     static func decision(
         for exchange: Exchange, revalidation: Revalidation, options: CachingOptions
     ) -> ResponseDecision? {
@@ -46,14 +46,14 @@ enum Freshening {
         {
             return Array(validatable.filter { candidates[$0].response.lastModified == modified }.prefix(1))
         }
-        // No validator in the 304, as many servers have it: certain only where a single response can be meant. The
+        // No validator in the 304, as many servers have it: certain only when a single response can be meant. The
         // client's own tags were offered too; its own date was not.
         let offered = validatable.filter { $0 == revalidation.index || candidates[$0].response.entityTag != nil }
         return offered.count == 1 && exchange.request.fields["If-None-Match"] == nil ? offered : []
     }
 
     /// Freshens another variant that has the same strong validator. The request of that variant is not known any more, so
-    /// the variant stays as it is where the 304 has a different `Vary`.
+    /// the variant stays as it is when the 304 has a different `Vary`.
     private static func change(of index: Int, by exchange: Exchange, _ options: CachingOptions) -> StoreChange? {
         let result = StorableFields.updated(
             exchange.candidates[index].response, by: exchange, isShared: options.isShared)

@@ -2,15 +2,27 @@ import Foundation
 
 /// How long a response is fresh, and how old it is (RFC 9111 §4.2).
 struct Freshness: Sendable, Hashable {
-    /// Where the lifetime comes from.
-    enum Source: String, Sendable, Hashable {
-        /// `max-age` or `Expires`; in a shared cache `s-maxage` before both.
-        case explicit
+    /// What gives the lifetime.
+    enum Source: Sendable, Hashable {
+        /// `s-maxage` (RFC 9111 §5.2.2.10), in shared caches only.
+        case sharedMaxAge
+        case maxAge
+        case expires
         case heuristic
         /// `CachingOptions.lifetime`.
         case option
         /// Nothing says how long: the lifetime is 0.
         case none
+    }
+
+    /// The lifetime that a response states.
+    struct Stated: Sendable, Hashable {
+        var seconds: Int64
+        var source: Source
+        /// What is invalid counts as 0 seconds (RFC 9111 §4.2.1, §5.3).
+        var isValid = true
+
+        static func invalid(_ source: Source) -> Stated { Stated(seconds: 0, source: source, isValid: false) }
     }
 
     /// `current_age` in seconds.
@@ -32,40 +44,42 @@ struct Freshness: Sendable, Hashable {
 
     /// `freshness_lifetime` (RFC 9111 §4.2.1).
     static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
-        // Options never lengthen the life of an error that happens to carry no lifetime.
-        let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status)
+        // Options never lengthen the life of an error: a missing image would stay missing.
+        let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status) && facts.status < 400
         if isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
-        if let seconds = facts.explicitLifetime(inSharedCache: options.isShared) { return (seconds, .explicit) }
+        if let stated = facts.statedLifetime(inSharedCache: options.isShared) { return (stated.seconds, stated.source) }
         if isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
         if let seconds = heuristicLifetime(of: facts, options: options) { return (seconds, .heuristic) }
         return (0, .none)
     }
 
-    /// `s-maxage` (RFC 9111 §5.2.2.10); nil where the response has none.
-    static func sharedLifetime(_ directives: ResponseDirectives) -> Int64? {
-        switch directives.sharedMaxAge {
-        case .value(let seconds): seconds
-        case .invalid: 0
+    /// `s-maxage`; nil when the response has none.
+    static func sharedLifetime(_ directives: ResponseDirectives) -> Stated? {
+        stated(directives.sharedMaxAge, .sharedMaxAge)
+    }
+
+    /// `max-age`, or `Expires` minus `Date` without one.
+    static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Stated? {
+        if let stated = stated(directives.maxAge, .maxAge) { return stated }
+        guard let expires = response.fields["Expires"] else { return nil }
+        guard let expiry = HTTPDate.parse(expires, reference: response.responseTime) else { return .invalid(.expires) }
+        let seconds = max(0, expiry.timeIntervalSince(date(of: response)).wholeSeconds)
+        return Stated(seconds: seconds, source: .expires)
+    }
+
+    private static func stated(_ directive: CacheControl.Seconds, _ source: Source) -> Stated? {
+        switch directive {
+        case .value(let seconds): Stated(seconds: seconds, source: source)
+        case .invalid: .invalid(source)
         case .absent: nil
         }
     }
 
-    /// `max-age`, else `Expires` minus `Date`. What is invalid counts as stale (RFC 9111 §4.2.1, §5.3).
-    static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Int64? {
-        switch directives.maxAge {
-        case .value(let seconds): return seconds
-        case .invalid: return 0
-        case .absent: break
-        }
-        guard let expires = response.fields["Expires"] else { return nil }
-        guard let expiry = HTTPDate.parse(expires, reference: response.responseTime) else { return 0 }
-        return max(0, expiry.timeIntervalSince(date(of: response)).wholeSeconds)
-    }
-
-    /// RFC 9111 §4.2.2: a part of the time since the last modification; nil where no heuristic may be used.
+    /// RFC 9111 §4.2.2: a part of the time since the last modification; nil when no heuristic may be used.
     private static func heuristicLifetime(of facts: ReuseFacts, options: CachingOptions) -> Int64? {
         guard options.usesHeuristicFreshness,
-            StatusCode.isHeuristicallyCacheable(facts.status) || facts.directives.isPublic,
+            facts.directives.isPublic
+                || StatusCode.isHeuristicallyCacheable(facts.status) && !(options.isShared && options.isCautious),
             let unchangedFor = facts.unchangedFor
         else { return nil }
         let fraction = min(max(options.heuristicFraction, 0), 1)

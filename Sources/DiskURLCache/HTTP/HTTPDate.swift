@@ -44,7 +44,7 @@ enum HTTPDate {
         return (year, month, dayOfYear - (153 * monthFromMarch + 2) / 5 + 1)
     }
 
-    /// Days from 1970-01-01 to a day of the proleptic Gregorian calendar; nil where there is no such day.
+    /// Days from 1970-01-01 to a day of the proleptic Gregorian calendar; nil when there is no such day.
     static func days(year: Int, month: Int, day: Int) -> Int? {
         guard (0...9999).contains(year), (1...12).contains(month), day >= 1 else { return nil }
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)

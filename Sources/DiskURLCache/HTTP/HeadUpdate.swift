@@ -2,7 +2,7 @@ import Foundation
 
 /// How the answer to a HEAD updates or invalidates a stored GET (RFC 9111 §4.3.5).
 enum HeadUpdate {
-    /// The response that would have been chosen for a GET is updated, where the answer describes that one. Every response
+    /// The response that would have been chosen for a GET is updated, when the answer describes that one. Every response
     /// that it does not describe is out of date and goes: there is no body to put in its place.
     static func changes(by exchange: Exchange, options: CachingOptions) -> [StoreChange] {
         guard exchange.request.method == "HEAD", exchange.status == 200,
@@ -24,8 +24,8 @@ enum HeadUpdate {
             let isForOneUser =
                 options.isShared
                 && SharedCache.prohibition(
-                    of: exchange.fields, said: ResponseDirectives(updated.fields), asked: exchange.request.fields)
-                    != nil
+                    of: exchange.fields, said: ResponseDirectives(updated.fields), asked: exchange.request.fields,
+                    options: options) != nil
             if isForOneUser {
                 changes.append(.remove(index: index))
             } else if StorableFields.areWellFormed(updated.fields) {

@@ -1,4 +1,4 @@
-/// The header fields of one message, with case-insensitive names (RFC 9110 §5.1): in their order where that is known.
+/// The header fields of one message, with case-insensitive names (RFC 9110 §5.1): in their order if that is known.
 ///
 /// A name may occur several times; `self[name]` gives the combined value as RFC 9110 §5.3 defines it.
 struct HeaderFields: Sendable, Hashable {

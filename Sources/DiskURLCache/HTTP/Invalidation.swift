@@ -2,19 +2,19 @@ import Foundation
 
 /// Which stored responses an unsafe request makes invalid (RFC 9111 §4.4).
 enum Invalidation {
-    /// The URIs whose every stored response is to go: the target, and `Location` and `Content-Location` where they have
-    /// the target's origin. Empty for safe methods and for error responses.
+    /// The URIs whose every stored response is removed: the target, and `Location` and `Content-Location` when they have the target's
+    /// origin. Both fields have one value; of a field that is repeated the first counts, so that an answer cannot remove any number of
+    /// URIs. Empty for safe methods and for error responses.
     static func urls(method: String, target: URL, status: Int, fields: HeaderFields) -> [URL] {
         guard !isSafe(method), (200...399).contains(status) else { return [] }
         var urls = [target]
         for name in ["Location", "Content-Location"] {
-            for value in fields.values(of: name) {
-                // Without this check one site could empty the cache of another.
-                guard let url = URL(string: value, relativeTo: target)?.absoluteURL, url.hasSameOrigin(as: target),
-                    !urls.contains(url)
-                else { continue }
-                urls.append(url)
-            }
+            // Without this check one site could empty the cache of another.
+            guard let value = fields.values(of: name).first,
+                let url = URL(string: value, relativeTo: target)?.absoluteURL, url.hasSameOrigin(as: target),
+                !urls.contains(url)
+            else { continue }
+            urls.append(url)
         }
         return urls
     }

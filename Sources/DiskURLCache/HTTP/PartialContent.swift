@@ -1,6 +1,6 @@
 import Foundation
 
-/// Partial responses: stored as parts, completed only where the parts certainly belong together, never served as a whole
+/// Partial responses: stored as parts, completed only when the parts certainly belong together, never served as a whole
 /// (RFC 9111 §3.3, §3.4).
 ///
 /// Bytes are counted against `Content-Range`, never against `Content-Length`, which counts them as they were encoded.
@@ -16,13 +16,13 @@ enum PartialContent {
         var first: Int
         var rest: Int
 
-        /// The whole; nil where a part is shorter or longer than that.
+        /// The whole; nil when a part is shorter or longer than that.
         func joined(_ first: Data, _ rest: Data) -> Data? {
             first.count == self.first && rest.count == self.rest ? first + rest : nil
         }
     }
 
-    /// Nil for a response that is no part, and for one with more bytes than it says: nobody knows which of them count.
+    /// Nil for a response that is no part, and for one with more bytes than it says: it cannot be known which of them count.
     static func held(by candidate: Candidate) -> Held? {
         guard let range = range(of: candidate.response), isConsistent(candidate.response, length: candidate.bodyLength)
         else { return nil }
@@ -42,7 +42,7 @@ enum PartialContent {
         response.status == 206 ? response.fields["Content-Range"].flatMap(ContentRange.init) : nil
     }
 
-    /// A 206 is kept where it answers a range that was asked for, is fresh for a time, is no multipart and not encoded,
+    /// A 206 is kept when it answers a range that was asked for, is fresh for a time, is no multipart and not encoded,
     /// and takes no whole response's place.
     static func isStorable(_ exchange: Exchange, lifetime: Int64, replacing matching: [Int]) -> Bool {
         exchange.request.fields["Range"] != nil
@@ -55,7 +55,7 @@ enum PartialContent {
     /// A whole that is made of parts is put together in memory, in bytes. A larger one is asked for as a whole.
     static let largestWhole = 8 << 20
 
-    /// The request for what is missing at the end; nil where what is stored is no beginning.
+    /// The request for the bytes that are missing at the end; nil when the stored part is no beginning.
     ///
     /// `If-Range` makes an origin that has something newer send the whole of it. Without a strong validator the parts
     /// are never combined; the answer then shows whether the origin gives one.
@@ -73,7 +73,7 @@ enum PartialContent {
             index: index, fields: fields, reason: .rangeNotHeld, purpose: .complete(from: held.range.upperBound))
     }
 
-    /// The whole response made of the stored beginning and the 206 that arrives, and how long each must be; nil where they
+    /// The whole response made of the stored beginning and the 206 that arrives, and how long each must be; nil when they
     /// may not be combined: only the same strong validator says that both are parts of one representation
     /// (RFC 9111 §3.4).
     static func combined(

@@ -11,7 +11,7 @@ enum Preconditions {
         request.fields["If-None-Match"] != nil || request.fields["If-Modified-Since"] != nil
     }
 
-    /// Whether the client has what is stored already. `If-None-Match` takes precedence over `If-Modified-Since`.
+    /// Whether the client has the stored response already. `If-None-Match` takes precedence over `If-Modified-Since`.
     static func isNotModified(_ stored: StoredResponse, for request: RequestFacts) -> Bool {
         if let value = request.fields["If-None-Match"] {
             return EntityTagCondition(value).matches(stored.entityTag)
@@ -23,7 +23,7 @@ enum Preconditions {
         return (stored.lastModified ?? Freshness.date(of: stored)) <= since
     }
 
-    /// `If-Range` (RFC 9110 §13.1.5): the range counts only where the stored response is the one that the client has a
+    /// `If-Range` (RFC 9110 §13.1.5): the range counts only when the stored response is the one that the client has a
     /// part of.
     static func rangeApplies(to stored: StoredResponse, for request: RequestFacts) -> Bool {
         guard let value = request.fields["If-Range"] else { return true }
@@ -34,7 +34,7 @@ enum Preconditions {
         return tag.stronglyMatches(wanted)
     }
 
-    /// RFC 9110 §8.8.2.2: a date is a strong validator where the response was made well after it, so that a second
+    /// RFC 9110 §8.8.2.2: a date is a strong validator when the response was made well after it, so that a second
     /// change within the same second cannot hide.
     private static func isStrong(lastModifiedOf stored: StoredResponse) -> Bool {
         guard let modified = stored.lastModified else { return false }

@@ -6,7 +6,7 @@ enum Presentation: Sendable, Hashable {
     case whole
     /// Status and fields of a stored GET for a HEAD.
     case headersOnly
-    /// 304 without a body: the request's own condition is met by what is stored.
+    /// 304 without a body: the stored response meets the request's own condition.
     case notModified
     /// 206: these bytes of the **stored body**, which are the bytes from `first` of a representation of `total` bytes.
     case range(Range<Int>, first: Int, total: Int)
@@ -70,7 +70,7 @@ extension Presentation {
         }
     }
 
-    /// RFC 9110 §15.4.5: what a 304 must carry; `Last-Modified` only where there is no `ETag` to say as much.
+    /// RFC 9110 §15.4.5: what a 304 must carry; `Last-Modified` only when there is no `ETag` to say as much.
     private static func fields(ofNotModified fields: HeaderFields) -> HeaderFields {
         let hasTag = fields["ETag"] != nil
         return HeaderFields(
@@ -96,7 +96,7 @@ extension Presentation {
     /// How a stored whole response answers a request, or why it cannot.
     enum Fit: Sendable, Hashable {
         case presentation(Presentation)
-        case unanswerable(CacheMissReason)
+        case unanswerable(CacheReason)
     }
 
     /// Conditions first, then the range (RFC 9110 §13.2.2). Both apply to a stored 200 only (§13.2.1).
@@ -114,7 +114,7 @@ extension Presentation {
         case .other:
             return .unanswerable(.unsupportedRange)
         case .single(let range):
-            // Ranges count the bytes as they were encoded (RFC 9110 §14.1); the platform has decoded what is stored.
+            // Ranges count the bytes as they were encoded (RFC 9110 §14.1); the platform has decoded the stored body.
             guard stored.fields["Content-Encoding"] == nil else { return .unanswerable(.rangeNotHeld) }
             let total = max(0, candidate.bodyLength)
             guard let bytes = range.resolved(total: total) else {

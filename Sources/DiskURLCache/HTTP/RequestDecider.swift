@@ -1,6 +1,6 @@
 import Foundation
 
-/// Decides about one request (RFC 9111 §4), from what is stored and what the client wants.
+/// Decides about one request (RFC 9111 §4), from the stored responses and the client's wishes.
 struct RequestDecider {
     let request: RequestFacts
     let candidates: [Candidate]
@@ -26,7 +26,7 @@ struct RequestDecider {
         candidates.firstIndex { condition($0.response) && $0.response.answers(request) }
     }
 
-    /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take what is stored, however stale.
+    /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take a stored response, however stale.
     private var takesAnyAge: Bool { policy == .elseLoad || policy == .dontLoad }
 
     private func whole(_ index: Int) -> CacheDecision {
@@ -93,7 +93,7 @@ struct RequestDecider {
             backgroundRevalidation: background)
     }
 
-    private func validation(of index: Int?, because reason: CacheMissReason) -> CacheDecision {
+    private func validation(of index: Int?, because reason: CacheReason) -> CacheDecision {
         guard mayUseNetwork,
             var revalidation = Revalidation.conditional(
                 for: request, candidates: candidates, selected: index, reason: reason)
@@ -102,7 +102,7 @@ struct RequestDecider {
         return .revalidate(revalidation)
     }
 
-    private func network(_ reason: CacheMissReason) -> CacheDecision {
+    private func network(_ reason: CacheReason) -> CacheDecision {
         mayUseNetwork ? .fetch(reason, fields: endToEndFields) : .unsatisfiable(reason)
     }
 

@@ -6,7 +6,7 @@ struct Exchange: Sendable {
     var request: RequestFacts
     /// The target: for `Content-Location` of a POST, and for events.
     var url: URL?
-    /// What was decided before the request was sent, where that was a revalidation.
+    /// What was decided before the request was sent, when that was a revalidation.
     var revalidation: Revalidation?
     var candidates: [Candidate]
     var status: Int
@@ -23,13 +23,13 @@ enum ResponseDecision: Sendable, Hashable {
     /// A 304 to our own condition: apply the changes, then answer with this response, whose body is that of
     /// `candidates[index]`.
     case freshen(index: Int, StoredResponse, Presentation, changes: [StoreChange])
-    /// A 206 with the rest of what is stored in part: the whole body is that of `candidates[index]` followed by what
+    /// A 206 with the rest of a response that is stored in part: the whole body is that of `candidates[index]` followed by what
     /// arrives. Where the parts have the bytes that they must have, store the whole if the verdict says so, and answer
-    /// with it. Else send the client's request again, as for `repeatRequest`.
+    /// with it. If not, send the client's request again, as for `repeatRequest`.
     case combine(index: Int, StoredResponse, PartialContent.Parts, StorageVerdict)
     /// The origin answered with an error, and a stored response stands in for it (RFC 5861 §4).
     case useStaleOnError(Reuse)
-    /// The answer fits neither the client's request nor what is stored: send the client's request again, with none of
+    /// The answer fits neither the client's request nor a stored response: send the client's request again, with none of
     /// our fields.
     case repeatRequest
     /// Deliver the answer as it came.
@@ -41,10 +41,10 @@ enum StorageVerdict: Sendable, Hashable {
     /// Store the response in place of the candidates with these indices. Its method may differ from the request's: the
     /// answer to a POST may be stored for GET.
     case store(StoredResponse, replacing: [Int])
-    case refuse(CacheNotStoredReason)
+    case refuse(CacheReason)
 }
 
-/// A change to what is stored that needs no new body.
+/// A change of a stored response that needs no new body.
 enum StoreChange: Sendable, Hashable {
     /// New head, same body.
     case update(index: Int, StoredResponse)
@@ -56,9 +56,10 @@ enum StoreChange: Sendable, Hashable {
 extension ResponseDecision {
     static func decide(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
         if StatusCode.isServerTrouble(exchange.status),
-            let reuse = ErrorFallback.reuse(
+            let reuse = ErrorFallback.verdict(
                 for: exchange.request, candidates: exchange.candidates, policy: exchange.policy, options: options,
-                now: exchange.responseTime)
+                now: exchange.responseTime
+            ).reuse
         {
             return .useStaleOnError(reuse)
         }
@@ -89,7 +90,7 @@ extension ResponseDecision {
     static func afterFailure(
         of request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
     ) -> Reuse? {
-        ErrorFallback.reuse(for: request, candidates: candidates, policy: policy, options: options, now: now)
+        ErrorFallback.verdict(for: request, candidates: candidates, policy: policy, options: options, now: now).reuse
     }
 
     /// Nil for an answer that can be delivered as any other.

@@ -8,27 +8,30 @@ final class ReuseFacts: Sendable {
     let status: Int
     let responseTime: Date
     let directives: ResponseDirectives
-    /// `corrected_initial_age` (RFC 9111 §4.2.3).
+    /// `corrected_initial_age` with its terms (RFC 9111 §4.2.3).
+    let ageOnArrival: Age.OnArrival
+    /// `corrected_initial_age` in seconds.
     let initialAge: Int64
-    /// In seconds; nil where the response says nothing.
-    private let explicitLifetime: Int64?
-    /// In seconds, for a shared cache; nil where the response says nothing to one.
-    private let sharedLifetime: Int64?
-    /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and where
+    /// Nil when the response states no lifetime.
+    private let explicitLifetime: Freshness.Stated?
+    /// For a shared cache; nil when the response states none to one.
+    private let sharedLifetime: Freshness.Stated?
+    /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and when
     /// the lifetime is explicit.
     let unchangedFor: TimeInterval?
 
-    /// In seconds; nil where the response states no lifetime.
-    func explicitLifetime(inSharedCache isShared: Bool) -> Int64? {
+    /// Nil when the response states no lifetime.
+    func statedLifetime(inSharedCache isShared: Bool) -> Freshness.Stated? {
         isShared ? sharedLifetime ?? explicitLifetime : explicitLifetime
     }
 
-    /// - Parameter directives: those of the response, where the caller has parsed them.
+    /// - Parameter directives: those of the response, when the caller has parsed them.
     init(_ response: StoredResponse, directives known: ResponseDirectives? = nil) {
         status = response.status
         responseTime = response.responseTime
         directives = known ?? ResponseDirectives(response.fields)
-        initialAge = Age.correctedInitialAge(of: response)
+        ageOnArrival = Age.OnArrival(of: response)
+        initialAge = ageOnArrival.corrected
         explicitLifetime = Freshness.explicitLifetime(of: response, directives: directives)
         sharedLifetime = Freshness.sharedLifetime(directives)
         unchangedFor =

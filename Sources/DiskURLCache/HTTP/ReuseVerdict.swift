@@ -4,7 +4,7 @@ import Foundation
 struct ReuseVerdict {
     enum Outcome: Sendable, Hashable {
         case reuse(Reuse.Basis)
-        case ask(CacheMissReason)
+        case ask(CacheReason)
     }
 
     let freshness: Freshness
@@ -22,10 +22,10 @@ struct ReuseVerdict {
         options: CachingOptions
     ) -> Outcome {
         if policy == .elseLoad || policy == .dontLoad {
-            return .reuse(freshness.isFresh ? .fresh : .stale(.cachePolicy))
+            return .reuse(freshness.isFresh ? .fresh : .stale(.anyAge))
         }
         let isOverruled = options.overrulesResponse(freshness.source)
-        if said.noCache && !isOverruled { return .ask(.mustRevalidate) }
+        if said.noCache && !isOverruled { return .ask(.noCache) }
         if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared), !isOverruled {
             return .ask(.stale)
         }
@@ -43,13 +43,13 @@ struct ReuseVerdict {
     /// Why the client refuses the response, fresh or not.
     private static func clientsObjection(
         _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, policy: ReusePolicy
-    ) -> CacheMissReason? {
+    ) -> CacheReason? {
         // RFC 8246 §2: a fresh immutable response is not revalidated by an ordinary reload.
         if policy == .revalidate, !(said.isImmutable && freshness.isFresh) { return .cachePolicy }
         if asked.noCache { return .requestDirective }
         // `max-age=0` asks for validation even within the second of arrival.
         if let maxAge = asked.maxAge, freshness.age > maxAge || maxAge == 0 { return .requestDirective }
-        // RFC 9111 §5.2.1.1: who says `max-age` wants no stale response, unless `max-stale` says so.
+        // RFC 9111 §5.2.1.1: a request with `max-age` wants no stale response, unless it says `max-stale`.
         if asked.maxAge != nil, asked.maxStale == nil, !freshness.isFresh { return .stale }
         if let minFresh = asked.minFresh, freshness.lifetime.subtractingSaturated(freshness.age) < minFresh {
             return freshness.isFresh ? .requestDirective : .stale
@@ -60,7 +60,7 @@ struct ReuseVerdict {
     /// What allows the reuse of a stale response (RFC 9111 §4.2.4, RFC 5861 §3).
     private static func allowance(
         _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions
-    ) -> CacheStaleReason? {
+    ) -> CacheReason? {
         switch asked.maxStale {
         case .any: return .maxStale
         case .seconds(let seconds) where freshness.staleness <= seconds: return .maxStale
@@ -68,7 +68,7 @@ struct ReuseVerdict {
         }
         if options.isOffline { return .offline }
         if let window = said.staleWhileRevalidate ?? options.defaultStaleWhileRevalidate,
-            freshness.staleness <= window
+            freshness.staleness < window
         {
             return .staleWhileRevalidate
         }

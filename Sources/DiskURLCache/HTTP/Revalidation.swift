@@ -1,6 +1,6 @@
 import Foundation
 
-/// A request to the origin that validates what is stored (RFC 9111 §4.3.1), or completes it (RFC 9111 §3.4).
+/// A request to the origin that validates a stored response (RFC 9111 §4.3.1), or completes it (RFC 9111 §3.4).
 struct Revalidation: Sendable, Hashable {
     enum Purpose: Sendable, Hashable {
         case validate
@@ -12,7 +12,7 @@ struct Revalidation: Sendable, Hashable {
     var index: Int?
     /// To be set on the request, in place of its own fields of the same names.
     var fields: HeaderFields
-    var reason: CacheMissReason
+    var reason: CacheReason
     var purpose = Purpose.validate
 }
 
@@ -20,13 +20,13 @@ extension Revalidation {
     /// Enough for the variants of one URL; a field of hundreds of tags would be refused by origins.
     private static let greatestTagCount = 16
 
-    /// The conditional request for `request`; nil where nothing stored has a validator that could be offered.
+    /// The conditional request for `request`; nil when no stored response has a validator that could be offered.
     ///
     /// The tags of all stored variants are listed (RFC 9111 §4.3.1): the origin then names the one that fits. The client's
     /// own tags stay in the list, and its own date gives way to that of the selected response; what the client asked is
     /// judged again after the answer.
     static func conditional(
-        for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: CacheMissReason
+        for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: CacheReason
     ) -> Revalidation? {
         guard request.method == "GET" || request.method == "HEAD" else { return nil }
         var tags = offeredTags(of: candidates, for: request, selected: selected)
@@ -63,7 +63,7 @@ extension Revalidation {
         return tags
     }
 
-    /// RFC 9110 §13.2.1: an origin judges conditions only where it would answer with a success.
+    /// RFC 9110 §13.2.1: an origin judges conditions only when it would answer with a success.
     static func isValidatable(_ response: StoredResponse, for request: RequestFacts) -> Bool {
         (200...299).contains(response.status) && response.status != 206 && response.answers(method: request.method)
     }

@@ -1,4 +1,4 @@
-/// What a shared cache does otherwise than a private one (RFC 9111 §3, §3.5, §5.2.2).
+/// The rules of a shared cache that a private one does not have (RFC 9111 §3, §3.5, §5.2.2).
 ///
 /// The lifetime that `s-maxage` gives is in `Freshness`, the fields that `private="…"` withholds in `StorableFields`.
 enum SharedCache {
@@ -9,13 +9,17 @@ enum SharedCache {
     ///   - said: the directives of the response.
     ///   - request: the fields of the request that brought it.
     static func prohibition(
-        of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields
-    ) -> CacheNotStoredReason? {
+        of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields, options: CachingOptions
+    ) -> CacheReason? {
         if said.isPrivate { return .forOneUser }
-        // No rule of RFC 9111, but of every well-known shared cache: who gets a cookie is one user.
+        // No rule of RFC 9111, but of every well-known shared cache: a cookie is for one user.
         if fields["Set-Cookie"] != nil { return .setsCookie }
-        if request["Authorization"] != nil, !said.isPublic, !said.mustRevalidate, said.sharedMaxAge == .absent {
-            return .authorized
+        let isAllowed = said.isPublic || said.mustRevalidate || said.sharedMaxAge != .absent
+        if request["Authorization"] != nil, !isAllowed { return .authorized }
+        if options.isCautious, !options.keysCookie, request["Cookie"] != nil, !isAllowed,
+            !VaryKey(fields["Vary"], request: HeaderFields()).fields.contains(where: { $0.name == "cookie" })
+        {
+            return .cookie
         }
         return nil
     }

@@ -1,4 +1,4 @@
-/// What caching asks about a status code.
+/// The meaning of a status code for caching.
 enum StatusCode {
     /// RFC 9110 §15.1; 206 is among them there, and stored by rules of its own here.
     static func isHeuristicallyCacheable(_ status: Int) -> Bool {
@@ -26,15 +26,11 @@ enum StatusCode {
         }
     }
 
-    /// The errors that stale content may stand in for (RFC 5861 §4).
-    static func isServerTrouble(_ status: Int) -> Bool {
-        switch status {
-        case 500, 502, 503, 504: true
-        default: false
-        }
-    }
+    /// The errors that a stale response may stand in for. RFC 5861 §4 lists 500, 502, 503 and 504 of those that were registered then;
+    /// CDNs answer 520 to 530 when the origin is down.
+    static func isServerTrouble(_ status: Int) -> Bool { (500...599).contains(status) }
 
-    /// Answers that give the current state of the resource: what is stored for its URL is out of date.
+    /// Answers that give the current state of the resource: the stored responses of its URL are out of date.
     static func isReplacement(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 301, 308, 404, 410: true

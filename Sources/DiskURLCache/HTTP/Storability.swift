@@ -11,7 +11,7 @@ enum Storability {
         }
         guard (200...599).contains(exchange.status) else { return .refuse(.statusNotCacheable) }
         if exchange.status == 304 { return .refuse(.notModified) }
-        if StatusCode.isAboutRequestOnly(exchange.status) { return .refuse(.statusNotCacheable) }
+        if StatusCode.isAboutRequestOnly(exchange.status) { return .refuse(.aboutRequestOnly) }
         guard StorableFields.areWellFormed(exchange.fields) else { return .refuse(.malformed) }
         let facts = ReuseFacts(response, directives: directives)
         let (lifetime, _) = Freshness.lifetime(of: facts, options: options)
@@ -28,7 +28,7 @@ enum Storability {
         } else if request.method != "GET", response.method == "GET" {
             // RFC 9110 §9.3.3: only with explicit freshness does the answer to a POST stand for a later GET. The heuristic
             // and what the cache's owner sets are none.
-            guard let explicit = facts.explicitLifetime(inSharedCache: options.isShared), explicit > 0 else {
+            guard let stated = facts.statedLifetime(inSharedCache: options.isShared), stated.seconds > 0 else {
                 return .refuse(.notReusable)
             }
             return .store(response, replacing: [])
@@ -54,20 +54,21 @@ enum Storability {
     ///   - said: the directives of the response.
     static func prohibition(
         of response: StoredResponse, by exchange: Exchange, said: ResponseDirectives, options: CachingOptions
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         if exchange.request.directives.noStore { return .requestNoStore }
         if said.mustUnderstand {
-            // RFC 9111 §5.2.2.3: who understands the status code does as if `no-store` was not there.
+            // RFC 9111 §5.2.2.3: a cache that understands the status code ignores `no-store`.
             guard StatusCode.isUnderstood(response.status) else { return .statusNotUnderstood }
         } else if said.noStore {
             return .responseNoStore
         }
         if response.vary.matchesNothing { return .varyAsterisk }
         guard options.isShared else { return nil }
-        return SharedCache.prohibition(of: exchange.fields, said: said, asked: exchange.request.fields)
+        return SharedCache.prohibition(
+            of: exchange.fields, said: said, asked: exchange.request.fields, options: options)
     }
 
-    /// The response as it would be stored; nil where the method cannot be.
+    /// The response as it would be stored; nil when the method cannot be.
     private static func response(of exchange: Exchange, options: CachingOptions) -> StoredResponse? {
         let request = exchange.request
         var method = request.method

@@ -30,7 +30,7 @@ enum StorableFields {
             })
     }
 
-    /// As stored: filtered, and with a `Date` where the origin sent none (RFC 9110 §6.6.1).
+    /// As stored: filtered, and with a `Date` when the origin sent none (RFC 9110 §6.6.1).
     static func stored(_ fields: HeaderFields, receivedAt time: Date, isShared: Bool) -> HeaderFields {
         var result = filtered(fields, isShared: isShared)
         if result["Date"] == nil { result.append("Date", HTTPDate.format(time)) }
@@ -73,5 +73,11 @@ enum StorableFields {
         return filtered(result, isShared: isShared)
     }
 
-    private static let describesBody: Set<String> = ["content-encoding", "content-length", "content-range"]
+    /// What a browser makes of the stored bytes (their type, whether they may be framed or sniffed) is as little an update's to change as
+    /// their length: `Content-Foo`, `Content-Security-Policy` and all other fields are updated. As Chromium does it.
+    private static let describesBody: Set<String> = [
+        "content-encoding", "content-length", "content-range", "content-type", "content-disposition",
+        "content-location",
+        "content-md5", "x-content-type-options", "x-frame-options", "x-xss-protection",
+    ]
 }

@@ -45,6 +45,11 @@ extension VaryKey {
         !matchesNothing && fields.allSatisfy { $0.value == Self.digest(of: $0.name, in: request) }
     }
 
+    /// The fields in which a request differs from the one that was answered.
+    func differences(from request: HeaderFields) -> [String] {
+        fields.filter { $0.value != Self.digest(of: $0.name, in: request) }.map(\.name)
+    }
+
     /// The values of its fields in a request; nil for one that the request lacks.
     func values(in request: HeaderFields) -> [String?] { fields.map { request[$0.name] } }
 

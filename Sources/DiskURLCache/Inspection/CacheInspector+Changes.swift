@@ -32,7 +32,7 @@ extension CacheInspector {
     /// Removes the least recently used records until the directory takes no more than so many bytes, and no more than are
     /// needed for that; pinned ones last. With 0 all are removed: folders and index files stay, and take some bytes.
     /// - Returns: what was removed, and the bytes that the directory takes now.
-    /// - Throws: where the directory cannot be read or written.
+    /// - Throws: when the directory cannot be read or written.
     public func trim(
         toBytes bytes: Int, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws(CacheError) -> (removed: Int, bytes: Int) {
@@ -40,7 +40,7 @@ extension CacheInspector {
         defer { store.close() }
         store.flush()
         var removed = 0
-        // Twice where the files that tell other processes of the removals grew.
+        // Twice when the files that tell other processes of the removals grew.
         for _ in 0..<3 {
             let gone = try removeLeastRecentlyUsed(downTo: bytes, from: store, progress: progress)
             removed += gone
@@ -74,19 +74,19 @@ extension CacheInspector {
 
     /// Permission, and a file system that may be written.
     private func checkWritable() throws(CacheError) {
-        // What this process wrote there, the owner's cache would not believe.
-        if case .user(let user) = owner, user != geteuid() {
-            throw CacheError(.otherOwner, path: paths.directory, userID: user)
-        }
         // Looking up "." in a folder needs the permission to search it.
         for path in [paths.directory, paths.records] where access(path + "/.", W_OK) != 0 {
             throw CacheError(.notWritable, path: path, errno: errno)
+        }
+        // What this process wrote there, the owner's cache would not believe.
+        if case .user(let user) = owner, user != geteuid() {
+            throw CacheError(.otherOwner, path: paths.directory, userID: user)
         }
     }
 
     /// Makes the index anew from the records. When each entry was last used is lost with the old index.
     /// - Returns: how many records the new index holds.
-    /// - Throws: where another process keeps the index, or the directory cannot be written.
+    /// - Throws: when another process keeps the index, or the directory cannot be written.
     public func rebuildIndex() throws(CacheError) -> Int {
         try checkWritable()
         let store = open()

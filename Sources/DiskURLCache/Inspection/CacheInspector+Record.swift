@@ -11,7 +11,7 @@ extension CacheInspector {
         /// Why the record cannot be used: ``CacheError/Code/damaged``, ``CacheError/Code/foreign`` or
         /// ``CacheError/Code/notReadable``. Nil for one that can, as far as it was read.
         public let problem: CacheError?
-        /// Nil where the cache keeps URLs off the disk (`Configuration.keepsURLs`), and for what cannot be read.
+        /// Nil when the cache keeps URLs off the disk (`Configuration.keepsURLs`), and for what cannot be read.
         public let url: String?
         /// The method that the response answers; nil for a response that is not HTTP, and for what cannot be read.
         public let method: String?
@@ -25,7 +25,7 @@ extension CacheInspector {
         public let allocated: Int
         /// When the response was stored, or last confirmed by a 304; nil for what cannot be read.
         public let storedAt: Date?
-        /// When it was last used, as the index knows it; the file's date where there is no index. Accurate to seconds, and some seconds late
+        /// When it was last used, as the index knows it; the file's date when there is no index. Accurate to seconds, and some seconds late
         /// while a program uses the cache.
         public let lastUsed: Date?
         /// Seconds since the origin made or confirmed it (RFC 9111 §4.2.3).

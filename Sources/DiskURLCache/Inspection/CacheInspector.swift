@@ -53,9 +53,9 @@ public struct CacheInspector: Sendable {
     /// among them; other files are not. Reads one file for each on the caller's thread.
     ///
     /// - Parameters:
-    ///   - verifyingBodies: reads the bodies too and verifies their checksums. Else a damaged body is not noticed.
+    ///   - verifyingBodies: reads the bodies too and verifies their checksums; without it a damaged body is not noticed.
     ///   - progress: called with how many are read, and of how many.
-    /// - Throws: where the directory cannot be read.
+    /// - Throws: when the directory cannot be read.
     public func records(
         verifyingBodies: Bool = false, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws(CacheError) -> [Record] {

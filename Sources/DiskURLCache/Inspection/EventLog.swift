@@ -4,8 +4,9 @@ extension DiskURLCache {
     /// Writes a cache's events to a file, one JSON object on each line, for `urlcache watch` and `urlcache report`. Ends when it
     /// is released.
     ///
-    /// The file holds plain URLs (without user names and passwords) and has mode 0600. Before it would grow beyond the limit, it is
-    /// renamed to `….1`, in place of an older one, and a new file is begun. A file that was removed or renamed by others is begun anew
+    /// The file holds URLs (without user names and passwords), unless ``Configuration/keepsURLs`` is false. It has mode 0600. The log does
+    /// not write to a symbolic link, a file with a second name, or a file of another user. Before the file would grow beyond the limit, it is
+    /// renamed to `….1`, in place of an older one, and a new file is begun. A file that was removed or renamed by others is begun again
     /// too. Where the disk does not keep up, 10,000 events wait to be written, and those after them are lost.
     public final class EventLog: Sendable {
         /// The name of the log in a cache's own directory, where the inspector looks for it.
@@ -23,6 +24,7 @@ extension DiskURLCache {
         private let cache: DiskURLCache
         private let path: String
         private let limit: Int
+        private let keepsURLs: Bool
         private let files: any FileSystem = SystemFiles()
         /// Writing happens here, not where the event comes from.
         let queue = DispatchQueue(label: "DiskURLCache.eventLog", qos: .utility)
@@ -33,12 +35,13 @@ extension DiskURLCache {
         /// - Parameters:
         ///   - cache: the cache whose events are kept.
         ///   - file: nil means ``fileName`` in the cache's directory; it is not counted in the cache's capacity.
-        ///   - limit: bytes of the file before it is begun anew.
+        ///   - limit: bytes of the file before it is begun again.
         public init(_ cache: DiskURLCache, file: URL? = nil, limit: Int = 4 << 20) {
             self.cache = cache
             let directory = cache.configuration.directory ?? DiskURLCache.defaultDirectory
             path = (file ?? directory.appendingPathComponent(Self.fileName)).path
             self.limit = max(4_096, limit)
+            keepsURLs = cache.configuration.keepsURLs
             let id = cache.hub.addListener { [weak self] event in self?.take(event) }
             listener.withLock { $0 = id }
         }
@@ -64,12 +67,38 @@ extension DiskURLCache {
             guard hasRoom else { return }
             queue.async {
                 self.state.withLock { $0.waiting -= 1 }
-                self.write(EventLine(event, at: now.timeIntervalSince1970))
+                self.write(Line(at: now.timeIntervalSince1970, event: self.keepsURLs ? event : event.withoutURL))
             }
         }
 
-        private func write(_ event: EventLine) {
+        /// One line of the file.
+        struct Line: Codable {
+            /// Seconds since 1970.
+            var at: TimeInterval
+            var event: CacheEvent
+            /// Of a load that failed with a `URLError`: its code.
+            var urlError: Int?
+
+            init(at time: TimeInterval, event: CacheEvent) {
+                (at, self.event) = (time, event)
+                if case .load(let load) = event { urlError = (load.error as? URLError)?.code.rawValue }
+            }
+
+            /// Nil for numbers that no event has. Sums of a damaged file's would overflow, and its dates are none.
+            var entry: (date: Date, event: CacheEvent)? {
+                guard abs(at) < CacheEvent.mostSeconds, event.isPlausible else { return nil }
+                var event = event
+                if case .load(var load) = event, let urlError {
+                    load.error = (URLError.Code(rawValue: urlError) as URLError.Code?).map { URLError($0) }
+                    event = .load(load)
+                }
+                return (Date(timeIntervalSince1970: at), event)
+            }
+        }
+
+        private func write(_ event: Line) {
             let encoder = JSONEncoder()
+            encoder.dateEncodingStrategy = .secondsSince1970
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             guard var line = try? encoder.encode(event) else { return }
             line.append(UInt8(ascii: "\n"))
@@ -81,7 +110,7 @@ extension DiskURLCache {
         private func openFile(forWriting length: Int) -> Int32? {
             let open = state.withLock { ($0.descriptor, $0.identity) }
             if open.0 >= 0 {
-                // Another one by now where it was removed, with the cache's directory say, or begun anew by another log.
+                // Another one by now when it was removed, with the cache's directory say, or begun again by another log.
                 let named = try? files.status(at: path)
                 if let named, named.identity == open.1 {
                     if named.size + length <= limit { return open.0 }
@@ -92,8 +121,13 @@ extension DiskURLCache {
                 state.withLock { ($0.descriptor, $0.identity) = (-1, nil) }
             }
             // Not there yet, or not to be opened: the event is lost, the next one tries again.
-            guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT) else { return nil }
-            guard let status = try? files.status(file), status.kind == .regular else {
+            guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK) else {
+                return nil
+            }
+            guard let status = try? files.status(file), status.kind == .regular, status.links == 1,
+                FileOwner.process.owns(status),
+                status.permissions == 0o600 || (try? files.setPermissions(file, 0o600)) != nil
+            else {
                 files.closeQuietly(file)
                 return nil
             }
@@ -102,10 +136,9 @@ extension DiskURLCache {
         }
 
         /// The events of a log and when they came, the older file first; for a load, when it ended. Reads both files on the caller's
-        /// thread; empty where there is no log.
+        /// thread; empty when there is no log.
         ///
-        /// What only the program itself has is not in the file: the whole of a load's ``CacheLoadReport/error`` but its code, and
-        /// when its request was sent and answered. Lines that are none are passed over.
+        /// Of a load's ``CacheLoadReport/error`` the file has only the code of a `URLError`. Lines that are none are passed over.
         public static func entries(in file: URL) -> [(date: Date, event: CacheEvent)] {
             [file.path + ".1", file.path].flatMap { path in
                 FileManager.default.contents(atPath: path).map { entries(from: $0) } ?? []
@@ -115,12 +148,40 @@ extension DiskURLCache {
         /// The same for whole lines of a log, such as those that were added since it was last read.
         public static func entries(from lines: Data) -> [(date: Date, event: CacheEvent)] {
             let decoder = JSONDecoder()
-            return lines.split(separator: UInt8(ascii: "\n")).compactMap { line in
-                guard let line = try? decoder.decode(EventLine.self, from: line), let event = line.cacheEvent else {
-                    return nil
-                }
-                return (Date(timeIntervalSince1970: line.at), event)
+            decoder.dateDecodingStrategy = .secondsSince1970
+            return lines.split(separator: UInt8(ascii: "\n")).compactMap {
+                (try? decoder.decode(Line.self, from: $0))?.entry
             }
+        }
+    }
+}
+
+extension CacheEvent {
+    fileprivate static let mostSeconds = 1e11
+
+    /// Whether the numbers may be those of an event: a petabyte, 3,000 years.
+    fileprivate var isPlausible: Bool {
+        let counts = 0...Int(clamping: Int64(1) << 50)
+        return switch self {
+        case .load(let load): counts.contains(load.bytes) && abs(load.duration) < Self.mostSeconds
+        case .stored(_, let bytes, _): counts.contains(bytes)
+        case .evicted(let entries, let bytes): counts.contains(entries) && counts.contains(bytes)
+        case .notStored, .userInfoKeptInMemory, .removedDamagedRecord, .rebuiltIndex, .problem: true
+        }
+    }
+
+    fileprivate var withoutURL: CacheEvent {
+        switch self {
+        case .load(var load):
+            load.url = nil
+            return .load(load)
+        case .stored(_, let bytes, let isInMemoryOnly):
+            return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)
+        case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
+        case .userInfoKeptInMemory(_, let keys): return .userInfoKeptInMemory(url: nil, keys: keys)
+        // The words about a pattern quote it.
+        case .problem(let error) where error.code == .invalidPattern: return .problem(CacheError(pattern: ""))
+        case .evicted, .removedDamagedRecord, .rebuiltIndex, .problem: return self
         }
     }
 }

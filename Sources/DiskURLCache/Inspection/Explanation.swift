@@ -9,12 +9,12 @@ extension DiskURLCache {
     /// ``DiskURLCache/explanation(for:variant:response:sentAt:)`` and
     /// ``CacheInspector/explanation(for:variant:response:sentAt:now:)``.
     public struct Explanation: Sendable, Hashable, CustomStringConvertible {
-        /// What a load would report now: ``CacheLoadReport/Outcome/revalidated(_:)`` where it would ask the origin, should that
-        /// confirm what is stored; else the network is taken to answer.
+        /// What a load would report now: ``CacheLoadReport/Outcome/revalidated(_:)`` when it would ask the origin, should that
+        /// confirm the stored response. Otherwise the network is assumed to answer.
         public let outcome: CacheLoadReport.Outcome
-        /// Why the response that was given would not be stored; nil where it would be, and where none was given.
-        public let notStoredReason: CacheNotStoredReason?
-        /// The whole of it for a person, under headings, with blank lines between: the key, what the request asks, what is stored,
+        /// Why the response that was given would not be stored; nil when it would be, and when none was given.
+        public let notStoredReason: CacheReason?
+        /// The whole of it for a person, under headings, with blank lines between: the key, what the request asks, the stored responses,
         /// freshness with its numbers, validators, what the cache does, whether the answer is stored, what would change that.
         /// Behind a sentence is where its rule is written, such as `[RFC 9111 §4.2.1]`.
         public let description: String
@@ -22,7 +22,7 @@ extension DiskURLCache {
 
     /// What this cache would do with a request now, and why. Rules and treatments count.
     ///
-    /// Reads what is stored on the caller's thread, asks no network, stores nothing.
+    /// Reads stored heads on the caller's thread, asks no network, stores nothing.
     /// - Parameters:
     ///   - request: the request that is asked about.
     ///   - variant: that of ``load(_:through:variant:redirect:)``; nil for `URLSession` and all who share its entries.
@@ -32,8 +32,8 @@ extension DiskURLCache {
     public func explanation(
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
     ) -> Explanation {
-        let key = key(for: request)?.variant(variant)
-        let stored = key.map { store.lookup($0).variants() } ?? []
+        let key = keyDecision(for: request).variant(variant)
+        let stored = key.key.map { store.lookup($0).variants() } ?? []
         let variants = stored.compactMap { variant in
             variant.metadata.http.map {
                 Explainer.Variant(
@@ -57,7 +57,7 @@ extension DiskURLCache {
 }
 
 extension CacheInspector {
-    /// The variants of `CachingHTTPClient`, looked for where nothing else is asked for.
+    /// The variants of `CachingHTTPClient`, looked for when no other variant is given.
     private static let wellKnownVariants = ["coded", "own-coding"]
 
     /// What a cache on this directory would do with a request now, and why: with the standard key policy and the standard
@@ -68,7 +68,7 @@ extension CacheInspector {
     /// - Parameters:
     ///   - request: the request that is asked about.
     ///   - variant: that of ``DiskURLCache/DiskURLCache/load(_:through:variant:redirect:)``. Nil looks for what `URLSession` stored,
-    ///     and where that is nothing, for what a `CachingHTTPClient` did.
+    ///     and when that is nothing, for what a `CachingHTTPClient` did.
     ///   - response: what the origin answered, to learn whether that would be stored; nil to look at the request only.
     ///     Its arrival counts as `now`.
     ///   - sentAt: when the request for it was sent; nil: `now` too.
@@ -77,20 +77,20 @@ extension CacheInspector {
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil,
         now: Date = Date()
     ) -> DiskURLCache.Explanation {
-        var (key, variants, name) = (KeyPolicy.standard.key(for: request), [Explainer.Variant](), variant)
+        var (key, variants, name) = (KeyPolicy.standard.decision(for: request), [Explainer.Variant](), variant)
         var options = CachingOptions()
         var otherVariants: [String] = []
-        if let plain = key {
+        if case .key(let plain) = key {
             // Whether the cache is shared is not known here.
             let places = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { name in
                 [(name, plain.variant(name), false), (name, plain.inSharedCache.variant(name), true)]
             }
-            key = plain.variant(variant)
+            key = .key(plain.variant(variant))
             for (place, placeKey, isShared) in places {
                 let found = self.variants(of: placeKey)
                 guard !found.isEmpty else { continue }
                 if variants.isEmpty {
-                    (key, variants, name, options.isShared) = (placeKey, found, place, isShared)
+                    (key, variants, name, options.isShared) = (.key(placeKey), found, place, isShared)
                 } else if let place, place != name {
                     otherVariants.append(place)
                 }

@@ -26,7 +26,7 @@ public struct KeyPolicy: Sendable {
     ///     static let graphQL = KeyPolicy.Name("graphQL")
     /// }
     /// ```
-    public struct Name: Sendable, Hashable {
+    public struct Name: Sendable, Hashable, Codable {
         let text: String
 
         /// - Parameter text: any text that no other policy of the cache has.

@@ -11,14 +11,14 @@ struct RequestKey: Sendable, Hashable {
     /// The canonical URL as far as the key policy keeps it, without what the policy adds: names the resource for invalidation
     /// (RFC 9111 §4.4).
     var uri: String { otherURI ?? text }
-    /// Nil where the text is that URL, as it is for a plain `GET`.
+    /// Nil when the text is that URL, as it is for a plain `GET`.
     private let otherURI: String?
     /// The request is a `HEAD`, which has the key of a `GET`. No part of the key's identity.
     let isForHead: Bool
     /// The hash of `text`, computed once: a lookup needs it several times.
     let hashValue: Int
 
-    /// - Parameter uri: nil where it is the text.
+    /// - Parameter uri: nil when it is the text.
     init(text: String, uri: String?, isForHead: Bool) {
         self.text = text
         otherURI = uri
@@ -85,31 +85,59 @@ struct RequestKey: Sendable, Hashable {
     }
 }
 
+/// Whether a request has a key, and why it has none.
+enum KeyDecision: Sendable {
+    case key(RequestKey)
+    case none(CacheReason)
+
+    var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
+
+    /// Why there is no key; nil for one.
+    var refusal: CacheReason? { if case .none(let reason) = self { reason } else { nil } }
+
+    /// See `RequestKey.variant(_:)`.
+    func variant(_ name: String?) -> KeyDecision { key.map { .key($0.variant(name)) } ?? self }
+}
+
 extension KeyPolicy {
-    /// The key of a request; nil when it cannot be cached: no HTTP URL, a method that the policy does not cache, a streamed body.
-    func key(for request: URLRequest) -> RequestKey? {
-        guard let url = request.url else { return nil }
-        let (credentials, host) = Self.fieldsInEveryKey(of: request, url: url)
+    /// The key of a request; nil when the request has none.
+    func key(for request: URLRequest) -> RequestKey? { decision(for: request).key }
+
+    func decision(for request: URLRequest) -> KeyDecision {
+        guard let url = request.url else { return .none(.notHTTP) }
+        let (credentials, hostField) = Self.fieldsInEveryKey(of: request, url: url)
         let address = url.absoluteString
         // As most requests are: no string is built.
-        if isPlain, credentials == nil, host == nil, request.httpMethod == "GET", request.httpBody == nil,
+        if isPlain, credentials == nil, hostField == nil, request.httpMethod == "GET", request.httpBody == nil,
             request.httpBodyStream == nil, URLCanonicalizer.isNormal(address)
         {
-            return RequestKey(text: address, uri: nil, isForHead: false)
+            return .key(RequestKey(text: address, uri: nil, isForHead: false))
         }
-        guard let parts = URLCanonicalizer.parts(of: address) else { return nil }
+        guard let parts = URLCanonicalizer.parts(of: address) else { return .none(.notHTTP) }
+        if parts.hasDotSegments { return .none(.dotSegments) }
         // With a stream set, `httpBody` is nil: the body that will be sent is not known, so no answer may be shared.
-        guard request.httpBodyStream == nil else { return nil }
+        guard request.httpBodyStream == nil else { return .none(.streamedBody) }
         let method = request.httpMethod ?? "GET"
         let uri = uri(of: parts)
-        guard var text = custom.map({ $0(request) }) ?? recipeText(request, method: method, uri: uri)
-        else { return nil }
+        var text: String
+        if let custom {
+            guard let key = custom(request) else { return .none(.keyPolicy) }
+            text = "custom:\(key)"
+        } else {
+            // HEAD is answered from GET, so it has GET's key.
+            let isRead = method == "GET" || method == "HEAD"
+            guard isRead || bodyForms[method] != nil else { return .none(.methodNotCached) }
+            // Requests whose bodies are not in the key would share answers.
+            guard bodyForms[method] != nil || (request.httpBody ?? Data()).isEmpty else { return .none(.bodyNotKeyed) }
+            text = recipeText(request, method: isRead ? "GET" : method, uri: uri)
+        }
+        if !parts.userInformation.isEmpty { text += "\nuser:\(parts.userInformation)" }
         if let credentials { text += "\nauthorization:\(credentials)" }
-        if let host { text += "\nhost:\(host)" }
-        return RequestKey(text: text, uri: uri, isForHead: method == "HEAD")
+        if let host = hostField ?? (parts.hasTrailingDot ? parts.host + "." : nil) { text += "\nhost:\(host)" }
+        return .key(RequestKey(text: text, uri: uri, isForHead: method == "HEAD"))
     }
 
-    /// The `Authorization` field, and the `Host` field where the request asks another host than its URL names (RFC 9110 §7.1).
+    /// The `Authorization` field, and the `Host` field when the request asks another host than its URL names (RFC 9110 §7.1).
     private static func fieldsInEveryKey(of request: URLRequest, url: URL) -> (credentials: String?, host: String?) {
         var (credentials, host): (String?, String?)
         for (name, value) in request.allHTTPHeaderFields ?? [:] {
@@ -137,21 +165,16 @@ extension KeyPolicy {
         return parts.url
     }
 
-    private func recipeText(_ request: URLRequest, method: String, uri: String) -> String? {
-        let body = request.httpBody
-        let bodyForm = bodyForms[method]
-        // HEAD is answered from GET, so it has GET's key. Requests whose bodies are not in the key would share answers.
-        guard bodyForm != nil || ((method == "GET" || method == "HEAD") && (body ?? Data()).isEmpty) else { return nil }
-
+    private func recipeText(_ request: URLRequest, method: String, uri: String) -> String {
         // `GET` is left out: the key of the plain case is the URL itself.
-        var text = method == "GET" || method == "HEAD" ? uri : "\(method) \(uri)"
+        var text = method == "GET" ? uri : "\(method) \(uri)"
         for name in headerNames {
             // The length keeps a value from imitating the next part of the key.
             let value = request.value(forHTTPHeaderField: name)
             text += "\n\(name):\(value.map { "\($0.utf8.count):\($0)" } ?? "absent")"
         }
-        if let bodyForm {
-            text += "\nbody:\(Self.bodyDigest(body ?? Data(), form: bodyForm).hex)"
+        if let form = bodyForms[request.httpMethod ?? "GET"] {
+            text += "\nbody:\(Self.bodyDigest(request.httpBody ?? Data(), form: form).hex)"
         }
         return text
     }

@@ -8,24 +8,37 @@
     import Android
 #endif
 
-/// The normal form of an `http` or `https` URL (RFC 3986 §6.2.2 and §6.2.3).
+/// The canonical form of an `http` or `https` URL (RFC 3986 §6.2.2 and §6.2.3): keys, rules, prefixes, criteria and hashes all
+/// compare this one.
 ///
-/// Lower-case scheme and host, default port and fragment dropped, percent-encoding normalised (upper-case digits,
-/// unreserved characters decoded), dot segments removed, an empty path written as `/`. The query is kept byte for
-/// byte: its order and spelling may mean something to the server.
+/// Lower-case scheme and host, user information, the host's trailing dot, the default port and the fragment dropped,
+/// percent-encoding normalised (upper-case digits, unreserved characters decoded), dot segments removed, an empty path written as
+/// `/`. The query is kept byte for byte: its order and spelling may mean something to the server.
 enum URLCanonicalizer {
-    /// The parts that a key and its hashes are made of.
+    /// The canonical form in its parts, and what it lacks of the URL.
     struct Parts {
-        /// `scheme://authority` in normal form, user information included.
+        /// `scheme://host` with the port, unless that is the scheme's default.
         var origin: String
+        /// Without a trailing dot.
         var host: String
         var path: String
         /// Without the question mark; nil when the URL has none.
         var query: String?
+        /// The user name and password of the URL, as they are written there; empty when the URL has none.
+        var userInformation = ""
+        /// The URL's host ends with a dot, and so does the `Host` field that is sent.
+        var hasTrailingDot = false
+        /// The URL's path has segments `.` or `..`, escaped or not. Some clients send them as they are.
+        var hasDotSegments = false
 
         var url: String {
             query.map { "\(origin)\(path)?\($0)" } ?? origin + path
         }
+    }
+
+    /// The canonical form; nil unless the text is an absolute `http` or `https` URL with a host.
+    static func canonical(_ text: String) -> String? {
+        isNormal(text) ? text : parts(of: text)?.url
     }
 
     /// Nil unless the text is an absolute `http` or `https` URL with a host.
@@ -47,7 +60,7 @@ enum URLCanonicalizer {
 
         let authority = bytes[(colon + 3)..<authorityEnd]
         let hostStart = authority.lastIndex(of: .at).map { $0 + 1 } ?? authority.startIndex
-        let userInfo = authority[..<hostStart]
+        let userInformation = authority[..<hostStart].dropLast()
         var hostEnd = authority.endIndex
         var port = authority[hostEnd...]
         // An IPv6 literal has colons of its own; the port's colon comes after the bracket.
@@ -57,30 +70,33 @@ enum URLCanonicalizer {
             hostEnd = portColon
             port = authority[(portColon + 1)...]
         }
-        let host = asciiLowercased(normalizedPercentEncoding(authority[hostStart..<hostEnd])[...])
+        var host = asciiLowercased(normalizedPercentEncoding(authority[hostStart..<hostEnd]))
+        let hasTrailingDot = host.hasSuffix(".")
+        if hasTrailingDot { host.removeLast() }
         // A colon or bracket outside of an IPv6 literal, or a port that is no number: nothing that could be asked for.
         let name = host.hasPrefix("[") && host.hasSuffix("]") ? "ipv6" : host
-        guard !host.isEmpty, !name.utf8.contains(where: { [.colon, .openingBracket, .closingBracket].contains($0) }),
+        guard !host.isEmpty, !host.hasSuffix("."),
+            !name.utf8.contains(where: { [.colon, .openingBracket, .closingBracket].contains($0) }),
             port.allSatisfy({ $0 >= 48 && $0 <= 57 })
         else { return nil }
 
-        var origin = "\(scheme)://"
-        origin += String(decoding: userInfo, as: UTF8.self)
-        origin += host
-        let portText = String(decoding: port, as: UTF8.self)
+        var origin = "\(scheme)://\(host)"
+        let portText = String(decoding: port.drop { $0 == 48 }, as: UTF8.self)
         if !portText.isEmpty, portText != (scheme == "http" ? "80" : "443") {
             origin += ":\(portText)"
         }
         let path = normalizedPercentEncoding(bytes[authorityEnd..<(queryStart ?? end)])
+        let withoutDots = removingDotSegments(path)
         return Parts(
             origin: origin, host: host,
-            path: path.isEmpty ? "/" : String(decoding: removingDotSegments(path), as: UTF8.self),
-            query: queryStart.map { String(decoding: bytes[($0 + 1)..<end], as: UTF8.self) })
+            path: path.isEmpty ? "/" : String(decoding: withoutDots, as: UTF8.self),
+            query: queryStart.map { String(decoding: bytes[($0 + 1)..<end], as: UTF8.self) },
+            userInformation: String(decoding: userInformation, as: UTF8.self), hasTrailingDot: hasTrailingDot,
+            hasDotSegments: withoutDots != path)
     }
 
-    /// Whether a text is an `http` or `https` URL that is its own normal form, told in one pass without allocating. False
-    /// also for rare forms that would take a closer look: user information, IPv6 literals, a segment that begins with a
-    /// dot.
+    /// Whether a text is an `http` or `https` URL in its canonical form, told in one pass without allocating. False also for rare
+    /// forms that `parts(of:)` has to judge: IPv6 literals, a segment that begins with a dot.
     static func isNormal(_ text: String) -> Bool {
         // Bridged strings of Apple platforms may have no contiguous bytes: those take the long way.
         text.utf8.withContiguousStorageIfAvailable(isNormal) ?? false
@@ -96,7 +112,7 @@ enum URLCanonicalizer {
 
         let hostStart = index
         while index < count, isHostByte(bytes[index]) { index += 1 }
-        guard index > hostStart, index < count else { return false }
+        guard index > hostStart, index < count, bytes[index - 1] != .dot else { return false }
         if bytes[index] == .colon {
             let portStart = index + 1
             var port = 0
@@ -147,7 +163,7 @@ enum URLCanonicalizer {
         return byte &- 65 < 6 ? byte &- 55 : nil
     }
 
-    /// Calls with the host of a URL in normal form.
+    /// Calls with the host of a URL in canonical form.
     static func withHost<Result>(ofNormal url: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         var url = url
         return url.withUTF8 { bytes in
@@ -155,8 +171,7 @@ enum URLCanonicalizer {
                 return body(.init(start: nil, count: 0))
             }
             let rest = UnsafeBufferPointer(rebasing: bytes[(slash + 2)...])
-            var host = UnsafeBufferPointer(rebasing: rest[..<(rest.position(of: .slash) ?? rest.count)])
-            if let at = host.lastIndex(of: .at) { host = UnsafeBufferPointer(rebasing: host[(at + 1)...]) }
+            let host = UnsafeBufferPointer(rebasing: rest[..<(rest.position(of: .slash) ?? rest.count)])
             // An IPv6 literal has colons of its own.
             let start = host.lastIndex(of: .closingBracket) ?? 0
             let end = host[start...].firstIndex(of: .colon) ?? host.count
@@ -169,7 +184,7 @@ enum URLCanonicalizer {
     }
 
     /// RFC 3986 §6.2.2.1 and §6.2.2.2. A percent sign that starts no valid triplet is left as it is.
-    private static func normalizedPercentEncoding(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
+    static func normalizedPercentEncoding(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
         var index = bytes.startIndex
@@ -195,7 +210,7 @@ enum URLCanonicalizer {
     }
 
     /// RFC 3986 §5.2.4 for a path that starts with a slash.
-    private static func removingDotSegments(_ path: [UInt8]) -> [UInt8] {
+    static func removingDotSegments(_ path: [UInt8]) -> [UInt8] {
         guard path.contains(.dot) else { return path }
         var output: [ArraySlice<UInt8>] = []
         let segments = path.dropFirst().split(separator: .slash, omittingEmptySubsequences: false)

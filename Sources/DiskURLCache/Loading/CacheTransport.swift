@@ -188,9 +188,6 @@ struct OpenTransport: Transport {
         exchange.start(within: request.timeoutInterval) { [transport] in try await transport.send(request, to: $0) }
     }
 
-    /// Who waits for another load's answer keeps its own time: see `LoadReader`.
-    func timeout(of request: URLRequest) -> TimeInterval? { nil }
-
     var inBackground: any Transport {
         var transport = self
         transport.isInBackground = true

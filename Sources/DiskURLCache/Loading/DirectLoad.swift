@@ -6,23 +6,14 @@ import Foundation
 
 /// A load that an app asks the cache for, with no task behind it: keeps what has come until it is read.
 final class DirectLoad: LoadClient {
-    fileprivate enum Piece {
-        case data(Data)
-        /// Left in its file until it is read.
-        case open(OpenBody)
-
-        var data: Data? { if case .data(let data) = self { data } else { nil } }
-    }
-
     fileprivate struct State {
         var head: DeliveredHead?
-        var pieces: ArraySlice<Piece> = []
-        /// In memory.
-        var unreadBytes = 0
+        /// Pieces of the body.
+        var pieces = CallQueue()
         var end: Result<Void, any Error>?
         var summary: LoadSummary?
-        /// Counts what was heard.
-        var news = 0
+        /// Counts the changes, so that a reader misses none between its look and its wait.
+        var changes = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -35,12 +26,12 @@ final class DirectLoad: LoadClient {
         self.redirect = redirect
     }
 
-    /// Waits until there is something new to hear.
-    fileprivate func news(after count: Int) async {
+    /// Waits until there is a further change.
+    fileprivate func change(after count: Int) async {
         await withCheckedContinuation { continuation in
             let waits = state.withLock { state in
-                if state.news == count { state.waiting.append(continuation) }
-                return state.news == count
+                if state.changes == count { state.waiting.append(continuation) }
+                return state.changes == count
             }
             if !waits { continuation.resume() }
         }
@@ -51,7 +42,7 @@ final class DirectLoad: LoadClient {
         let waiting = state.withLock { state in
             guard state.end == nil else { return [CheckedContinuation<Void, Never>]() }
             change(&state)
-            state.news += 1
+            state.changes += 1
             defer { state.waiting = [] }
             return state.waiting
         }
@@ -61,8 +52,7 @@ final class DirectLoad: LoadClient {
     /// For the reader this is over at once: what has not been read is dropped.
     fileprivate func fail(_ error: any Error) {
         hear { state in
-            state.pieces = []
-            state.unreadBytes = 0
+            state.pieces.close()
             state.end = .failure(error)
         }
     }
@@ -71,7 +61,7 @@ final class DirectLoad: LoadClient {
 
     var wantsSummary: Bool { true }
     var confirmsRedirects: Bool { redirect != nil }
-    var undeliveredBytes: Int { state.withLock { $0.unreadBytes } }
+    var undeliveredBytes: Int { state.withLock { $0.pieces.undeliveredBytes } }
 
     func send(_ calls: [LoadCall]) { perform(calls) }
 
@@ -81,15 +71,7 @@ final class DirectLoad: LoadClient {
             for call in calls {
                 switch call {
                 case .receive(let head): state.head = head
-                case .load(let piece):
-                    state.pieces.append(.data(piece))
-                    state.unreadBytes += piece.count
-                case .read(let body):
-                    if case .open(let last)? = state.pieces.last, let both = last.joined(body) {
-                        state.pieces[state.pieces.endIndex - 1] = .open(both)
-                    } else {
-                        state.pieces.append(.open(body))
-                    }
+                case .load, .read: state.pieces.append(call)
                 case .finish(let summary): (state.summary, state.end) = (summary, .success(()))
                 case .fail(let error, let summary): (state.summary, state.end) = (summary, .failure(error))
                 }
@@ -119,18 +101,17 @@ final class LoadReader: Sendable {
     /// - Parameters:
     ///   - takesPieces: pieces can be read as they come. Else all is there at the end, so that a stored answer can take the place of
     ///     one that fails on its way.
-    ///   - key: of the request, where it is known already.
-    ///   - known: what is stored of the key, where that was looked up before.
+    ///   - lookup: of the request's key, where there was one.
     ///   - timeout: seconds after which there must be a head, where the transport does not see to that.
     init(
-        _ request: URLRequest, from cache: any LoadHost, over transport: any Transport, key: RequestKey? = nil,
-        known: [StoredVariant]? = nil, takesPieces: Bool = false, timeout: TimeInterval? = nil,
+        _ request: KeyedRequest, from cache: any LoadHost, over transport: any Transport, lookup: Lookup? = nil,
+        takesPieces: Bool = false, timeout: TimeInterval? = nil,
         redirect: CacheRedirect? = nil
     ) {
         load = DirectLoad(takesPieces: takesPieces, redirect: redirect)
         self.timeout = timeout
-        driver = LoadDriver(cache: cache, request: request, transport: transport, client: load, key: key)
-        driver.start(with: known)
+        driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
+        driver.start(lookup, onClientQueue: false)
     }
 
     deinit {
@@ -141,8 +122,6 @@ final class LoadReader: Sendable {
         guard load.state.withLock({ $0.end == nil }) else { return }
         load.fail(error)
         driver.cancel()
-        // The transfer may go on for others.
-        driver.clientCaughtUp()
     }
 
     /// There is no head in time. A stored answer may stand in for it (RFC 5861 §4), as for a transport that fails.
@@ -166,32 +145,28 @@ final class LoadReader: Sendable {
 
     /// The next piece of the body; nil at its end. For one reader at a time.
     func next() async throws -> Data? {
-        let (piece, hasCaughtUp) = try await take { state -> (DirectLoad.Piece?, Bool)? in
-            guard let piece = state.pieces.popFirst() else {
+        let (call, hasCaughtUp) = try await take { state -> (LoadCall?, Bool)? in
+            let limit = LoadDriver.undeliveredLimit
+            let wasBehind = state.pieces.undeliveredBytes > limit
+            guard let call = state.pieces.next() else {
                 try state.end?.get()
                 return state.end == nil ? nil : (nil, false)
             }
-            let limit = LoadDriver.undeliveredLimit
-            let wasBehind = state.unreadBytes > limit
-            state.unreadBytes -= piece.data?.count ?? 0
-            return (piece, wasBehind && state.unreadBytes <= limit)
+            return (call, wasBehind && state.pieces.undeliveredBytes <= limit)
         }
         if hasCaughtUp { driver.clientCaughtUp() }
-        switch piece {
-        case nil: return nil
-        case .data(let data)?: return data
-        case .open(var body)?:
+        switch call {
+        case .load(let data)?: return data
+        case .read(var body)?:
             guard let data = body.next() else {
                 let error = URLError(.resourceUnavailable)
                 cancel(error)
                 throw error
             }
             let rest = body
-            load.state.withLock { state in
-                if case .failure? = state.end { return }
-                if !rest.isEmpty { state.pieces.insert(.open(rest), at: state.pieces.startIndex) }
-            }
+            load.state.withLock { $0.pieces.putBack(rest) }
             return data
+        case .receive?, .finish?, .fail?, nil: return nil
         }
     }
 
@@ -200,9 +175,9 @@ final class LoadReader: Sendable {
         let (head, data, summary) = try await take { state -> (DeliveredHead?, Data, LoadSummary?)? in
             guard let end = state.end else { return nil }
             try end.get()
-            // The one piece of a whole body is taken as it is.
-            let pieces = state.pieces.compactMap(\.data)
-            return (state.head, pieces.count == 1 ? pieces[0] : Data(pieces.joined()), state.summary)
+            // A body that does not come in pieces comes in one.
+            let body: Data = if case .load(let data)? = state.pieces.next() { data } else { Data() }
+            return (state.head, body, state.summary)
         }
         guard let response = head?.response as? HTTPURLResponse, let summary else { throw URLError(.badServerResponse) }
         return CacheAnswer(data: data, response: response, summary: summary)
@@ -228,9 +203,9 @@ final class LoadReader: Sendable {
         defer { Timeouts.shared.cancel(timeout) }
         return try await withTaskCancellationHandler {
             while true {
-                let (part, count) = try load.state.withLock { (try part(&$0), $0.news) }
+                let (part, count) = try load.state.withLock { (try part(&$0), $0.changes) }
                 if let part { return part }
-                await load.news(after: count)
+                await load.change(after: count)
             }
         } onCancel: {
             cancel()

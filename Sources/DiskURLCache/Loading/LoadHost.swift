@@ -17,6 +17,8 @@ protocol LoadHost: AnyObject, Sendable {
 
     /// The key of a request; nil for one that is not cached.
     func key(for request: URLRequest) -> RequestKey?
+    /// The same, or why there is no key.
+    func keyDecision(for request: URLRequest) -> KeyDecision
     /// - Parameter response: the head of what is stored or received, as far as there is one.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions
     /// What the delegate or the app made of a response about to be stored; nil when one refused.
@@ -34,21 +36,23 @@ protocol LoadHost: AnyObject, Sendable {
     func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheNotStoredReason?
-    /// How many bytes of a body are gathered in memory before it goes to a file; nil where it is not to go to one.
-    func gatheringLimit(of response: StoredResponse, for request: URLRequest) -> Int?
+    ) -> CacheReason?
+    /// Whether a large body of this response is gathered in a file on disk.
+    func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool
     /// Writes the next piece of a body to its file, which the first piece makes; tells why where that cannot be done.
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason?
+    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason?
     /// The same as `insert` with the body that was written so.
     func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheNotStoredReason?
+    ) -> CacheReason?
     /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
     /// False where that one is not there any more.
     func freshen(
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
     ) -> Bool
+    /// Gives an entry that answered a request the request's tags.
+    func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest)
     func remove(_ key: RequestKey)
     /// Removes a stored response, and what an older answer made of it since it was found.
     /// - Parameter ticket: of the load whose answer removes it.

@@ -8,7 +8,7 @@ import Foundation
 
 extension LoadMachine {
     mutating func fetch(
-        _ reason: CacheMissReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
+        _ reason: CacheReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
     ) -> [Action] {
         var outgoing = request
         // What is left to decide is the origin's part; Foundation must not answer from a cache of its own.
@@ -16,83 +16,69 @@ extension LoadMachine {
         for field in fields.fields {
             outgoing.setValue(field.value, forHTTPHeaderField: field.name)
         }
-        state = .fetching(Fetch(reason: reason, revalidation: revalidation, requestTime: now))
-        arriving = Arriving(limit: settings.largestStorableBody())
+        arrivedBytes = 0
+        let isCollapsible = isCollapsible
+        state = .fetching(
+            Fetch(reason: reason, revalidation: revalidation, requestTime: now, isCollapsible: isCollapsible))
         return [.fetch(outgoing, collapsible: isCollapsible)]
     }
 
-    /// Whether this load may wait for another load of the same. Its answer must be able to serve others, and it waits once:
-    /// what the other load brought was of no use to this one.
+    /// Whether this load may wait for another load of the same, and another one for this. The answer must be able to serve both without
+    /// asking the origin again, and a load waits once: what the other load brought was of no use to it. A refresh is single anyway.
     private var isCollapsible: Bool {
-        guard facts.method == "GET", key != nil, waited == nil, policy != .reloadIgnoring,
-            !facts.directives.noStore
+        guard facts.method == "GET", hop.key != nil, waited == nil, !isRefresh, policy != .reloadIgnoring,
+            policy != .revalidate, !facts.directives.noStore, !facts.directives.noCache, facts.directives.maxAge != 0
         else { return false }
         return ["Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]
             .allSatisfy { facts.fields[$0] == nil }
     }
 
-    mutating func receive(_ head: ResponseHead, fetch: Fetch, now: Date) -> [Action] {
+    mutating func receive(
+        _ head: ResponseHead, fetch: Fetch, options: CachingOptions, now: Date
+    ) -> [Action] {
+        let options = adjusted(options)
         let decision = ResponseDecision.decide(
             Exchange(
                 request: facts, url: request.url, revalidation: fetch.revalidation, candidates: candidates,
                 status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
                 policy: policy),
-            options: options(for: head.fields))
-        var report = Report(
-            outcome: key == nil ? .bypass(.noKey) : .miss(fetch.reason), status: head.status,
-            forwardStatus: head.status)
-        if let continued = fetch.continued, !continued.isContinued(by: head) {
-            return [.cancelFetch] + fail(continued.error, because: .network)
-        }
+            options: options)
+        var answer = Answer(
+            head: head, decision: decision,
+            report: Report(
+                outcome: hop.decision.refusal.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status,
+                forwardStatus: head.status),
+            redirect: redirect(status: head.status, fields: head.fields))
+        var actions: [Action] = []
         switch decision {
         case .repeatRequest: return [.cancelFetch] + fetchWhole(now: now)
         case .useStaleOnError where isRefresh: return [.cancelFetch] + endRefresh()
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
             return [.cancelFetch, .readBody(index: reuse.index)]
+        case .freshen, .combine: actions.append(.gather(.delivery))
         case .deliver(let verdict, _):
-            report.storage = verdict
-        case .freshen, .combine:
-            break
+            answer.report.storage = verdict
+            // Waiting for the end of what cannot be shared would be in vain: a stream of events may never end.
+            if fetch.isCollapsible, !servesOthers(verdict, options: options, now: now) { actions.append(.release) }
+            let streams = settings.streams && answer.redirect == nil
+            switch verdict {
+            case .store(let response, _) where streams || isRefresh:
+                let length = facts.method == "HEAD" ? nil : head.bodyLength
+                actions.append(.gather(.storage(response, hop, length: length)))
+            case .refuse where streams || isRefresh: answer.isGathered = false
+            case .store, .refuse: actions.append(.gather(.delivery))
+            }
+            if streams {
+                answer.isDelivered = true
+                answer.isReported = true
+                actions += [.report(answer.report), .deliverNetworkHead]
+            }
         }
-        let isTooLarge = isTooLarge(head, decision)
-        // Once for all who ask: it is decided by what the head says, which is parsed for it.
-        let shareable = shareable(decision, now: now)
-        var actions: [Action] = servesFollowers(decision, shareable) ? [] : [.releaseFollowers]
         // RFC 9111 §4.4. A request that a key policy gave a key is a safe one, whatever its method.
-        if key == nil, let url = request.url {
+        if hop.key == nil, let url = request.url {
             let urls = Invalidation.urls(method: facts.method, target: url, status: head.status, fields: head.fields)
             if !urls.isEmpty { actions.append(.invalidate(urls)) }
-        }
-        var answer = Answer(
-            head: head, decision: decision, report: report,
-            redirect: redirect(status: head.status, fields: head.fields))
-        if settings.streams, answer.redirect == nil, case .deliver(let verdict, _) = decision {
-            answer.isDelivered = true
-            answer.isReported = true
-            if case .refuse = verdict { arriving.isKept = false }
-            actions.append(.report(report))
-            if let continued = fetch.continued {
-                arriving.skipped = continued.count
-            } else {
-                actions.append(.deliverNetworkHead)
-            }
-        }
-        if case .deliver(.store(let response, _), _) = decision, answer.isDelivered || isRefresh {
-            if isTooLarge { arriving.isKept = false }
-            arriving.gatheringLimit = settings.gatheringLimit(response, request)
-            // Known to be large: none of it is gathered in memory.
-            if let limit = arriving.gatheringLimit, let length = head.bodyLength, length > limit {
-                arriving.gatheringLimit = 0
-            } else if arriving.isKept, let length = head.bodyLength {
-                // So that it does not grow piece by piece. What the head says may be wrong, so not all of a large one.
-                arriving.data.reserveCapacity(min(max(0, length), Self.reservedLength))
-            }
-        }
-        if answer.redirect == nil, let response = shareable {
-            actions.append(.share(response))
-            // Those that wait now get what arrives; the others could not be given what came before.
-            if isTooLarge { actions.append(.releaseFollowers) }
         }
         var fetch = fetch
         fetch.answer = answer
@@ -100,110 +86,70 @@ extension LoadMachine {
         return actions
     }
 
-    private static let reservedLength = 256 << 10
+    /// Whether the answer, once stored, answers the same request without the origin.
+    private func servesOthers(_ verdict: StorageVerdict, options: CachingOptions, now: Date) -> Bool {
+        guard case .store(let response, _) = verdict else { return false }
+        let facts = ReuseFacts(response)
+        return !facts.directives.noCache && Freshness(of: facts, options: options, now: now).isFresh
+    }
+
     /// The body of a redirect is kept until it is known whether the redirect is followed, in bytes. A note for people takes a few hundred.
     private static let redirectBodyLimit = 1 << 20
 
-    /// Whether what arrives could answer the loads that wait for it. If not, they stop waiting at once: a stream of events
-    /// may never end.
-    private func servesFollowers(_ decision: ResponseDecision, _ shareable: StoredResponse?) -> Bool {
-        switch decision {
-        case .freshen, .combine, .useStaleOnError, .repeatRequest: return true
-        case .deliver(.refuse, _): return false
-        case .deliver(.store, _): return shareable != nil
-        }
-    }
-
-    /// Whether the head says that the body is more than may be stored. Then none of it is kept, not even for a while.
-    private func isTooLarge(_ head: ResponseHead, _ decision: ResponseDecision) -> Bool {
-        guard settings.streams || isRefresh, facts.method != "HEAD", case .deliver(.store, _) = decision,
-            let length = head.bodyLength
-        else { return false }
-        return length > arriving.limit && redirect(status: head.status, fields: head.fields) == nil
-    }
-
-    mutating func receive(_ data: Data, fetch: Fetch) -> [Action] {
-        guard let answer = fetch.answer else { return [] }
-        arriving.count += data.count
-        var actions: [Action] = []
-        if answer.redirect != nil, !answer.isDelivered, arriving.count > Self.redirectBodyLimit {
+    mutating func receive(_ data: Data, for answer: Answer) -> [Action] {
+        arrivedBytes += data.count
+        if answer.redirect != nil, arrivedBytes > Self.redirectBodyLimit {
             return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum), because: .network)
         }
-        // What is still to be delivered must be kept, however large.
-        if answer.isDelivered || isRefresh, arriving.isKept, arriving.count > arriving.limit {
-            actions = (arriving.isInFile ? [.dropKept] : []) + stopKeeping()
+        switch (answer.isGathered, answer.isDelivered) {
+        case (true, true): return [.keep(data), .deliverData(data)]
+        case (true, false): return [.keep(data)]
+        case (false, true): return [.deliverData(data)]
+        case (false, false): return []
         }
-        if arriving.isKept {
-            if arriving.isInFile {
-                arriving.data = Data()
-                actions.append(.keep(data))
-            } else {
-                arriving.data.append(data)
-                if let limit = arriving.gatheringLimit, arriving.count > limit {
-                    arriving.isInFile = true
-                    actions.append(.keep(arriving.data))
-                }
-            }
-        }
-        guard answer.isDelivered else { return actions }
-        let known = min(arriving.skipped, data.count)
-        arriving.skipped -= known
-        if known < data.count { actions.append(.deliverData(known == 0 ? data : Data(data.dropFirst(known)))) }
-        return actions
-    }
-
-    private mutating func stopKeeping() -> [Action] {
-        arriving.isKept = false
-        arriving.data = Data()
-        return [.releaseFollowers]
-    }
-
-    /// The disk failed: a small body goes on in memory, a large one is not stored.
-    mutating func notKept(_ body: Data?, limit: Int) -> [Action] {
-        arriving.isInFile = false
-        arriving.gatheringLimit = nil
-        arriving.isLost = true
-        guard let body else { return stopKeeping() }
-        arriving.data = body
-        arriving.limit = limit
-        return []
     }
 
     mutating func end(_ fetch: Fetch, error: Swift.Error?, now: Date) -> [Action] {
-        if arriving.isInFile { arriving.data = Data() }
         guard error == nil, let answer = fetch.answer, let decision = answer.decision else {
             return failed(fetch, error: error ?? loadError(.badServerResponse), now: now)
         }
         switch decision {
-        case .combine(_, _, let parts, _) where arriving.count != parts.rest:
+        case .combine(_, _, let parts, _) where arrivedBytes != parts.rest:
             return fetchWhole(now: now)
         case .freshen(let index, _, _, _), .combine(let index, _, _, _):
             state = .readingForAnswer(answer, index: index)
             return [.readBody(index: index)]
         case .useStaleOnError, .repeatRequest:
-            // Not reached: both leave this state as soon as the head is there.
+            assertionFailure("Both leave this state as soon as the head is there.")
             return failed(fetch, error: loadError(.unknown), now: now)
         case .deliver(let verdict, let changes):
-            guard let target else { return proceed(answer, now: now) }
-            let actions = changes.map { Action.change($0, target) }
-            guard case .store(let response, let replaced) = verdict else { return actions + proceed(answer, now: now) }
-            guard PartialContent.isConsistent(response, length: arriving.count) else {
-                return actions + proceed(answer.refused(.partialContent), now: now)
-            }
-            guard arriving.isKept else {
-                let change: [Action] = arriving.isLost ? [] : [.giveUpStoring(bytes: arriving.count, target)]
-                return actions + change + proceed(answer, now: now)
+            guard hop.key != nil else { return proceed(answer) }
+            let actions = changes.map { Action.change($0, hop) }
+            guard case .store(let response, let replaced) = verdict else { return actions + proceed(answer) }
+            guard PartialContent.isConsistent(response, length: arrivedBytes) else {
+                return actions + proceed(answer.refused(.partialContent))
             }
             if settings.confirmsStorage {
                 state = .confirmingStorage(answer)
-                return actions + [.confirmStorage(response, arriving.data, byDelegate: answer.redirect == nil)]
+                return actions + [.confirmStorage(response, hop, byDelegate: answer.redirect == nil)]
             }
-            let store =
-                arriving.isInFile
-                ? Action.storeKept(response, edited: nil, replacing: replaced, basis: refreshed, target)
-                : .store(response, arriving.data, edited: nil, replacing: replaced, basis: refreshed, target)
-            return actions + [store] + proceed(answer, now: now)
+            let storing = Storing(response: response, hop: hop, replacing: replaced, basis: refreshed)
+            return actions + [.store(storing)] + proceed(answer)
         }
+    }
+
+    /// Stores what was confirmed.
+    mutating func store(_ answer: Answer, edited: EditedResponse?, now: Date) -> [Action] {
+        guard let edited, case .deliver(.store(var response, let replaced), _)? = answer.decision else {
+            return proceed(answer)
+        }
+        if let fields = edited.fields { response.fields = fields }
+        if let status = edited.status { response.status = status }
+        guard PartialContent.isConsistent(response, length: edited.data?.count ?? arrivedBytes) else {
+            return proceed(answer.refused(.partialContent))
+        }
+        let storing = Storing(response: response, hop: hop, replacing: replaced, basis: refreshed, edited: edited)
+        return [.store(storing)] + proceed(answer)
     }
 
     /// Sends the client's request without the fields that the cache added: the answer to those fitted nothing stored.
@@ -214,7 +160,7 @@ extension LoadMachine {
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
         if isRefresh { return endRefresh() }
         // Not behind the beginning of another answer.
-        if fetch.answer?.isDelivered != true, fetch.continued == nil, key != nil {
+        if fetch.answer?.isDelivered != true, hop.key != nil {
             let reuse = ResponseDecision.afterFailure(
                 of: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
             if let reuse {
@@ -226,14 +172,17 @@ extension LoadMachine {
     }
 
     /// A 304, or the rest of what is stored in part: both need the stored body.
-    mutating func complete(_ answer: Answer, index: Int, storedBody: StoredBody?, now: Date) -> [Action] {
-        guard let storedBody, let url = request.url, let target else {
+    mutating func complete(
+        _ answer: Answer, index: Int, storedBody: StoredBody?, gathered: Data, now: Date
+    ) -> [Action] {
+        guard let storedBody, let url = request.url else {
             if isRefresh { return endRefresh() }
             // The body was removed while the origin was asked: ask again, for the whole.
             candidates = []
             return fetch(.notStored, fields: HeaderFields(), revalidation: nil, now: now)
         }
         var actions: [Action] = []
+        var report = Report(outcome: .revalidated(index: index), forwardStatus: answer.head.status)
         let stored: StoredResponse
         let presentation: Presentation
         let whole: StoredBody
@@ -241,27 +190,31 @@ extension LoadMachine {
         case .freshen(_, let response, let shown, let changes):
             guard candidates[index].canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
             (stored, presentation, whole) = (response, shown, storedBody)
-            actions = changes.map { .change($0, target) }
+            actions = changes.map { .change($0, hop) }
         case .combine(_, let response, let parts, let verdict):
-            guard case .whole(let first) = storedBody, let joined = parts.joined(first, arriving.data)
+            guard case .whole(let first) = storedBody, let joined = parts.joined(first, gathered)
             else { return fetchWhole(now: now) }
             (stored, presentation, whole) = (response, .whole, .whole(joined))
+            report.storage = verdict
             if case .store(let response, let replaced) = verdict {
-                actions = [.store(response, joined, edited: nil, replacing: replaced, basis: index, target)]
+                actions = [
+                    .store(
+                        Storing(response: response, hop: hop, replacing: replaced, basis: index, completed: joined))
+                ]
             }
-        default: return fail(loadError(.unknown), because: .network)
+        case .deliver, .useStaleOnError, .repeatRequest, nil:
+            assertionFailure("None of these needs a stored body.")
+            return fail(loadError(.unknown), because: .network)
         }
         let head = presentation.head(of: stored, age: nil)
-        var report = Report(
-            outcome: .revalidated(index: index), status: head.status, forwardStatus: answer.head.status)
-        if case .combine(_, _, _, let verdict) = answer.decision { report.storage = verdict }
+        report.status = head.status
         if presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
-            arriving = Arriving(stored: whole)
-            return actions + redirected(Answer(head: head, report: report, redirect: next), next: next, now: now)
+            return actions + redirected(Answer(head: head, report: report, redirect: next, stored: whole), next: next)
         }
         state = .ended
         actions += [.report(report), .deliverStoredHead(head, url)]
-        if let body = deliver(whole.part(presentation)) { actions.append(body) }
+        let part = whole.part(presentation)
+        if part.count > 0 { actions.append(.deliverBody(part)) }
         return actions + [.finish]
     }
 }

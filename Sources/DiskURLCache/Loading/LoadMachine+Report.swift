@@ -4,11 +4,11 @@ extension LoadMachine {
     /// How a load went, for events and `Cache-Status`.
     struct Report {
         enum Outcome {
-            case hit(index: Int, CacheStaleReason?)
+            case hit(index: Int, CacheReason?)
             case revalidated(index: Int)
-            case miss(CacheMissReason)
+            case miss(CacheReason)
             /// Nothing was looked up, and nothing is stored.
-            case bypass(CacheBypassReason)
+            case bypass(CacheReason)
             case failed(Failure)
         }
 
@@ -19,7 +19,7 @@ extension LoadMachine {
             /// A redirect too many, or one to a URL that cannot be loaded.
             case redirects
             /// The network was not to be asked, and the store could not answer.
-            case notAllowed(CacheMissReason)
+            case notAllowed(CacheReason)
 
             /// The spelling in `Cache-Status`.
             var code: String {
@@ -40,14 +40,14 @@ extension LoadMachine {
         /// Whether the answer is to be stored; nil where there is nothing new to store. Only the driver knows if it was.
         var storage: StorageVerdict?
         /// Why this load would have asked the network, had another one in flight not fetched the answer.
-        var collapsedInto: CacheMissReason?
+        var collapsedInto: CacheReason?
     }
 }
 
 extension LoadMachine.Report {
     /// Of an answer from the store that nobody was asked about.
-    init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: CacheMissReason? = nil) {
-        let allowance: CacheStaleReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
+    init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: CacheReason? = nil) {
+        let allowance: CacheReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
         self.init(
             outcome: .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), age: reuse.age,
             timeToLive: reuse.timeToLive, collapsedInto: reason)
@@ -88,27 +88,55 @@ extension LoadMachine.Report {
 struct LoadFacts {
     var url: URL?
     var method: String
-    var bytes: Int
-    var duration: TimeInterval
+    var bytes = 0
+    var duration: TimeInterval = 0
     var startedAt: Date
     var requestedAt: Date?
     var respondedAt: Date?
     var error: (any Swift.Error)?
 }
 
-/// How a load went, as it was noted; put into words only where somebody wants to read them.
+/// How a load goes, as it is noted; put into words only where an event or an answer is read.
 struct LoadSummary: Sendable {
-    var report: LoadMachine.Report
+    /// Nil while nothing is known.
+    var report: LoadMachine.Report?
     var load: LoadFacts
-    /// Where what was stored came from; of no meaning where nothing stored was used.
-    var layer: CacheLayer
-    var notStored: CacheNotStoredReason?
-    /// The cache's identifier in `Cache-Status`.
-    var cacheName: String?
+    /// The layer of the stored response that was used; of no meaning where none was.
+    var layer = CacheLayer.memory
+    var notStored: CacheReason?
+    /// The answer of this hop went into the store.
+    var isStored = false
+    /// The cache's identifier in `Cache-Status`; nil where responses get no such field.
+    let cacheName: String?
 
-    var isStale: Bool { if case .hit(_, _?) = report.outcome { true } else { false } }
+    init(of request: KeyedRequest, in cache: any LoadHost, at time: Date) {
+        load = LoadFacts(url: request.request.url, method: request.facts.method, startedAt: time)
+        cacheName = cache.cacheStatusName
+    }
+
+    mutating func note(_ report: LoadMachine.Report, of variants: [StoredVariant]) {
+        self.report = report
+        if let index = report.outcome.index { layer = variants[index].layer }
+    }
+
+    /// What responses get; nil where the configuration wants none.
+    var cacheStatus: CacheStatus? {
+        cacheName.flatMap { name in report?.cacheStatus(name: name, isStored: isStored) }
+    }
+
+    /// Notes the end, counts the load, and tells the listeners.
+    mutating func end(at time: Date, error: (any Swift.Error)? = nil, in hub: EventHub) {
+        load.duration = time.timeIntervalSince(load.startedAt)
+        load.error = error
+        guard let report else { return }
+        hub.count(report.outcome, bytes: load.bytes, duration: load.duration, layer: layer)
+        if hub.hasListeners { hub.emit(.load(loadReport)) }
+    }
+
+    var isStale: Bool { if case .hit(_, _?) = report?.outcome { true } else { false } }
 
     var loadReport: CacheLoadReport {
+        let report = report ?? LoadMachine.Report(outcome: .miss(.notStored))
         let outcome: CacheLoadReport.Outcome =
             switch report.outcome {
             case .hit(_, let allowance?): .staleHit(layer, allowance)
@@ -120,17 +148,17 @@ struct LoadSummary: Sendable {
             case .failed: .failed
             }
         var isStored: Bool?
-        var refusal: CacheNotStoredReason?
-        switch report.storage {
+        var refusal: CacheReason?
+        switch (report.storage, outcome) {
         // Whatever the response says.
-        case _? where outcome == .bypass(.noKey): (isStored, refusal) = (false, .noKey)
-        case .store?:
+        case (_?, .bypass(let reason)): (isStored, refusal) = (false, reason)
+        case (.store?, _):
             isStored = notStored == nil
             refusal = notStored
-        case .refuse(let reason)?:
+        case (.refuse(let reason)?, _):
             isStored = false
             refusal = reason
-        case nil: break
+        case (nil, _): break
         }
         return CacheLoadReport(
             url: load.url?.removingCredentials, method: load.method, outcome: outcome, status: report.status,
@@ -157,12 +185,12 @@ extension LoadMachine.Report.Outcome {
 extension EventHub {
     /// Counts a load, whether or not somebody wants its report.
     func count(
-        _ outcome: LoadMachine.Report.Outcome, bytes: Int, duration: TimeInterval, layer: (Int) -> CacheLayer
+        _ outcome: LoadMachine.Report.Outcome, bytes: Int, duration: TimeInterval, layer: CacheLayer
     ) {
         switch outcome {
-        case .hit(let index, _):
+        case .hit:
             count { statistics in
-                statistics.countHit(layer(index), bytes: bytes)
+                statistics.countHit(layer, bytes: bytes)
                 statistics.storeLoads += 1
                 statistics.storeTime += duration
             }
@@ -179,26 +207,6 @@ extension EventHub {
             }
         case .bypass, .failed: break
         }
-    }
-
-    /// Tells of a load that the cache had no part in.
-    func record(
-        bypass reason: CacheBypassReason, status: Int, of load: LoadFacts,
-        cacheName: String?
-    ) {
-        guard hasListeners else { return }
-        var cacheStatus = CacheStatus(cacheName: cacheName ?? CacheStatus.defaultName)
-        cacheStatus.forward = .bypass
-        cacheStatus.forwardStatus = status
-        cacheStatus.detail = reason.code
-        emit(
-            .load(
-                CacheLoadReport(
-                    url: load.url?.removingCredentials, method: load.method,
-                    outcome: load.error == nil ? .bypass(reason) : .failed, status: status,
-                    bytes: load.bytes, age: nil, duration: load.duration, startedAt: load.startedAt,
-                    requestedAt: load.requestedAt, respondedAt: load.respondedAt, isStored: nil, notStoredReason: nil,
-                    isCollapsed: false, error: load.error, cacheStatus: cacheStatus.fieldValue)))
     }
 }
 

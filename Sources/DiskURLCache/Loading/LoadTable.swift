@@ -1,237 +1,115 @@
 import Dispatch
 import Foundation
 
-/// A load that waits for another one that fetches the same.
-protocol LoadFollower: AnyObject, Sendable {
-    /// Whether pieces of the body are of use to it before the end.
-    var takesPieces: Bool { get }
-    /// From 0 to 1, as `URLSessionTask.priority`.
-    var priority: Float { get }
-    /// To a leader: a load of this priority waits for it.
-    func raise(to priority: Float)
-    /// One call at a time, in order.
-    func follow(_ news: LoadTable.News)
-}
-
-/// Which loads are under way: identical requests share one fetch, and nothing is refreshed twice at once. And what loads learnt of
-/// URLs.
+/// Which fetches are under way: equal requests share one, and nothing is refreshed twice at once.
+///
+/// A load that waits gets nothing from the other load: when that one has ended it looks up its key again, and finds the answer there if
+/// it could be stored.
 final class LoadTable: Sendable {
-    /// What a load hears of the one that it follows.
-    enum News: Sendable {
-        /// The answer as it is about to be stored; its pieces come next.
-        case head(StoredResponse)
-        /// - Parameters:
-        ///   - offset: of the piece in the body.
-        ///   - bodySoFar: with the piece, perhaps in a file; nil where it is not kept.
-        case piece(Data, offset: Int, bodySoFar: (@Sendable () -> StoredBody?)? = nil)
-        /// The first piece, where it is in a file: the body so far.
-        case opened(OpenBody)
-        /// Nothing more comes: for one that heard the head.
-        case end((any Error)?)
-        /// Look again: what was fetched is stored, or may not be shared, and each must ask for itself. For one that did not
-        /// hear the head.
-        case finished
-        /// Look again, and one of those who do leads: the leader was cancelled, or failed.
-        case abandoned
-    }
-
-    /// How a fetch ended that others follow.
-    enum Outcome: Sendable {
-        case ended
-        /// What failed is the leader's request: others may have more patience.
-        case failed(any Error)
-    }
-
     enum Place {
-        /// The caller leads and must call `finish`.
+        /// The caller fetches for all that come, and must call `finish` or `release`.
         case leads
-        /// The caller hears how the leader fares.
-        case follows
-        /// The caller fetches for itself: it is too late to get what the leader got.
+        /// The caller's `wake` is called once, unless it leaves before.
+        case waits
+        /// The caller fetches for itself: the last answer to the key could not be shared.
         case alone
     }
 
-    /// A follower, and what it has not read yet: news come from several threads.
-    private final class Seat: Sendable {
-        let follower: any LoadFollower
-        private let inbox = Mutex((news: [News](), isReading: false))
-        /// It has the head. Guarded by the table's lock.
-        nonisolated(unsafe) var hasHead = false
+    /// - Parameter mayWaitAgain: the other load was cancelled, so one of those that wait is to lead.
+    typealias Wake = @Sendable (_ mayWaitAgain: Bool) -> Void
 
-        init(_ follower: any LoadFollower) {
-            self.follower = follower
-        }
-
-        func put(_ news: News) {
-            inbox.withLock { $0.news.append(news) }
-        }
-
-        /// Not under the table's lock: the follower acts.
-        func read() {
-            while true {
-                let news: News? = inbox.withLock { inbox in
-                    guard !inbox.isReading, !inbox.news.isEmpty else { return nil }
-                    inbox.isReading = true
-                    return inbox.news.removeFirst()
-                }
-                guard let news else { return }
-                follower.follow(news)
-                inbox.withLock { $0.isReading = false }
-            }
-        }
-    }
-
-    /// A load that leads, and those that follow it.
-    private struct Flight {
-        weak var leader: (any LoadFollower)?
-        var seats: [Seat] = []
-        /// Set once the answer is known to be one that others may have.
-        var head: StoredResponse?
-        /// The body so far; nil where it is not kept.
-        var bodySoFar: (@Sendable () -> StoredBody?)?
-        /// What still comes serves only those that have the head.
-        var isClosed = false
-        /// When something came last.
-        var lastNews = DispatchTime.now()
-        /// The leader's own client has gone; this ends the load once no follower is left.
-        var abandon: (@Sendable () -> Void)?
+    private struct Waiter {
+        let load: ObjectIdentifier
+        let wake: Wake
+        let timeout: Timeouts.ID?
     }
 
     private struct State {
-        var flights: [String: Flight] = [:]
+        /// By identity: the loads that wait for a fetch.
+        var fetches: [String: [Waiter]] = [:]
+        /// Until when the loads of a key do not wait for each other, by key.
+        var unshared: [String: Date] = [:]
         var refreshing: Set<String> = []
     }
 
     private let state = Mutex(State())
-    let redirects = KnownRedirects()
 
-    /// - Parameter patience: seconds. Where nothing of a body has come for as long, it may never end, and whoever joined now would wait
-    ///   for it as all before: it fetches for itself, and what it gets ends that for those that come later.
-    func join(_ identity: String, _ follower: any LoadFollower, patience: TimeInterval) -> Place {
-        let seat = Seat(follower)
-        var leader: (any LoadFollower)?
+    /// Seconds for which a key counts as one whose answers cannot be shared (Varnish: hit-for-miss).
+    static let unsharedTime: TimeInterval = 10
+    /// Keys that are remembered so. Forgotten all at once when there are more: a key is noticed again by its next answer.
+    static let unsharedLimit = 4_096
+
+    /// - Parameters:
+    ///   - identity: what makes two fetches the same.
+    ///   - patience: seconds after which the caller is woken although the fetch goes on.
+    ///   - wake: called on `LoadDriver.lookupQueue`.
+    func join(
+        _ identity: String, of key: RequestKey, as load: ObjectIdentifier, patience: TimeInterval, now: Date,
+        wake: @escaping Wake
+    ) -> Place {
+        // Made outside the lock; nearly all end before it does.
+        let timeout = Timeouts.shared.after(patience) { [weak self] in self?.giveUp(identity, load) }
         let place: Place = state.withLock { state in
-            guard let flight = state.flights[identity] else {
-                state.flights[identity] = Flight(leader: follower)
-                return .leads
+            if let waiting = state.fetches[identity] {
+                state.fetches[identity] = waiting + [Waiter(load: load, wake: wake, timeout: timeout)]
+                return .waits
             }
-            if flight.isClosed { return .alone }
-            // Before the head the leader has a timeout of its own.
-            if flight.head != nil, flight.lastNews + max(0, patience) <= .now() { return .alone }
-            if follower.takesPieces, let head = flight.head {
-                guard let body = flight.bodySoFar?() else { return .alone }
-                seat.hasHead = true
-                seat.put(.head(head))
-                switch body {
-                case .whole(let data): if !data.isEmpty { seat.put(.piece(data, offset: 0)) }
-                case .open(let body): if !body.isEmpty { seat.put(.opened(body)) }
-                }
+            if let until = state.unshared[key.text] {
+                let left = until.timeIntervalSince(now)
+                // A clock that was set back does not count.
+                if left > 0, left <= Self.unsharedTime { return .alone }
+                state.unshared[key.text] = nil
             }
-            state.flights[identity]?.seats.append(seat)
-            leader = flight.leader
-            return .follows
+            state.fetches[identity] = []
+            return .leads
         }
-        leader?.raise(to: follower.priority)
-        seat.read()
+        if case .waits = place {} else { Timeouts.shared.cancel(timeout) }
         return place
     }
 
-    /// From a leader: its answer is one that others may have.
-    /// - Parameter bodySoFar: for those that join later; nil once the body is not kept.
-    func share(_ identity: String, _ head: StoredResponse, bodySoFar: @escaping @Sendable () -> StoredBody?) {
-        tell(identity) { flight in
-            flight.head = head
-            flight.lastNews = .now()
-            flight.bodySoFar = bodySoFar
-            for seat in flight.seats where seat.follower.takesPieces {
-                seat.hasHead = true
-                seat.put(.head(head))
-            }
-            return false
-        }
+    /// From a load that leads, once, when its fetch has ended.
+    /// - Parameter wasCancelled: else those that wait do not wait for each other again, and all go at once.
+    func finish(_ identity: String, wasCancelled: Bool = false) {
+        wake(state.withLock { $0.fetches.removeValue(forKey: identity) } ?? [], mayWaitAgain: wasCancelled)
     }
 
-    func share(_ identity: String, _ piece: Data, offset: Int) {
-        tell(identity) { flight in
-            flight.lastNews = .now()
-            for seat in flight.seats where seat.hasHead {
-                seat.put(.piece(piece, offset: offset, bodySoFar: flight.bodySoFar))
-            }
-            return false
-        }
-    }
-
-    /// From a leader whose answer can be stored by nobody: those that wait need not. True where nobody follows any more:
-    /// then the caller leads no longer.
-    func release(_ identity: String) -> Bool {
-        var isOver = false
-        tell(identity) { flight in
-            for seat in flight.seats where !seat.hasHead { seat.put(.finished) }
-            flight.seats.removeAll { !$0.hasHead }
-            flight.isClosed = true
-            isOver = flight.seats.isEmpty
-            return isOver
-        }
-        return isOver
-    }
-
-    /// From a leader, once.
-    func finish(_ identity: String, _ outcome: Outcome) {
-        tell(identity) { flight in
-            for seat in flight.seats {
-                switch (outcome, seat.hasHead) {
-                case (.ended, true): seat.put(.end(nil))
-                case (.failed(let error), true): seat.put(.end(error))
-                case (.ended, false): seat.put(.finished)
-                case (.failed, false): seat.put(.abandoned)
-                }
-            }
-            return true
-        }
-    }
-
-    /// From a leader whose client has gone. True where others have heard the head: then the load goes on for them, and
-    /// `abandon` is called when none is left.
-    func goesOn(_ identity: String, abandon: @escaping @Sendable () -> Void) -> Bool {
+    /// In place of `finish`: the answer under way cannot be shared, and for a while no load of the key waits for another.
+    func release(_ identity: String, of key: RequestKey, now: Date) {
         state.withLock { state in
-            guard state.flights[identity]?.seats.contains(where: \.hasHead) == true else { return false }
-            state.flights[identity]?.abandon = abandon
-            return true
+            if state.unshared.count >= Self.unsharedLimit { state.unshared = [:] }
+            state.unshared[key.text] = now + Self.unsharedTime
         }
+        finish(identity)
     }
 
-    /// From a follower that has ended by itself.
-    func leave(_ identity: String, _ follower: any LoadFollower) {
-        let abandon: (@Sendable () -> Void)? = state.withLock { state in
-            guard var flight = state.flights[identity] else { return nil }
-            flight.seats.removeAll { $0.follower === follower }
-            state.flights[identity] = flight
-            return flight.seats.isEmpty ? flight.abandon : nil
-        }
-        abandon?()
+    /// From a load that waits and has ended by itself. False where it is awake, or about to be.
+    @discardableResult
+    func leave(_ identity: String, _ load: ObjectIdentifier) -> Bool {
+        guard let waiter = remove(load, from: identity) else { return false }
+        Timeouts.shared.cancel(waiter.timeout)
+        return true
     }
 
-    /// - Parameter change: returns whether the flight is over.
-    private func tell(_ identity: String, _ change: (inout Flight) -> Bool) {
-        let seats: [Seat] = state.withLock { state in
-            guard var flight = state.flights[identity] else { return [] }
-            let seats = flight.seats
-            state.flights[identity] = change(&flight) ? nil : flight
-            return seats
-        }
-        for seat in seats { seat.read() }
+    private func giveUp(_ identity: String, _ load: ObjectIdentifier) {
+        if let waiter = remove(load, from: identity) { wake([waiter], mayWaitAgain: false) }
     }
 
-    /// Whether other loads want what a leader gets.
-    func isWaitedFor(_ identity: String) -> Bool {
+    private func remove(_ load: ObjectIdentifier, from identity: String) -> Waiter? {
         state.withLock { state in
-            guard let flight = state.flights[identity] else { return false }
-            return !flight.seats.isEmpty
+            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return nil }
+            return state.fetches[identity]?.remove(at: index)
+        }
+    }
+
+    private func wake(_ waiters: [Waiter], mayWaitAgain: Bool) {
+        for waiter in waiters {
+            Timeouts.shared.cancel(waiter.timeout)
+            LoadDriver.lookupQueue.async { waiter.wake(mayWaitAgain) }
         }
     }
 
     /// Loads that wait for another one.
-    var followerCount: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } } }
+    var waiterCount: Int { state.withLock { $0.fetches.values.reduce(0) { $0 + $1.count } } }
 
     // MARK: Refreshes
 

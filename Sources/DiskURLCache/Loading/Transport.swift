@@ -21,9 +21,9 @@ protocol Transport: Sendable {
     /// A request that follows a redirect, with what the owner adds to each request.
     func prepare(_ request: URLRequest) -> URLRequest
 
-    /// Seconds without any news after which a load fails that waits for another load's answer; nil where somebody else sees to
-    /// that.
-    func timeout(of request: URLRequest) -> TimeInterval?
+    /// Seconds for which a load waits for another one that fetches the same: half of the time that its request has, so that there is
+    /// time left to send it.
+    func patience(of request: URLRequest) -> TimeInterval
 
     /// Part of the key of everything loaded: what this transport makes of an answer is not for others.
     var keyVariant: String? { get }
@@ -35,7 +35,7 @@ protocol Transport: Sendable {
 extension Transport {
     var owner: ObjectIdentifier? { nil }
     func prepare(_ request: URLRequest) -> URLRequest { request }
-    func timeout(of request: URLRequest) -> TimeInterval? { request.timeoutInterval }
+    func patience(of request: URLRequest) -> TimeInterval { request.timeoutInterval / 2 }
     var keyVariant: String? { nil }
     var inBackground: any Transport { self }
 }
@@ -45,8 +45,6 @@ protocol FetchReceiver: AnyObject, Sendable {
     /// Before the head: the answer is given to credentials that are no part of the request. It must not be stored, since its
     /// key does not tell whose it is.
     func fetchUsedCredentials()
-    /// Before the head: a redirect was followed after all, and what comes answers this request.
-    func fetchMoved(to request: URLRequest)
     func fetchReceived(_ head: DeliveredHead)
     func fetchReceived(_ data: Data)
     /// - Parameter error: nil when the answer is complete.
@@ -55,7 +53,6 @@ protocol FetchReceiver: AnyObject, Sendable {
 
 extension FetchReceiver {
     func fetchUsedCredentials() {}
-    func fetchMoved(to request: URLRequest) {}
     func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
 }
 
@@ -67,8 +64,6 @@ struct FetchControls: Sendable {
     /// cannot be done.
     var pause: (@Sendable () -> Void)?
     var resume: (@Sendable () -> Void)?
-    /// Takes the priority of the most urgent load that waits for the answer, from 0 to 1: once at the start, and when it changes.
-    var prioritize: (@Sendable (Float) -> Void)?
 }
 
 /// Stands for a request that is sent, or about to be. Cancelling it twice, or after the end, does nothing.
@@ -76,29 +71,28 @@ final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
         var isPaused = false
-        var priority: Float
         var controls: FetchControls?
     }
 
-    private let state: Mutex<State>
+    private let state = Mutex(State())
+    /// Of the load, from 0 to 1, as `URLSessionTask.priority`.
+    let priority: Float
 
     init(priority: Float = URLSessionTask.defaultPriority) {
-        state = Mutex(State(priority: priority))
+        self.priority = priority
     }
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
     /// From the transport, once the request can be stopped. False when it was cancelled meanwhile: then nothing is sent.
     func didStart(_ controls: FetchControls) -> Bool {
-        let (isWanted, priority) = state.withLock { state in
+        state.withLock { state in
             if !state.isCancelled {
                 state.controls = controls
                 if state.isPaused { controls.pause?() }
             }
-            return (!state.isCancelled, state.priority)
+            return !state.isCancelled
         }
-        controls.prioritize?(priority)
-        return isWanted
     }
 
     /// The receiver hears nothing any more.
@@ -109,16 +103,6 @@ final class FetchToken: Sendable {
             return state.controls
         }
         controls?.cancel()
-    }
-
-    /// More urgent than before; a lower priority changes nothing.
-    func raise(to priority: Float) {
-        let controls: FetchControls? = state.withLock { state in
-            guard priority > state.priority else { return nil }
-            state.priority = priority
-            return state.controls
-        }
-        controls?.prioritize?(priority)
     }
 
     func pause() { setPaused(true) }

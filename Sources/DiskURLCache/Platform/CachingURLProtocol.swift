@@ -6,13 +6,13 @@ import Foundation
 
 /// The loader as the URL loading system sees it: callbacks in, `LoadDriver` or `PassThrough` behind.
 ///
-/// Foundation calls one instance on one queue at a time, and the state is touched there only.
+/// Foundation on Linux calls one instance on one queue at a time, and the state is touched there only. Apple's system may stop an
+/// instance on another thread than it started it on, and at the same time: `load` is behind a lock.
 class CachingURLProtocol: URLProtocol {
-    private var driver: LoadDriver?
+    private let load = Mutex<(driver: LoadDriver?, isStopped: Bool)>((nil, false))
     private var port: ClientPort?
     #if canImport(FoundationNetworking)
         private var passThrough: PassThrough?
-        private var ownLoad: OwnLoad?
     #endif
 
     /// Puts the class in front of Foundation's for `URLSession.shared`, if no session was used yet. Done once.
@@ -72,14 +72,13 @@ class CachingURLProtocol: URLProtocol {
             if let passThrough { return passThrough.startLoading() }
         #endif
         guard let task else { return fail() }
-        let findings = (cachedResponse as? LookupResult)?.findings
-        let link = findings?.link ?? SessionLink(task, loader: type(of: self))
+        let link = SessionLink(task, loader: type(of: self))
         let cache = SessionLink.cache(for: task, link: link)
         #if canImport(FoundationNetworking)
-            let request = findings?.request ?? link.effectiveRequest(task.originalRequest ?? request)
-            let key = findings?.key ?? cache?.key(for: request)
+            let keyed = cache.map { KeyedRequest(link.effectiveRequest(task.originalRequest ?? request), in: $0) }
             let reason =
-                link.servesTasks ? Self.reasonToBypass(task, hasKey: key != nil) : CacheBypassReason.unknownSession
+                link.servesTasks
+                ? Self.reasonToBypass(task, keyed?.decision ?? .none(.noKey)) : CacheReason.unknownSession
             if cache == nil || reason != nil {
                 guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
                 else { return fail() }
@@ -89,33 +88,24 @@ class CachingURLProtocol: URLProtocol {
         #else
             let request = link.withCookies(
                 link.effectiveRequest(LoaderChoice.sent(request, original: task.originalRequest)))
-            let key = findings?.key ?? cache?.key(for: request)
+            let keyed = cache.map { KeyedRequest(request, in: $0) }
         #endif
-        guard let cache else { return fail() }
+        guard let cache, let keyed else { return fail() }
         let port = ClientPort(self, task: task, link: link)
-        var transport: any Transport = link
-        #if canImport(FoundationNetworking)
-            if findings == nil {
-                ownLoad = OwnLoad(self, task: task, link: link, request: request, redirects: cache.loads.redirects)
-                if let ownLoad { transport = ownLoad }
-            }
-        #endif
-        let driver = LoadDriver(
-            cache: cache, request: request, transport: transport, client: port, facts: findings?.facts, key: key)
+        let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
         self.port = port
-        self.driver = driver
-        if isSuspended { port.pause() }
-        #if canImport(FoundationNetworking)
-            // What is known without a look at the disk is decided here: no second task is made, so nobody waits.
-            if let ownLoad { return ownLoad.starting { driver.start() } }
-        #endif
-        if let findings {
-            driver.start(with: findings.variants)
-        } else {
-            // On Linux all sessions share the queue that this is called on: first loads at once would wait for each other's
-            // decisions there.
-            LoadDriver.lookupQueue.async { driver.start(onClientQueue: false) }
+        let isStopped = load.withLock { load in
+            load.driver = driver
+            return load.isStopped
         }
+        if isStopped { return driver.cancel() }
+        if isSuspended { port.pause() }
+        #if canImport(Darwin)
+            // The client is called from one queue, which need not be the one of this thread.
+            LoadDriver.lookupQueue.async { driver.start(onClientQueue: false) }
+        #else
+            driver.start()
+        #endif
     }
 
     private func fail() {
@@ -124,11 +114,11 @@ class CachingURLProtocol: URLProtocol {
 
     #if canImport(FoundationNetworking)
         /// Nil for a load that the cache has a part in.
-        private static func reasonToBypass(_ task: URLSessionTask, hasKey: Bool) -> CacheBypassReason? {
+        private static func reasonToBypass(_ task: URLSessionTask, _ key: KeyDecision) -> CacheReason? {
             // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
             if task is URLSessionUploadTask { return .upload }
             guard task is URLSessionDataTask else { return .download }
-            return hasKey ? nil : .noKey
+            return key.refusal
         }
     #endif
 
@@ -161,9 +151,10 @@ class CachingURLProtocol: URLProtocol {
                 return
             }
         #endif
+        let driver = load.withLock { load in
+            load.isStopped = true
+            return load.driver
+        }
         driver?.cancel()
-        #if canImport(FoundationNetworking)
-            ownLoad?.stop()
-        #endif
     }
 }

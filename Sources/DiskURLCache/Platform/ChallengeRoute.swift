@@ -16,6 +16,34 @@ enum ChallengeRoute: Equatable {
     /// Nobody has a method for it: the session's configuration decides, as without the loader.
     case system
 
+    /// What a challenge is about.
+    enum Subject: Sendable {
+        /// Whether the server is to be trusted.
+        case trust
+        /// Who uses the connection: a client certificate, NTLM, Negotiate.
+        case connection
+        /// Who sends the request.
+        case request
+
+        #if canImport(Darwin)
+            private static let serverTrust = NSURLAuthenticationMethodServerTrust
+        #else
+            // Foundation on Linux has no such challenges.
+            private static let serverTrust = "NSURLAuthenticationMethodServerTrust"
+        #endif
+
+        /// - Parameter method: `NSURLAuthenticationMethod…`.
+        init(method: String) {
+            switch method {
+            case Self.serverTrust: self = .trust
+            case NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic,
+                NSURLAuthenticationMethodHTTPDigest:
+                self = .request
+            default: self = .connection
+            }
+        }
+    }
+
     /// Which methods there are.
     struct Methods: Sendable {
         var session: Bool
@@ -23,9 +51,8 @@ enum ChallengeRoute: Equatable {
         var sessionForTask: Bool
     }
 
-    /// - Parameter isOfConnection: about the connection (trust, client certificate, NTLM, Negotiate) and not about one request.
-    init(isOfConnection: Bool, _ methods: Methods) {
-        if isOfConnection, methods.session {
+    init(_ subject: Subject, _ methods: Methods) {
+        if subject != .request, methods.session {
             self = .session
         } else if methods.task {
             self = .task
@@ -35,15 +62,14 @@ enum ChallengeRoute: Equatable {
     }
 
     /// Whether the answer to the request depends on credentials that are no part of it. Its key does not tell whose answer it is: it is
-    /// not stored.
+    /// not stored. The system may know who uses a connection without a proposal: a ticket of Kerberos, or a preferred certificate.
     static func addsCredentials(
-        isOfConnection: Bool, disposition: URLSession.AuthChallengeDisposition, hasProposed: Bool
+        _ subject: Subject, disposition: URLSession.AuthChallengeDisposition, hasProposed: Bool
     ) -> Bool {
-        guard !isOfConnection else { return false }
         switch disposition {
-        case .useCredential: return true
-        case .performDefaultHandling: return hasProposed
-        default: return false
+        case .useCredential: subject != .trust
+        case .performDefaultHandling: subject == .connection || subject == .request && hasProposed
+        default: false
         }
     }
 }

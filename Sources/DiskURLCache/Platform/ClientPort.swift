@@ -14,50 +14,16 @@ import Foundation
 ///
 /// `@unchecked Sendable`: the state is confined to `queue`; the task is handed to its delegate and not used else.
 final class ClientPort: LoadClient, @unchecked Sendable {
-    private enum State {
-        case open
-        case paused([LoadCall])
-        case closed
-    }
-
     /// What follows the head of an answer that streams.
     private struct Stream {
         var calls = CallQueue()
-        /// Bytes of pieces among the calls.
-        var undelivered = 0
         /// The head is on its way: what comes now comes after it.
         var hasHead = false
         /// The delegate has heard the head.
         var isOpen = false
-        var isPaused = false
-        var isClosed = false
-
-        mutating func append(_ more: ArraySlice<LoadCall>) {
-            guard !isClosed else { return }
-            for call in more {
-                if case .load(let data) = call { undelivered += data.count }
-                if case .read(let next) = call, case .read(let last)? = calls.last, let both = last.joined(next) {
-                    calls.last = .read(both)
-                } else {
-                    calls.append(call)
-                }
-            }
-        }
-
-        mutating func next() -> LoadCall? {
-            guard isOpen, !isPaused, let call = calls.removeFirst() else { return nil }
-            if case .load(let data) = call { undelivered -= data.count }
-            return call
-        }
-
-        /// What is left of a body comes next.
-        mutating func putBack(_ body: OpenBody) {
-            guard !isClosed, !body.isEmpty else { return }
-            calls.prepend(.read(body))
-        }
     }
 
-    var undeliveredBytes: Int { stream.withLock { $0.undelivered } }
+    var undeliveredBytes: Int { stream.withLock { $0.calls.undeliveredBytes } }
 
     var wantsSummary: Bool { false }
     /// For completion handlers each `didLoad` replaces the data before it.
@@ -77,7 +43,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// Who takes pieces directly; nil where they go through the client.
     private let dataDelegate: (any URLSessionDataDelegate)?
     private let stream = Mutex(Stream())
-    private var state = State.open
+    /// What goes through the client.
+    private var calls = CallQueue()
     /// The client knows that the task is over. Not so after a 401: Foundation may ask for credentials then, and it is
     /// through the client that a refusal ends the task.
     private(set) var hasEnded = false
@@ -91,8 +58,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         session = link.session
         #if canImport(FoundationNetworking)
             queue = link.workQueue
-        #elseif canImport(CFNetwork)
-            queue = ClientThread()
+        #elseif canImport(Darwin)
+            queue = ClientThread.current()
         #else
             queue = nil
         #endif
@@ -116,14 +83,14 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         let (direct, hasMore) = stream.withLock { stream -> ([LoadCall], Bool) in
             defer { if calls.contains(where: \.isHead) { stream.hasHead = true } }
             if stream.hasHead {
-                stream.append(calls[...])
+                for call in calls { stream.calls.append(call) }
                 return ([], true)
             }
             // A body in a file is read as fast as the delegate takes it.
             guard let head = calls.firstIndex(where: \.isHead), calls.contains(where: \.isRead) else {
                 return (calls, false)
             }
-            stream.append(calls[(head + 1)...])
+            for call in calls[(head + 1)...] { stream.calls.append(call) }
             return (Array(calls[...head]), false)
         }
         if hasMore { return passOnSoon() }
@@ -132,35 +99,42 @@ final class ClientPort: LoadClient, @unchecked Sendable {
 
     /// On `queue`.
     func perform(_ calls: [LoadCall]) {
-        for call in calls {
-            switch state {
-            case .closed: return
-            case .paused(let waiting): state = .paused(waiting + [call])
-            case .open: deliver(call)
-            }
+        for call in calls { self.calls.append(call) }
+        deliverAll()
+    }
+
+    private func deliverAll() {
+        while let call = calls.next() {
+            #if canImport(Darwin)
+                if stream.withLock({ $0.calls.isClosed }) { return }
+            #endif
+            deliver(call)
         }
     }
 
     /// On `queue`: the task was suspended.
     func pause() {
-        guard case .open = state else { return }
-        state = .paused([])
-        stream.withLock { $0.isPaused = true }
+        calls.isPaused = true
+        stream.withLock { $0.calls.isPaused = true }
     }
 
     /// On `queue`: the task goes on.
     func resume() {
-        guard case .paused(let waiting) = state else { return }
-        state = .open
-        perform(waiting)
+        guard calls.isPaused else { return }
+        calls.isPaused = false
+        stream.withLock { $0.calls.isPaused = false }
+        deliverAll()
         openStream()
     }
 
-    /// On `queue`: no call comes after this one.
+    /// No call comes after this one. On `queue`; on Apple platforms, where the system stops a protocol on another thread than it
+    /// started it on, from any thread, so that only what is behind the lock may be changed.
     func close() {
-        state = .closed
-        stream.withLock { $0 = Stream(isClosed: true) }
-        urlProtocol = nil
+        stream.withLock { $0.calls.close() }
+        #if !canImport(Darwin)
+            calls.close()
+            urlProtocol = nil
+        #endif
     }
 
     private func deliver(_ call: LoadCall) {
@@ -179,11 +153,11 @@ final class ClientPort: LoadClient, @unchecked Sendable {
                 client.urlProtocol(urlProtocol, didLoad: piece)
             }
         case .finish:
-            state = .closed
+            calls.close()
             client.urlProtocolDidFinishLoading(urlProtocol)
             hasEnded = !isUnauthorized
         case .fail(let error, _):
-            state = .closed
+            calls.close()
             client.urlProtocol(urlProtocol, didFailWithError: error)
             hasEnded = true
         }
@@ -200,7 +174,6 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// On `queue`, once the delegate queue has the head. Opened behind it there: an earlier operation must not overtake it.
     private func openStream() {
         guard dataDelegate != nil, hasToldHead else { return }
-        stream.withLock { $0.isPaused = false }
         session?.delegateQueue.addOperation { [self] in
             stream.withLock { $0.isOpen = true }
             passOn()
@@ -218,16 +191,16 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             #endif
         }
         while true {
-            switch stream.withLock({ $0.next() }) {
+            switch stream.withLock({ $0.isOpen ? $0.calls.next() : nil }) {
             case nil: return
             case .load(let data): deliver(data)
             case .read(var body):
                 guard let piece = body.next() else {
-                    stream.withLock { $0 = Stream(isClosed: true) }
+                    stream.withLock { $0.calls.close() }
                     queue?.enqueue { self.perform([.unreadable]) }
                     return
                 }
-                stream.withLock { $0.putBack(body) }
+                stream.withLock { $0.calls.putBack(body) }
                 deliver(piece)
                 // The session's other tasks have their turn in between.
                 return session.delegateQueue.addOperation(passOn)
@@ -244,8 +217,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         guard takesPieces, let session, let dataTask = task as? URLSessionDataTask,
             let delegate = delegate as? any URLSessionDataDelegate
         else { return completion(response) }
-        // Of a task that was cancelled, and whose load goes on for others, the delegate is not asked any more.
-        guard !stream.withLock({ $0.isClosed }) else { return completion(nil) }
+        // Of a task that was cancelled the delegate is not asked any more.
+        guard !stream.withLock({ $0.calls.isClosed }) else { return completion(nil) }
         session.delegateQueue.addOperation {
             #if canImport(Darwin)
                 if delegate.urlSession?(
@@ -289,40 +262,5 @@ final class ClientPort: LoadClient, @unchecked Sendable {
                     completionHandler: completion)
             #endif
         }
-    }
-}
-
-/// Calls in order. A fast answer piles up tens of thousands of them before its head has got through, so the first one is taken without
-/// moving the others.
-private struct CallQueue {
-    private var calls: [LoadCall?] = []
-    private var start = 0
-
-    var last: LoadCall? {
-        get { start < calls.count ? calls[calls.count - 1] : nil }
-        set { if start < calls.count { calls[calls.count - 1] = newValue } }
-    }
-
-    mutating func append(_ call: LoadCall) { calls.append(call) }
-
-    mutating func prepend(_ call: LoadCall) {
-        if start > 0 {
-            start -= 1
-            calls[start] = call
-        } else {
-            calls.insert(call, at: 0)
-        }
-    }
-
-    mutating func removeFirst() -> LoadCall? {
-        guard start < calls.count else { return nil }
-        let call = calls[start]
-        calls[start] = nil
-        start += 1
-        if start == calls.count || start > 1_024 && start * 2 > calls.count {
-            calls.removeFirst(start)
-            start = 0
-        }
-        return call
     }
 }

@@ -1,6 +1,6 @@
 import Dispatch
 
-#if canImport(CFNetwork)
+#if canImport(Darwin)
     import CoreFoundation
     import Foundation
 #endif
@@ -14,21 +14,39 @@ extension DispatchQueue: ClientQueue {
     func enqueue(_ work: @escaping @Sendable () -> Void) { async(execute: work) }
 }
 
-// CFNetwork is the system's loader: where it is, protocols are called on its threads.
-#if canImport(CFNetwork)
-    /// The thread that called `startLoading`, in the run-loop modes of that moment.
+/// The run-loop modes in which a protocol's client is called on Apple platforms.
+///
+/// In URLSession's classic loading mode the client belongs to the thread and the modes of `startLoading`. In the mode that came with
+/// iOS 18.4 and macOS 15.4 (`usesClassicLoadingMode`) a protocol starts on the session's delegate queue, mostly on a worker whose run
+/// loop never runs, and the client may be called from any thread.
+enum ClientModes {
+    /// - Parameter running: the mode in which the starting thread's run loop runs; nil for a loop that does not run.
+    /// - Returns: nil for a queue in place of the run loop.
+    static func modes(running: String?, common: String) -> [String]? {
+        running.map { $0 == common ? [common] : [common, $0] }
+    }
+}
+
+#if canImport(Darwin)
+    /// The thread that called `startLoading`.
     ///
     /// `@unchecked Sendable`: constant, and the two functions used may be called from any thread.
     final class ClientThread: ClientQueue, @unchecked Sendable {
-        private let loop: CFRunLoop
+        private let loop: CFRunLoop?
         private let modes: CFArray
 
-        /// On the thread that it will stand for.
-        init() {
-            loop = CFRunLoopGetCurrent()
-            let common = CFRunLoopMode.defaultMode.rawValue as String
-            let current = CFRunLoopCopyCurrentMode(loop)?.rawValue as String? ?? common
-            modes = (current == common ? [common] : [common, current]) as CFArray
+        private init(_ loop: CFRunLoop?, _ modes: [String]) {
+            self.loop = loop
+            self.modes = modes as CFArray
+        }
+
+        /// The place for a client whose protocol starts now, on the calling thread.
+        static func current() -> any ClientQueue {
+            let loop = CFRunLoopGetCurrent()
+            let running = CFRunLoopCopyCurrentMode(loop)?.rawValue as String?
+            let modes = ClientModes.modes(running: running, common: CFRunLoopMode.defaultMode.rawValue as String)
+            guard let modes else { return DispatchQueue(label: "DiskURLCache.client", qos: .userInitiated) }
+            return ClientThread(loop, modes)
         }
 
         func enqueue(_ work: @escaping @Sendable () -> Void) {

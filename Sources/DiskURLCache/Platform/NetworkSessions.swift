@@ -40,14 +40,14 @@ final class NetworkSessions: Sendable {
             let inner = self.inner(for: outer, delegateQueue: delegateQueue)
             let task = inner.session.dataTask(with: request)
             inner.delegate.add(receiver, for: task, outer: outer, outerTask)
-            var controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
+            let controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
                 delegate.remove(task)
                 // There the task's end is told too, so that the two do not cross: a cancellation that comes while
                 // Foundation forgets the task ends the process.
                 session.delegateQueue.addOperation { task.cancel() }
             })
             #if canImport(Darwin)
-                controls.prioritize = { task.priority = $0 }
+                task.priority = token.priority
             #endif
             let isWanted = token.didStart(controls)
             // A task that is never resumed hears nothing and holds nothing.
@@ -85,6 +85,9 @@ final class NetworkSessions: Sendable {
         let delegate = NetworkDelegate()
         let session = URLSession(
             configuration: configuration, delegate: delegate, delegateQueue: delegateQueue ?? ownDelegateQueue())
+        #if canImport(Darwin)
+            outer?.hold(SessionEnd(of: session), for: shared)
+        #endif
         return Inner(outer: outer, session: session, delegate: delegate)
     }
 
@@ -168,11 +171,24 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     ) {
         // Foundation ends the process when it hears this of a task that was cancelled meanwhile. Cancellations come on
         // this queue too, so none can come in between.
-        guard task.state == .running else { return }
+        #if canImport(FoundationNetworking)
+            guard task.state == .running else { return }
+        #endif
         completionHandler(nil)
     }
 
     #if canImport(Darwin)
+        /// The inner session waits for a connection; the outer one's delegate may show that.
+        func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+            let exchange = exchanges.withLock { $0[task.taskIdentifier] }
+            guard let outer = exchange?.session, let outerTask = exchange?.task else { return }
+            let delegates = [outerTask.delegate, outer.delegate as? any URLSessionTaskDelegate]
+            outer.delegateQueue.addOperation {
+                for delegate in delegates
+                where delegate?.urlSession?(outer, taskIsWaitingForConnectivity: outerTask) != nil { break }
+            }
+        }
+
         /// Hosts that were given credentials in this session: the system may send them again without a challenge.
         private let hostsWithCredentials = Mutex<Set<String>>([])
 
@@ -193,19 +209,12 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             let exchange = exchanges.withLock { $0[task.taskIdentifier] }
             // A load that ended meanwhile needs no connection.
             guard let exchange else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-            // About one request. What else there is (trust, client certificate, NTLM, Negotiate) is about the connection.
-            let ofRequest = [
-                NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic,
-                NSURLAuthenticationMethodHTTPDigest,
-            ]
-            let isOfConnection = !ofRequest.contains(challenge.protectionSpace.authenticationMethod)
+            let subject = ChallengeRoute.Subject(method: challenge.protectionSpace.authenticationMethod)
             let hasProposed = challenge.proposedCredential != nil
             // The handler may be called once, from any thread.
             nonisolated(unsafe) let completionHandler = completionHandler
             let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] in
-                if ChallengeRoute.addsCredentials(
-                    isOfConnection: isOfConnection, disposition: $0, hasProposed: hasProposed)
-                {
+                if ChallengeRoute.addsCredentials(subject, disposition: $0, hasProposed: hasProposed) {
                     noteCredentials(for: task.currentRequest?.url)
                 }
                 completionHandler($0, $1)
@@ -215,7 +224,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             let ofTask = outerTask?.delegate
             let ofSession = outer.delegate
             outer.delegateQueue.addOperation {
-                let route = ChallengeRoute(isOfConnection: isOfConnection, .init(ofTask, ofSession))
+                let route = ChallengeRoute(subject, .init(ofTask, ofSession))
                 switch (route, outerTask) {
                 case (.session, _):
                     ofSession?.urlSession?(outer, didReceive: challenge, completionHandler: answer)
@@ -241,6 +250,19 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
 }
 
 #if canImport(Darwin)
+    /// Ends an inner session when its outer one is gone, which holds this object.
+    private final class SessionEnd: Sendable {
+        private let session: URLSession
+
+        init(of session: URLSession) {
+            self.session = session
+        }
+
+        deinit {
+            session.finishTasksAndInvalidate()
+        }
+    }
+
     extension ChallengeRoute.Methods {
         init(_ ofTask: (any URLSessionTaskDelegate)?, _ ofSession: (any URLSessionDelegate)?) {
             session = ofSession?.urlSession(_:didReceive:completionHandler:) != nil

@@ -12,7 +12,7 @@
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: (any LoadHost)?
-        private let reason: CacheBypassReason?
+        private let reason: CacheReason?
         private let startTime: Date
         /// Of a `POST`: its answer may stand for that of a `GET`.
         private let ticket: StoreTicket?
@@ -27,7 +27,7 @@
         /// Nil when Foundation has no class for the request.
         init?(
             of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: (any LoadHost)?,
-            reason: CacheBypassReason?
+            reason: CacheReason?
         ) {
             guard let client = outer.client,
                 let nativeClass = Self.nativeClass(for: outer.request, session: link.session)
@@ -75,13 +75,12 @@
             guard let cache, let request = task.originalRequest else { return }
             if let response { invalidate(in: cache, after: response, request: request, task: task) }
             guard let reason else { return }
-            let load = LoadFacts(
-                url: request.url, method: RequestFacts(request).method,
-                bytes: max(bytes, Int(clamping: task.countOfBytesReceived)),
-                duration: cache.now.timeIntervalSince(startTime), startedAt: startTime, error: error)
-            cache.hub.record(
-                bypass: reason, status: response?.statusCode ?? 0, of: load,
-                cacheName: cache.cacheStatusName)
+            let status = response?.statusCode ?? 0
+            var summary = LoadSummary(of: KeyedRequest(request, key: nil), in: cache, at: startTime)
+            summary.report = LoadMachine.Report(
+                outcome: error == nil ? .bypass(reason) : .failed(.network), status: status, forwardStatus: status)
+            summary.load.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
+            summary.end(at: cache.now, error: error, in: cache.hub)
         }
 
         private func invalidate(

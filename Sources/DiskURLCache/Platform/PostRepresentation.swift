@@ -55,7 +55,8 @@
             var response = response
             if let fields = edited.fields { response.fields = fields }
             if let status = edited.status { response.status = status }
-            _ = cache.insert(response, body: edited.data, edited: edited, for: request, key: key, ticket: ticket)
+            _ = cache.insert(
+                response, body: edited.data ?? body, edited: edited, for: request, key: key, ticket: ticket)
         }
     }
 #endif

@@ -1,61 +1,69 @@
-import Foundation
+#if canImport(Darwin)
+    import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
+    // Never run by the project's tests: written from Apple's documentation.
 
-/// Sessions that were made for the loader, each with a protocol class of its own: where a protocol is told its task but not its
-/// session, the class tells.
-final class SessionClasses: Sendable {
-    static let shared = SessionClasses()
+    /// Sessions that were made for the loader, each with a protocol class of its own: Apple's system names a protocol its task and not
+    /// its session, so the class does.
+    ///
+    /// Classes are made when they are needed (`objc_allocateClassPair`) and never go. A session that is gone leaves its class to the
+    /// next one.
+    final class SessionClasses: Sendable {
+        static let shared = SessionClasses()
 
-    private struct Entry {
-        let number: Int
-        weak var session: URLSession?
-    }
+        private struct Entry {
+            let loader: CachingURLProtocol.Type
+            weak var session: URLSession?
+        }
 
-    /// By class.
-    private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+        private let entries = Mutex<[Entry]>([])
 
-    /// - Parameter configuration: nobody else's; it has its `urlCache`.
-    func makeSession(
-        _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?
-    ) -> URLSession {
-        entries.withLock { entries in
-            entries = entries.filter { $0.value.session != nil }
-            let taken = Set(entries.values.map(\.number))
-            let number = (0...taken.count).first { !taken.contains($0) } ?? taken.count
-            let loader = Self.loader(number)
-            let others = (configuration.protocolClasses ?? []).filter { !CachingURLProtocol.isLoader($0) }
-            configuration.protocolClasses = [loader] + others
-            let session = URLSession(
-                configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
-            entries[ObjectIdentifier(loader)] = Entry(number: number, session: session)
-            return session
+        /// - Parameters:
+        ///   - configuration: of this session only.
+        ///   - cache: asked by the loader, once for each load, and so not by the system. Held by the session.
+        func makeSession(
+            _ configuration: URLSessionConfiguration, cache: any LoadHost, delegate: (any URLSessionDelegate)?,
+            delegateQueue: OperationQueue?
+        ) -> URLSession {
+            entries.withLock { entries in
+                let free = entries.firstIndex { $0.session == nil }
+                let loader = free.map { entries.remove(at: $0).loader } ?? Self.makeClass()
+                if let loader {
+                    configuration.urlCache = nil
+                    configuration.protocolClasses = [loader] + (configuration.protocolClasses ?? [])
+                }
+                let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
+                session.hold(cache, for: self)
+                if let loader { entries.append(Entry(loader: loader, session: session)) }
+                return session
+            }
+        }
+
+        /// Nil for the loader's common class.
+        func session(of loader: CachingURLProtocol.Type) -> URLSession? {
+            entries.withLock { $0.first { $0.loader == loader }?.session }
+        }
+
+        func cache(of session: URLSession) -> (any LoadHost)? { session.held(for: self) as? any LoadHost }
+
+        /// Nil where the runtime makes none: then the session is the system's.
+        private static func makeClass() -> CachingURLProtocol.Type? {
+            // A name that no other copy of the library in the process has.
+            let name = "DiskURLCacheSession_" + UUID().uuidString.filter { $0 != "-" }
+            guard let made: AnyClass = objc_allocateClassPair(CachingURLProtocol.self, name, 0) else { return nil }
+            objc_registerClassPair(made)
+            return made as? CachingURLProtocol.Type
         }
     }
 
-    /// Nil for the loader's common class, and for one whose session is gone.
-    func session(of loader: CachingURLProtocol.Type) -> URLSession? {
-        entries.withLock { $0[ObjectIdentifier(loader)]?.session }
+    extension URLSession {
+        /// Keeps an object for as long as this session is there.
+        func hold(_ object: AnyObject, for owner: AnyObject) {
+            objc_setAssociatedObject(self, Unmanaged.passUnretained(owner).toOpaque(), object, .OBJC_ASSOCIATION_RETAIN)
+        }
+
+        func held(for owner: AnyObject) -> Any? {
+            objc_getAssociatedObject(self, Unmanaged.passUnretained(owner).toOpaque())
+        }
     }
-
-    // MARK: Classes by number
-
-    /// The same class for the same number: generic types are made by the language when they are first used, and never go.
-    static func loader(_ number: Int) -> CachingURLProtocol.Type {
-        loader(number, Never.self)
-    }
-
-    /// - Parameter digits: the binary digits of the number so far, as a type.
-    private static func loader<Digits>(_ number: Int, _ digits: Digits.Type) -> CachingURLProtocol.Type {
-        if number == 0 { return SessionProtocol<Digits>.self }
-        return number % 2 == 0 ? loader(number / 2, Zero<Digits>.self) : loader(number / 2, One<Digits>.self)
-    }
-
-    private enum Zero<Digits> {}
-    private enum One<Digits> {}
-}
-
-/// The loader of one session.
-private final class SessionProtocol<Digits>: CachingURLProtocol {}
+#endif

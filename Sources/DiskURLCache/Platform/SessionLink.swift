@@ -41,12 +41,11 @@ struct SessionLink: Sendable {
     /// The cache of the session that a task belongs to.
     static func cache(for task: URLSessionTask, link: SessionLink? = nil) -> (any LoadHost)? {
         let link = link ?? SessionLink(task)
-        if let session = link.session { return session.configuration.urlCache as? any LoadHost }
         #if canImport(FoundationNetworking)
+            if let session = link.session { return session.configuration.urlCache as? any LoadHost }
             return URLCache.shared as? any LoadHost
         #else
-            // Not guessed: it may be anybody's.
-            return nil
+            return link.session.flatMap { SessionClasses.shared.cache(of: $0) }
         #endif
     }
 
@@ -116,7 +115,8 @@ extension SessionLink: Transport {
 
     /// The cookies that the session has by now, as Foundation does it.
     func prepare(_ request: URLRequest) -> URLRequest {
-        guard let configuration = session?.configuration, configuration.httpShouldSetCookies, let url = request.url,
+        guard request.httpShouldHandleCookies, let configuration = session?.configuration,
+            configuration.httpShouldSetCookies, let url = request.url,
             let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty,
             let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
         else { return request }
@@ -126,8 +126,8 @@ extension SessionLink: Transport {
     }
 
     /// The request's own where it has one. A request does not tell whether it was given 60 seconds, or nothing.
-    func timeout(of request: URLRequest) -> TimeInterval? {
-        guard request.timeoutInterval == 60, let session else { return request.timeoutInterval }
-        return session.configuration.timeoutIntervalForRequest
+    func patience(of request: URLRequest) -> TimeInterval {
+        guard request.timeoutInterval == 60, let session else { return request.timeoutInterval / 2 }
+        return session.configuration.timeoutIntervalForRequest / 2
     }
 }

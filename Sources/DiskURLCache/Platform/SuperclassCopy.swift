@@ -4,31 +4,34 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Hands a stored response out as the superclass's own object: several reports say that Apple's loader ignores responses which a
+/// Makes the superclass know a response that was read from disk: several reports say that Apple's loader ignores responses which a
 /// subclass made anew, and takes those which the superclass's memory gave out.
 ///
-/// What is stored here decides; the superclass only lends its object. It keeps responses by rules of its own, and may hold
-/// another one under its key by now, so what it gives is compared.
-enum SuperclassCopy {
-    static func copy(
-        of stored: CachedURLResponse, store: (CachedURLResponse) -> Void, find: () -> CachedURLResponse?
-    ) -> CachedURLResponse {
-        // One that it has from before is the object that the system knows.
-        if let known = find(), isSame(known, stored) { return known }
-        store(stored)
-        if let copy = find(), isSame(copy, stored) { return copy }
-        return stored
-    }
+/// The superclass holds the response for that moment only. So no removal and no memory warning has to reach it, and what it would
+/// answer by rules of its own is never asked for.
+struct SuperclassCopy {
+    var store: (CachedURLResponse) -> Void
+    var find: () -> CachedURLResponse?
+    var remove: () -> Void
+    /// Waits for some milliseconds. The superclass stores on a queue of its own, so that what was stored is found a little later.
+    var wait: (Int) -> Void = { Thread.sleep(forTimeInterval: Double($0) / 1_000) }
 
-    static func isSame(_ one: CachedURLResponse, _ other: CachedURLResponse) -> Bool {
-        guard one.storagePolicy == other.storagePolicy, one.response.url == other.response.url,
-            one.userInfo?.count ?? 0 == other.userInfo?.count ?? 0, one.data == other.data
-        else { return false }
-        switch (one.response as? HTTPURLResponse, other.response as? HTTPURLResponse) {
-        case (let one?, let other?):
-            return one.statusCode == other.statusCode && HeaderFields(one) == HeaderFields(other)
-        case (nil, nil): return one.response.mimeType == other.response.mimeType
-        default: return false
+    /// About 50 ms in all.
+    private static let pauses = [1, 2, 5, 10, 15, 17]
+
+    /// The superclass's object for a response, or that response where it is not found. Which one is meant the entry's number tells:
+    /// the superclass has one key for what has several here.
+    /// - Parameter waits: false on the main thread.
+    func copy(of response: CachedURLResponse, waits: Bool) -> CachedURLResponse {
+        let number = response.entryNumber
+        func copy() -> CachedURLResponse? { find().flatMap { $0.entryNumber == number ? $0 : nil } }
+        store(response)
+        defer { remove() }
+        if let copy = copy() { return copy }
+        for pause in waits ? Self.pauses : [] {
+            wait(pause)
+            if let copy = copy() { return copy }
         }
+        return response
     }
 }

@@ -14,9 +14,17 @@ enum SystemContract {
 
     /// The request of a task that a response answers: after a redirect the task has two. Nil when it answers neither: stored under
     /// either, it would be given to whoever asks for something else.
+    ///
+    /// The original one counts: the system may add fields to the current one while it sends it, and a later lookup would not have
+    /// them. What tells users apart is added from the current one all the same.
     static func request(original: URLRequest?, current: URLRequest?, answeredBy url: URL?) -> URLRequest? {
         guard let url else { return current ?? original }
-        return [current, original].compactMap { $0 }.first { $0.url.map { isSame($0, url) } ?? false }
+        let requests = [original, current].compactMap { $0 }.filter { $0.url.map { isSame($0, url) } ?? false }
+        guard var request = requests.first, let last = requests.last else { return nil }
+        for name in ["Authorization", "Cookie"] where request.value(forHTTPHeaderField: name) == nil {
+            if let value = last.value(forHTTPHeaderField: name) { request.setValue(value, forHTTPHeaderField: name) }
+        }
+        return request
     }
 
     /// Fragments are not sent.

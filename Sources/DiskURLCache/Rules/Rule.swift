@@ -13,14 +13,18 @@ import Foundation
 /// ])
 /// ```
 public struct CacheRule: Sendable {
-    /// What a rule applies to.
+    /// What a rule applies to. Rules compare the canonical URL, as keys do: neither another spelling of the host, the port or the
+    /// percent-encoding nor a user name gets around them.
     public struct Match: Sendable {
         enum Kind: Sendable {
             case all
-            case url(String)
+            case url(URLPattern)
+            case path(String, host: String?)
             case host(String)
             case contentType(String)
             case request(@Sendable (URLRequest) -> Bool)
+            /// Nothing can match it, and why.
+            case nothing(String)
         }
 
         let kind: Kind
@@ -28,19 +32,44 @@ public struct CacheRule: Sendable {
         /// Every request.
         public static let all = Match(kind: .all)
 
-        /// The whole URL without its fragment; `*` stands for any characters, none included.
-        public static func url(_ pattern: String) -> Match { Match(kind: .url(pattern)) }
+        /// The whole URL without its fragment; `*` stands for any characters, none included. Begins with a scheme or a `*`.
+        public static func url(_ pattern: String) -> Match { Match(kind: URLPattern.match(pattern)) }
+
+        /// A path and the paths below it: `/me` stands for `/me`, `/me/settings` and `/me;v=1`, never for `/menu`.
+        /// - Parameters:
+        ///   - path: begins with `/`.
+        ///   - host: the host, its subdomains not included; nil for every host.
+        public static func path(_ path: String, host: String? = nil) -> Match {
+            Match(kind: URLPattern.match(path: path, host: host))
+        }
 
         /// The host and its subdomains.
-        public static func host(_ name: String) -> Match { Match(kind: .host(name.lowercased())) }
+        public static func host(_ name: String) -> Match {
+            guard let host = URLCanonicalizer.host(name) else {
+                return Match(
+                    kind: .nothing("\"\(name)\" is not a host; give the name alone, as in \"example.com\"."))
+            }
+            return Match(kind: .host(host))
+        }
 
         /// The response's media type without parameters; `*` as in `image/*`. Such a rule cannot change the key, and does
         /// nothing before a response is known.
         public static func contentType(_ pattern: String) -> Match {
-            Match(kind: .contentType(pattern.lowercased()))
+            let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
+            if pattern.contains(";") {
+                return Match(
+                    kind: .nothing("media types are compared without parameters; leave out what follows the \";\"."))
+            }
+            guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && !$0.contains(" ") }) else {
+                return Match(
+                    kind: .nothing(
+                        "\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\"."))
+            }
+            return Match(kind: .contentType(pattern.lowercased()))
         }
 
-        /// Called on any thread, for each lookup and each store.
+        /// Called on any thread, for each lookup and each store. The closure gets the request as it is: an app that compares the
+        /// URL in it compares one spelling.
         public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
             Match(kind: .request(predicate))
         }
@@ -57,45 +86,42 @@ public struct CacheRule: Sendable {
         self.treatment = treatment
     }
 
-    func matches(_ request: URLRequest, contentType: String?) -> Bool {
+    func matches(_ target: RuleTarget, contentType: String?) -> Bool {
         switch match.kind {
+        case .nothing: return false
         case .all: return true
-        case .request(let predicate): return predicate(request)
-        case .url(let pattern):
-            let text = request.url?.absoluteString.prefix { $0 != "#" } ?? ""
-            return Glob.matches(pattern, text)
-        case .host(let name):
-            let host = request.url?.host?.lowercased() ?? ""
-            return host == name || host.hasSuffix("." + name)
+        case .request(let predicate): return predicate(target.request)
+        case .url(let pattern): return target.url.map(pattern.matches) ?? false
+        case .path(let path, let host): return target.isBelow(path, host: host)
+        case .host(let name): return target.host.map { $0 == name || $0.hasSuffix("." + name) } ?? false
         case .contentType(let pattern):
             guard let type = contentType?.prefix(while: { $0 != ";" }) else { return false }
-            return Glob.matches(pattern, type.lowercased().filter { $0 != " " })
+            return Glob.matches(pattern.utf8, type.lowercased().filter { $0 != " " }.utf8)
         }
     }
 }
 
-/// Text patterns in which `*` stands for any characters.
-enum Glob {
-    static func matches(_ pattern: some StringProtocol, _ text: some StringProtocol) -> Bool {
-        let pattern = Array(pattern.utf8)
-        let text = Array(text.utf8)
-        var (p, t) = (0, 0)
-        // Where to go on after a mismatch: one more byte for the last star. Linear but for that retry.
-        var retry: (pattern: Int, text: Int)?
-        while t < text.count {
-            if p < pattern.count, pattern[p] == UInt8(ascii: "*") {
-                retry = (p + 1, t)
-                p += 1
-            } else if p < pattern.count, pattern[p] == text[t] {
-                p += 1
-                t += 1
-            } else if let last = retry {
-                retry = (last.pattern, last.text + 1)
-                (p, t) = (last.pattern, last.text + 1)
-            } else {
-                return false
-            }
-        }
-        return pattern[p...].allSatisfy { $0 == UInt8(ascii: "*") }
+/// A request as rules see it. Its canonical URL is computed once for all of them.
+struct RuleTarget {
+    let request: URLRequest
+    /// Nil for a URL that no key can be made of.
+    let url: String?
+
+    init(_ request: URLRequest) {
+        self.request = request
+        url = request.url.flatMap { URLCanonicalizer.canonical($0.absoluteString) }
+    }
+
+    var host: String? {
+        url.map { url in URLCanonicalizer.withHost(ofNormal: url) { String(decoding: $0, as: UTF8.self) } }
+    }
+
+    func isBelow(_ path: String, host: String?) -> Bool {
+        guard let url, host == nil || host == self.host,
+            // Behind the two slashes of the scheme.
+            let start = url.utf8.dropFirst(8).firstIndex(of: UInt8(ascii: "/")), url[start...].hasPrefix(path)
+        else { return false }
+        let rest = url[start...].utf8.dropFirst(path.utf8.count)
+        return path.hasSuffix("/") || rest.first.map { "/?;".utf8.contains($0) } ?? true
     }
 }

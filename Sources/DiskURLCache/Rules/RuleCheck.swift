@@ -35,15 +35,7 @@ enum RuleCheck {
     }
 
     private static func problem(in match: CacheRule.Match) -> String? {
-        switch match.kind {
-        case .url(let pattern) where pattern.isEmpty:
-            "the URL pattern is empty; use Match.all for every request."
-        case .host(let name) where name.isEmpty || name.contains("/") || name.contains(":"):
-            "\"\(name)\" is not a host; give the name alone, as in \"example.com\"."
-        case .contentType(let pattern) where pattern.split(separator: "/").count != 2:
-            "\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\"."
-        default: nil
-        }
+        if case .nothing(let problem) = match.kind { problem } else { nil }
     }
 
     private static func problem(in treatment: CacheTreatment, keyPolicies: Set<KeyPolicy.Name>) -> String? {
@@ -82,10 +74,11 @@ enum RuleCheck {
         let name: String
         switch rule.match.kind {
         case .all: name = "all"
-        case .url(let pattern): name = "url \(pattern)"
+        case .url(let pattern): name = "url \(pattern.text)"
+        case .path(let path, let host): name = "path \(host ?? "*")\(path)"
         case .host(let host): name = "host \(host)"
         case .contentType(let pattern): name = "type \(pattern)"
-        case .request: return nil
+        case .request, .nothing: return nil
         }
         var merged = seen[name] ?? CacheTreatment()
         merged.complete(from: rule.treatment)

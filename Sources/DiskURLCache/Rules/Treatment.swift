@@ -1,14 +1,14 @@
 import Foundation
 
-/// How a response is kept, and for how long, where that differs from the configuration and from what the server says. Set on a
+/// How a response is kept, and for how long, when that differs from the configuration and from what the server says. Set on a
 /// request (`URLRequest.cacheTreatment`) or by a ``CacheRule``. A property that is nil is decided by the next in the order below.
 ///
 /// For each property by itself, the request wins, then the first rule that sets it, then the configuration. The tags of the
 /// request and of all matching rules are joined.
-public struct CacheTreatment: Sendable, Hashable {
+public struct CacheTreatment: Sendable, Hashable, Codable {
     /// Where responses are kept.
-    public enum Storage: Sendable, Hashable {
-        /// In memory, and on disk where the response may be reused.
+    public enum Storage: String, Sendable, Hashable, Codable {
+        /// In memory, and on disk when the response may be reused.
         case memoryAndDisk
         /// Never on disk: for personal data and answers to authenticated requests.
         case memoryOnly
@@ -17,8 +17,8 @@ public struct CacheTreatment: Sendable, Hashable {
     }
 
     /// How long responses count as fresh. `no-store` is obeyed in any case, and errors get no longer lifetime by it.
-    public enum Lifetime: Sendable, Hashable {
-        /// Seconds, where the server sends no lifetime; replaces the heuristic.
+    public enum Lifetime: Sendable, Hashable, Codable {
+        /// Seconds, when the server sends no lifetime; replaces the heuristic.
         case whenMissing(TimeInterval)
         /// Seconds, whatever the server sends.
         case always(TimeInterval)
@@ -28,10 +28,10 @@ public struct CacheTreatment: Sendable, Hashable {
     public var storage: Storage?
     /// How long the response counts as fresh; nil: as the server says.
     public var lifetime: Lifetime?
-    /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), where the server does not
+    /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), when the server does not
     /// say.
     public var staleWhileRevalidate: TimeInterval?
-    /// Seconds that a stale response may stand in for an error (RFC 5861 §4), where the server does not say.
+    /// Seconds that a stale response may stand in for an error (RFC 5861 §4), when the server does not say.
     public var staleIfError: TimeInterval?
     /// See ``DiskURLCache/Configuration/minimumDiskLifetime``. Seconds.
     public var minimumDiskLifetime: TimeInterval?

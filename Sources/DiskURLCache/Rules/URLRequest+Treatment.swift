@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 extension URLRequest {
-    /// How the response to this request is treated; wins over all rules. Nil where only rules and configuration count.
+    /// How the response to this request is treated; wins over all rules. Nil when only rules and configuration count.
     ///
     /// ```swift
     /// var request = URLRequest(url: url)
@@ -17,13 +17,11 @@ extension URLRequest {
     public var cacheTreatment: CacheTreatment? {
         get {
             guard let text = carriedTreatment, let data = Data(base64Encoded: text) else { return nil }
-            return (try? JSONDecoder().decode(CarriedTreatment.self, from: data))?.treatment
+            return try? JSONDecoder().decode(CacheTreatment.self, from: data)
         }
         set {
             // A treatment holds numbers, names and flags: encoding fails for a number that is none, which means nothing.
-            carriedTreatment = newValue.flatMap {
-                try? JSONEncoder().encode(CarriedTreatment($0)).base64EncodedString()
-            }
+            carriedTreatment = newValue.flatMap { try? JSONEncoder().encode($0).base64EncodedString() }
         }
     }
 
@@ -64,43 +62,4 @@ extension URLRequest {
             }
         }
     #endif
-}
-
-/// A treatment on its way with a request, within one process.
-private struct CarriedTreatment: Codable {
-    private var isInMemory: Bool?
-    private var isOnDisk: Bool?
-    private var lifetime: TimeInterval?
-    private var isLifetimeForMissing: Bool?
-    private var staleWhileRevalidate: TimeInterval?
-    private var staleIfError: TimeInterval?
-    private var minimumDiskLifetime: TimeInterval?
-    private var keyPolicy: String?
-    private var tags: Set<String>
-    private var isPinned: Bool?
-
-    init(_ treatment: CacheTreatment) {
-        isInMemory = treatment.storage.map { $0 != .never }
-        isOnDisk = treatment.storage.map { $0 == .memoryAndDisk }
-        switch treatment.lifetime {
-        case .whenMissing(let seconds)?: (lifetime, isLifetimeForMissing) = (seconds, true)
-        case .always(let seconds)?: lifetime = seconds
-        case nil: break
-        }
-        staleWhileRevalidate = treatment.staleWhileRevalidate
-        staleIfError = treatment.staleIfError
-        minimumDiskLifetime = treatment.minimumDiskLifetime
-        keyPolicy = treatment.keyPolicy?.text
-        tags = treatment.tags
-        isPinned = treatment.isPinned
-    }
-
-    var treatment: CacheTreatment {
-        CacheTreatment(
-            storage: isInMemory.map { $0 ? (isOnDisk == true ? .memoryAndDisk : .memoryOnly) : .never },
-            lifetime: lifetime.map { isLifetimeForMissing == true ? .whenMissing($0) : .always($0) },
-            staleWhileRevalidate: staleWhileRevalidate, staleIfError: staleIfError,
-            minimumDiskLifetime: minimumDiskLifetime, keyPolicy: keyPolicy.map { KeyPolicy.Name($0) }, tags: tags,
-            isPinned: isPinned)
-    }
 }

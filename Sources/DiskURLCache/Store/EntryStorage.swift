@@ -76,6 +76,9 @@ public struct CacheEntry: Sendable {
     /// Bytes of body and header fields, roughly what the entry takes in memory.
     public var byteCount: Int { entry.memoryCost }
 
+    /// Bytes of the body, which are the last ones of ``encoded()``.
+    public var bodyLength: Int { entry.body.count }
+
     /// What the entry can be removed by, besides its name: its URL, its host and each of its tags, as 64 hexadecimal digits each.
     /// See `EntryCriteria.Scope.group`.
     public var groups: [String] {

@@ -9,18 +9,21 @@ struct StoreCall: Sendable {
     let request: URLRequest
     let response: CachedURLResponse
     let time: Date
+    /// Whether the system's own loader may be the caller: see `SystemHead`.
+    let isBySystem: Bool
 
     enum Outcome {
         /// `lost` names the keys of `userInfo` whose values cannot be written to disk.
         case stored(EntryMetadata, lost: [String])
         /// - Parameter removesOlder: whether the older response of the key is removed: the app does not want it served any more.
-        case refused(CacheNotStoredReason, removesOlder: Bool)
+        case refused(CacheReason, removesOlder: Bool)
     }
 
-    /// - Parameter isShared: see ``DiskURLCache/DiskURLCache/Sharing``.
-    func outcome(treatment: CacheTreatment, isShared: Bool) -> Outcome {
+    /// - Parameter tags: the groups that the entry belongs to.
+    func outcome(treatment: CacheTreatment, tags: [String], options: CachingOptions) -> Outcome {
         guard response.storagePolicy != .notAllowed else { return .refused(.refused, removesOlder: false) }
-        let fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
+        var fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
+        if isBySystem { fields = fields.map { SystemHead.restored($0) } }
         let facts = RequestFacts(request)
         if CacheControl.forbidsStoring(fields?["Cache-Control"])
             || CacheControl.forbidsStoring(facts.fields["Cache-Control"])
@@ -31,8 +34,10 @@ struct StoreCall: Sendable {
         guard !vary.matchesNothing else {
             return .refused(.varyAsterisk, removesOlder: false)
         }
-        if isShared, let fields,
-            let reason = SharedCache.prohibition(of: fields, said: ResponseDirectives(fields), asked: facts.fields)
+        if isBySystem, SystemHead.isSelectedUnseen(vary) { return .refused(.variesByUnseenField, removesOlder: true) }
+        if options.isShared, let fields,
+            let reason = SharedCache.prohibition(
+                of: fields, said: ResponseDirectives(fields), asked: facts.fields, options: options)
         {
             return .refused(reason, removesOlder: true)
         }
@@ -44,7 +49,7 @@ struct StoreCall: Sendable {
             storedAt: time,
             placement: response.storagePolicy == .allowedInMemoryOnly || treatment.storage == .memoryOnly
                 ? .memoryOnly : .memoryAndDisk,
-            userInfo: userInfo, tags: treatment.tags.sorted(), isPinned: treatment.isPinned == true)
+            userInfo: userInfo, tags: tags, isPinned: treatment.isPinned == true)
         return .stored(metadata, lost: lost)
     }
 }

@@ -24,8 +24,8 @@ extension TieredStore {
     func store(
         _ metadata: EntryMetadata, body: Data, presented: CachedURLResponse? = nil, for key: RequestKey,
         ticket: StoreTicket? = nil
-    ) -> CacheNotStoredReason? {
-        let reason = stripe(of: key).withLock { _ -> CacheNotStoredReason? in
+    ) -> CacheReason? {
+        let reason = stripe(of: key).withLock { _ -> CacheReason? in
             // What comes after the removal is not to go with it.
             disk?.lookNow()
             var metadata = metadata
@@ -45,7 +45,7 @@ extension TieredStore {
     }
 
     /// - Parameter reason: why it was not stored.
-    func tellStored(_ metadata: EntryMetadata, bytes: Int, unless reason: CacheNotStoredReason?) {
+    func tellStored(_ metadata: EntryMetadata, bytes: Int, unless reason: CacheReason?) {
         // An event is made where somebody listens only, and so is its URL.
         if let reason {
             hub.emit(.notStored(url: metadata.foundationURL, reason: reason))
@@ -63,7 +63,7 @@ extension TieredStore {
     }
 
     /// Why an answer that was under way meanwhile is not stored any more.
-    func outdated(_ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket) -> CacheNotStoredReason? {
+    func outdated(_ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket) -> CacheReason? {
         if history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) { return .removedMeanwhile }
         // Another load that asked later has stored its answer already.
         guard let asked = metadata.http?.requestTime else { return nil }
@@ -79,11 +79,11 @@ extension TieredStore {
     }
 
     /// With the key's stripe held.
-    private func place(_ entry: StoredEntry, for key: RequestKey) -> CacheNotStoredReason? {
+    private func place(_ entry: StoredEntry, for key: RequestKey) -> CacheReason? {
         weakResponses.remove(key)
         let varyKey = entry.metadata.varyKey
         let isKept = entry.memoryCost <= largestMemoryEntry
-        var reason: CacheNotStoredReason?
+        var reason: CacheReason?
         if disk != nil {
             if entry.metadata.placement != .memoryAndDisk || entry.body.count > disk?.largestEntry ?? 0 {
                 eraseBelow(key) {
@@ -225,7 +225,7 @@ extension TieredStore {
 
     /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Tells why where that cannot be
     /// done. From one thread at a time.
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheNotStoredReason? {
+    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {
         guard let disk = diskStore else { return .diskFailed(errno: 0) }
         do throws(Errno) {
             if body == nil { body = try disk.beginIncoming() }
@@ -252,9 +252,9 @@ extension TieredStore {
     /// Stores a response whose body has arrived whole, as `store` does with one in memory.
     func store(
         _ metadata: EntryMetadata, _ body: IncomingBody, for key: RequestKey, ticket: StoreTicket?
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         let length = body.count
-        let reason = stripe(of: key).withLock { _ -> CacheNotStoredReason? in
+        let reason = stripe(of: key).withLock { _ -> CacheReason? in
             disk?.lookNow()
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
@@ -270,7 +270,7 @@ extension TieredStore {
     /// With the key's stripe held.
     private func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         guard let disk = diskStore else { return .diskFailed(errno: 0) }
         let varyKey = metadata.varyKey
         var buffered: [WriteBuffer.Write] = []
@@ -301,7 +301,7 @@ extension TieredStore {
         case .dropped(.unavailable)?: return .diskFailed(errno: 0)
         case .dropped(let reason)?:
             removeFromMemory(key) { $0.varyKey == varyKey }
-            return CacheNotStoredReason(reason)
+            return CacheReason(reason)
         case .written?, .superseded?:
             weakResponses.remove(key)
             memory.update(key) { record in

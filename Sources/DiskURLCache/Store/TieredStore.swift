@@ -184,7 +184,7 @@ final class TieredStore: Sendable {
 
     var memoryUsage: Int { memory.totalCost }
 
-    var diskUsage: Int { (disk?.usage ?? 0) + buffer.bytes }
+    var diskUsage: Int { (disk?.usage ?? 0).addingSaturated(buffer.bytes) }
 
     /// The largest body that any layer takes, in bytes.
     var largestStorableBody: Int { max(largestMemoryEntry, disk?.largestEntry ?? 0) }

@@ -15,17 +15,6 @@ struct KeyDigest: Sendable, Hashable {
         for word in 0..<4 { HexDigits.write(words[word], to: destination + word * 16) }
     }
 
-    /// Reads 64 lower-case hexadecimal digits; nil for anything else.
-    init?(hex bytes: UnsafeRawBufferPointer) {
-        guard bytes.count == 64 else { return nil }
-        var words = SIMD4<UInt64>()
-        for word in 0..<4 {
-            guard let number = HexDigits.number(of: bytes, at: word * 16) else { return nil }
-            words[word] = number
-        }
-        self.words = words
-    }
-
     init(words: SIMD4<UInt64>) {
         self.words = words
     }

@@ -23,19 +23,22 @@ struct Platform: Sendable, Equatable {
     var sessionLoading: SessionLoading
     /// Whether apps can define protocol classes; false on watchOS.
     var hasProtocols: Bool
-    /// A stored response is handed out as the superclass's own object: see `SuperclassCopy`. The one switch for that.
-    var answersBySuperclass: Bool
+    /// Bytes that the superclass may hold in memory; 0 where it is left out: see `SuperclassCopy`.
+    var superclassLimit: Int
     var lockLifetime: LockLifetime
 
     static let linux = Platform(
-        sessionLoading: .ownLoader, hasProtocols: true, answersBySuperclass: false, lockLifetime: .whileOpen)
+        sessionLoading: .ownLoader, hasProtocols: true, superclassLimit: 0, lockLifetime: .whileOpen)
     static let macOS = Platform(
-        sessionLoading: .system, hasProtocols: true, answersBySuperclass: true, lockLifetime: .whileOpen)
+        sessionLoading: .system, hasProtocols: true, superclassLimit: .max, lockLifetime: .whileOpen)
     /// iOS, Mac Catalyst, tvOS and visionOS.
     static let iOS = Platform(
-        sessionLoading: .system, hasProtocols: true, answersBySuperclass: true, lockLifetime: .duringPass)
+        sessionLoading: .system, hasProtocols: true, superclassLimit: .max, lockLifetime: .duringPass)
     static let watchOS = Platform(
-        sessionLoading: .system, hasProtocols: false, answersBySuperclass: true, lockLifetime: .duringPass)
+        sessionLoading: .system, hasProtocols: false, superclassLimit: 8 << 20, lockLifetime: .duringPass)
+    /// An extension of an app on iOS and its like: the system grants it little memory.
+    static let appExtension = Platform(
+        sessionLoading: .system, hasProtocols: true, superclassLimit: 8 << 20, lockLifetime: .duringPass)
 
     static var current: Platform {
         #if os(watchOS)
@@ -43,7 +46,7 @@ struct Platform: Sendable, Equatable {
         #elseif os(macOS)
             .macOS
         #elseif canImport(Darwin)
-            .iOS
+            Bundle.main.bundleURL.pathExtension == "appex" ? .appExtension : .iOS
         #else
             .linux
         #endif
@@ -57,22 +60,22 @@ struct Platform: Sendable, Equatable {
 
     // MARK: The superclass
 
-    /// What the superclass is told of the capacities, in bytes.
-    ///
-    /// Where the system calls the cache, it may ask the superclass whether a response fits, so that gets room in memory. None on
-    /// disk: it would write each response a second time, by rules that are not ours.
-    func superclassCapacities(memory: Int, disk: Int) -> (memory: Int, disk: Int) {
-        sessionLoading == .system ? (max(memory, min(disk, 64 << 20)), 0) : (0, 0)
+    /// Bytes that the superclass is told it may hold in memory. On disk it gets none: it would write each response a second time, by
+    /// rules that are not the cache's.
+    func superclassCapacity(memory: Int) -> Int { min(memory, superclassLimit) }
+
+    /// Whether the superclass keeps a body for a moment: not an empty one, and none above a twentieth of its capacity (`URLCache`).
+    func superclassKeeps(bytes: Int, memory: Int) -> Bool {
+        bytes > 0 && bytes <= superclassCapacity(memory: memory) / 20
     }
 
-    /// Where the superclass, which has no capacity on disk, may think that its folder is.
-    static var superclassDiskPath: String {
+    /// Where the superclass, which has no capacity on disk, may think that its folder is: nil would mean the app's default cache.
+    static let superclassDirectory: URL = {
         #if canImport(Darwin)
-            // A folder of its own name: nil would mean the app's default cache, which is not ours to touch.
-            return "DiskURLCache.unused"
+            FileManager.default.temporaryDirectory.appendingPathComponent("DiskURLCache.unused", isDirectory: true)
         #else
             // It creates the folder it is given with mode 0755, so it is given one that exists.
-            return "/"
+            URL(fileURLWithPath: "/", isDirectory: true)
         #endif
-    }
+    }()
 }

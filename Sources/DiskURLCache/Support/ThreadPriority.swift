@@ -10,6 +10,9 @@ enum ThreadPriority {
         #elseif canImport(Glibc)
             // Zero is the calling thread: on Linux each has a priority of its own.
             setpriority(.init(PRIO_PROCESS.rawValue), 0, 5)
+        #else
+            // Musl and Android (not tried): the name is a plain number there.
+            setpriority(.init(PRIO_PROCESS), 0, 5)
         #endif
     }
 }

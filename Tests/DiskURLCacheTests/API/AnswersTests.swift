@@ -126,6 +126,50 @@ import Testing
         #expect(seen == ["version 3"], "the old answer came before the error")
     }
 
+    /// What a request says about the cache holds here, too.
+    @Test func answersObeyTheRequest() async throws {
+        let origin = try OriginServer { request in
+            .ok("version \(request.number)", ["Cache-Control": "max-age=10"])
+        }
+        let cache = makeCache()
+        let url = origin.url("/a")
+        func collect(_ request: URLRequest) async throws -> [String] {
+            var texts: [String] = []
+            for try await answer in cache.answers(for: request) {
+                texts.append(String(decoding: answer.data, as: UTF8.self))
+            }
+            return texts
+        }
+        #expect(try await collect(URLRequest(url)) == ["version 1"])
+        clock.advance(by: 100)
+        #expect(try await collect(URLRequest(url, policy: .returnCacheDataDontLoad)) == ["version 1"])
+        #expect(origin.requests.count == 1)
+        #expect(try await collect(URLRequest(url, policy: .reloadIgnoringLocalCacheData)) == ["version 2"])
+        for directive in ["no-cache", "max-age=0"] {
+            #expect(try await collect(URLRequest(url, ["Cache-Control": directive])).count == 1)
+        }
+        #expect(origin.requests.count == 4)
+        #expect(try await collect(URLRequest(url, ["Cache-Control": "only-if-cached"])) == ["version 4"])
+        #expect(origin.requests.count == 4)
+    }
+
+    /// An answer for all users is asked for without the process's cookies.
+    @Test func aSharedCacheSendsNoCookies() async throws {
+        let origin = try OriginServer { request in
+            .ok(request.fields["Cookie"] ?? "none", ["Cache-Control": "no-store"])
+        }
+        let url = origin.url("/shared-cookie")
+        let host = try #require(url.host)
+        let properties: [HTTPCookiePropertyKey: Any] = [
+            .name: "shared", .value: "secret", .domain: host, .path: "/shared-cookie",
+        ]
+        let cookie = try #require(HTTPCookie(properties: properties))
+        HTTPCookieStorage.shared.setCookie(cookie)
+        defer { HTTPCookieStorage.shared.deleteCookie(cookie) }
+        let cache = makeCache { $0.sharing = .shared }
+        #expect(String(decoding: try await cache.data(from: url).data, as: UTF8.self) == "none")
+    }
+
     @Test func cachingByHand() async throws {
         let cache = makeCache()
         let request = Responses.request("/made")
@@ -164,13 +208,13 @@ import Testing
         request.cacheTreatment = .init(storage: .never)
         let kept = try await cache.data(for: request).report
         // The method is one that is cached: that was not the reason.
-        #expect(kept.notStoredReason == .noKey && kept.outcome == .bypass(.noKey))
-        #expect(kept.cacheStatus == "DiskURLCache; fwd=bypass; fwd-status=200; detail=no-key")
+        #expect(kept.notStoredReason == .keptOut && kept.outcome == .bypass(.keptOut))
+        #expect(kept.cacheStatus == "DiskURLCache; fwd=bypass; fwd-status=200; detail=never")
         request.cacheTreatment = nil
         #expect(try await cache.data(for: request).report.notStoredReason == nil)
         request.httpMethod = "POST"
         let posted = try await cache.data(for: request).report
-        #expect(posted.notStoredReason == .noKey && posted.outcome == .bypass(.noKey))
+        #expect(posted.notStoredReason == .methodNotCached && posted.outcome == .bypass(.methodNotCached))
         // Only the second was looked up.
         #expect(cache.statistics.misses == 1)
     }
@@ -200,6 +244,21 @@ import Testing
         let none = await cache.prefetch(requests, progress: cancelled)
         #expect(none.count == 12)
         #expect(none.allSatisfy { $0.error is CancellationError })
+    }
+
+    @Test func prefetchingTellsWhatIsNotStoredAndWhy() async throws {
+        let origin = try OriginServer { request in
+            .ok("x", ["Cache-Control": request.path == "/none" ? "no-store" : "max-age=60"])
+        }
+        let cache = makeCache()
+        let requests = ["/a", "/none", "/b"].map { URLRequest(url: origin.url($0)) }
+        // The second time two of them are fresh.
+        for _ in 0..<2 {
+            let failed = await cache.prefetch(requests)
+            #expect(failed.map(\.request.url?.path) == ["/none"])
+            #expect(failed.first?.error as? CacheReason == .responseNoStore)
+            #expect(requests.map(cache.contains) == [true, false, true])
+        }
     }
 
     @Test func anUnsafeRequestInvalidates() async throws {

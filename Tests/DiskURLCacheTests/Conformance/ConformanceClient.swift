@@ -17,6 +17,8 @@ final class ConformanceClient: Sendable {
         case memoryByDelegate
         /// The cache is flushed and opened again before each request, and has no memory to answer from.
         case restartedDisk
+        /// As `memory`, of a shared cache: its own rows only, since the others do not differ.
+        case shared
     }
 
     private let setup: Setup
@@ -82,6 +84,7 @@ final class ConformanceClient: Sendable {
             var settings = DiskURLCache.Configuration(
                 memoryCapacity: isOnDisk ? 0 : 16 << 20, diskCapacity: isOnDisk ? 16 << 20 : 0, directory: directory)
             settings.clock = time
+            settings.sharing = mode == .shared ? .shared : .private
             let cache = DiskURLCache(configuration: settings)
             return (cache, cache.makeSession(configuration: .default.patient, delegate: delegate))
         }

@@ -7,18 +7,26 @@ extension ConformanceRow {
         interim,
     ].flatMap { $0 }
 
+    /// Rows that a cache for one user is not asked, and those that a shared one is not.
+    static let onlyShared = sharedFreshness + sharedStaleness + sharedAuthorization
+    static let onlyPrivate: Set<String> = [
+        "freshness-max-age-s-maxage-private", "freshness-max-age-s-maxage-private-multiple", "cc-resp-private-private",
+    ]
+
     /// Rows that no client of URLSession on Linux can meet, so that they are not played.
     static let unreachable: [String: String] = [
         "headers-store-Content-Encoding": "libcurl fails a response whose content coding it does not know",
         "304-etag-update-response-Content-Encoding":
             "libcurl fails a response whose content coding it does not know",
         "headers-store-Transfer-Encoding": "libcurl fails a response whose transfer coding it does not know",
-        "headers-store-Set-Cookie": "cookies go to the cookie storage once and are not replayed from the cache",
-        "304-etag-update-response-Set-Cookie":
-            "cookies go to the cookie storage once and are not replayed from the cache",
     ]
 
-    /// Optimisations that the specifications do not allow as the rows ask for them.
+    /// A requirement that is refused by choice.
+    static let refused: [String: String] = [
+        "headers-store-Set-Cookie": "cookies go to the cookie storage once and are not replayed from the cache (§3.1)"
+    ]
+
+    /// What the specifications do not allow as the rows ask for it.
     static let notAllowed: [String: String] = [
         "vary-normalise-lang-select":
             "the origin may choose another language for the second request: that is no normalisation (§4.1)",
@@ -28,7 +36,19 @@ extension ConformanceRow {
             "five bytes came where Content-Range announced six: the last one is not there",
         "partial-store-partial-reuse-partial-suffix":
             "five bytes came where Content-Range announced six: the last one is not there",
+        "conditional-lm-fresh-no-lm":
+            "without Last-Modified, Date is compared (§4.3.2), and the date asked for is earlier",
     ]
+
+    /// Optimisations of shared caches that this one does without.
+    static let notShared: [String: String] = [
+        "other-authorization-public": notBetweenUsers,
+        "other-authorization-must-revalidate": notBetweenUsers,
+        "other-authorization-smaxage": notBetweenUsers,
+    ]
+
+    private static let notBetweenUsers =
+        "an answer to one value of Authorization is never shared with another (§3.5 would let it)"
 
     /// Optimisations that do not happen for data tasks with a delegate.
     static let notByDelegate: [String: String] = [

@@ -22,6 +22,10 @@
             case "model": ModelPeer.runInChild()
             case "owner": try OwnerScenario.runInChild(directory)
             case "nobody": ProcessScenarios.nobody(directory)
+            case "one line": try OneLineTests.runInChild(directory)
+            case "end": try ProcessEndTests.runInChild(directory)
+            case "https": try HTTPSTests.runInChild(directory)
+            case "growth": try GrowthTests.runInChild(directory)
             default: Issue.record("no such mode")
             }
         }

@@ -12,6 +12,22 @@
 
         private static let prefix = "DISKURLCACHE_CHILD_"
 
+        private static let nobody = ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+        /// Whether a child can run without root's rights: any user but root can; root needs a binary that others may run.
+        static let canBeNobody: Bool = {
+            guard getuid() == 0 else { return true }
+            guard let binary = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
+                return false
+            }
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: nobody[0])
+            process.arguments = nobody.dropFirst() + ["/usr/bin/test", "-x", binary]
+            guard (try? process.run()) != nil else { return false }
+            process.waitUntilExit()
+            return process.terminationStatus == 0
+        }()
+
         /// What the parent told the child; nil in a process that is no child.
         static func argument(_ name: String) -> String? {
             ProcessInfo.processInfo.environment[prefix + name]
@@ -23,12 +39,14 @@
             _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
         }
 
-        init(_ mode: String, directory: String, _ arguments: [String: String] = [:], asNobody: Bool = false) throws {
+        init(
+            _ mode: String, directory: String, _ arguments: [String: String] = [:], asNobody: Bool = false,
+            under wrapper: [String] = []
+        ) throws {
             let binary = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
             var command = [binary, "--testing-library", "swift-testing", "--filter", "ChildMain"]
-            if asNobody {
-                command = ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + command
-            }
+            if asNobody, getuid() == 0 { command = Self.nobody + command }
+            command = wrapper + command
             process.executableURL = URL(fileURLWithPath: command[0])
             process.arguments = Array(command.dropFirst())
             var environment = ProcessInfo.processInfo.environment

@@ -5,6 +5,8 @@
     enum ProcessMemory {
         /// The most memory that was ever resident, in bytes.
         static var highWater: Int { status("VmHWM") }
+        /// The memory that is resident now, in bytes.
+        static var resident: Int { status("VmRSS") }
         /// Memory that is the process's own and writable: what `RLIMIT_DATA` limits.
         static var data: Int { status("VmData") }
 

@@ -63,19 +63,19 @@ import Testing
 
     /// "stored; detail=not-stored" would contradict itself: a detail says only what `fwd` does not.
     @Test(arguments: [
-        (CacheMissReason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
-        (.methodNotCached, "method"), (.mustRevalidate, "stale; fwd-status=200; detail=no-cache"),
+        (CacheReason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
+        (.methodNotCached, "method"), (.noCache, "stale; fwd-status=200; detail=no-cache"),
         (.cachePolicy, "request; fwd-status=200; detail=cache-policy"),
     ])
-    func detailSaysWhatForwardDoesNot(_ reason: CacheMissReason, _ expected: String) {
+    func detailSaysWhatForwardDoesNot(_ reason: CacheReason, _ expected: String) {
         let text = Self.text(.miss(reason), storage: nil, isStored: false)
         #expect(text == "c; fwd=\(expected)" + (expected.contains(";") ? "" : "; fwd-status=200"))
     }
 
     @Test func reasonsToForward() {
-        #expect(CacheMissReason.notStored.forward.rawValue == "uri-miss")
-        #expect(CacheMissReason.variantNotStored.forward.rawValue == "vary-miss")
-        #expect(CacheMissReason.requestDirective.forward.rawValue == "request")
-        #expect(CacheMissReason.rangeNotHeld.forward.rawValue == "partial")
+        #expect(CacheReason.notStored.forward.rawValue == "uri-miss")
+        #expect(CacheReason.variantNotStored.forward.rawValue == "vary-miss")
+        #expect(CacheReason.requestDirective.forward.rawValue == "request")
+        #expect(CacheReason.rangeNotHeld.forward.rawValue == "partial")
     }
 }

@@ -246,10 +246,17 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
         #expect(other.entries.isEmpty)
     }
 
-    @Test func lifetimeForAlwaysDoesNotKeepErrors() {
-        var cache = PureCache()
-        cache.options.lifetime = .always(seconds: 60)
-        _ = cache.load(status: 500)
-        #expect(cache.entries.isEmpty)
+    /// A missing image does not stay missing for a week, whatever the rule for images says.
+    @Test(arguments: [404, 405, 410, 414, 500, 501]) func lifetimesOfOptionsAreNotForErrors(_ status: Int) {
+        for lifetime in [CachingOptions.Lifetime.always(seconds: 600), .whenMissing(seconds: 600)] {
+            var cache = PureCache()
+            cache.options.lifetime = lifetime
+            _ = cache.load(status: status)
+            #expect(cache.entries.isEmpty)
+            _ = cache.load(status: status, answer: ["Cache-Control": "max-age=5"])
+            #expect(cache.load().source == .stored)
+            cache.now += 5
+            #expect(cache.load().source == .origin)
+        }
     }
 }

@@ -36,6 +36,12 @@ import Testing
         #expect(urls == ["https://Example.com/a/b", "https://Example.com/a/c", "https://example.COM:443/d?e"])
     }
 
+    /// An answer cannot make the cache remove any number of URIs.
+    @Test func oneOfEachLocationCounts() throws {
+        let fields = HeaderFields((0..<200).map { .init(name: "Content-Location", value: "/\($0)") })
+        #expect(try Self.urls("POST", fields) == ["https://Example.com/a/b", "https://Example.com/0"])
+    }
+
     @Test(arguments: [
         "https://other.com/c", "http://example.com/c", "https://example.com:8443/c", "//other.com/c",
         "https://user@evil.example/c", "mailto:a@example.com", "https://example.com.evil.org/c",

@@ -45,8 +45,9 @@ import Testing
                             return (
                                 CacheDecision.decide(
                                     for: request, candidates: [candidate], policy: policy, options: options, now: now),
-                                ErrorFallback.reuse(
-                                    for: request, candidates: [candidate], policy: policy, options: options, now: now)
+                                ErrorFallback.verdict(
+                                    for: request, candidates: [candidate], policy: policy, options: options, now: now
+                                ).reuse
                             )
                         }
                         let kept = decide(Candidate(response: response, bodyLength: 4, facts: facts))
@@ -64,7 +65,7 @@ import Testing
             responseTime: Self.arrival, vary: .none)
         let entry = Self.entry(.http(response))
         #expect(entry.reuseFacts != nil && entry.reuseFacts === entry.reuseFacts)
-        #expect(entry.reuseFacts?.explicitLifetime(inSharedCache: false) == 60)
+        #expect(entry.reuseFacts?.statedLifetime(inSharedCache: false)?.seconds == 60)
         let other = Self.entry(.other(mimeType: nil, expectedContentLength: -1, textEncodingName: nil))
         #expect(other.reuseFacts == nil)
     }

@@ -18,7 +18,7 @@ import Testing
 
     private static func refusal(
         isShared: Bool = true, of request: HeaderFields = [:], _ fields: HeaderFields
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         var cache = cache(isShared: isShared)
         _ = cache.load(request, answer: fields)
         guard case .refuse(let reason) = cache.lastVerdict else { return nil }
@@ -70,6 +70,45 @@ import Testing
         let request: HeaderFields = ["authorization": "Basic x"]
         #expect(Self.refusal(of: request, ["Cache-Control": control]) == (isStored ? nil : .authorized))
         #expect(Self.refusal(isShared: false, of: request, ["Cache-Control": control]) == nil)
+    }
+
+    /// As §3.5 says of `Authorization`: users whom a cookie tells apart are kept apart.
+    @Test(
+        arguments: [
+            (["Cache-Control": "max-age=60"], false), (["Cache-Control": "max-age=60", "Vary": "Accept"], false),
+            (["Cache-Control": "public, max-age=60"], true), (["Cache-Control": "must-revalidate, max-age=60"], true),
+            (["Cache-Control": "s-maxage=60"], true),
+            (["Cache-Control": "max-age=60", "Vary": "Accept, cookie"], true),
+        ] as [(HeaderFields, Bool)])
+    func answersToRequestsWithACookie(_ fields: HeaderFields, isStored: Bool) {
+        let request: HeaderFields = ["cookie": "a=b"]
+        #expect(Self.refusal(of: request, fields) == (isStored ? nil : .cookie))
+        #expect(Self.refusal(fields) == nil, "without a cookie")
+        #expect(Self.refusal(isShared: false, of: request, fields) == nil)
+        var cache = Self.cache(isShared: true)
+        for change in [\CachingOptions.keysCookie, \.isCautious] {
+            cache.options = CachingOptions()
+            cache.options.isShared = true
+            cache.options[keyPath: change].toggle()
+            cache.entries = []
+            _ = cache.load(request, answer: fields)
+            #expect(!cache.entries.isEmpty)
+        }
+    }
+
+    /// What states no lifetime is not shared by a guess.
+    @Test func heuristicsNeedPublic() {
+        for (isShared, isCautious) in [(true, true), (true, false), (false, true)] {
+            for control in ["", "public"] {
+                var cache = Self.cache(isShared: isShared)
+                cache.options.isCautious = isCautious
+                _ = cache.load(answer: [
+                    "Cache-Control": control, "Last-Modified": httpDate(-86_400), "Date": httpDate(),
+                ])
+                let isFresh = control == "public" || !isShared || !isCautious
+                #expect((cache.load { _ in nil }.source == .stored) == isFresh)
+            }
+        }
     }
 
     /// RFC 9111 §5.2.2.10
@@ -163,6 +202,31 @@ import Testing
             cache.store.close()
             #expect(Self.open(scratch.appending("\(first)"), first).cachedResponse(for: request) != nil)
         }
+    }
+
+    /// The default is the safe one; a key policy with `Cookie`, or the setting, takes it back.
+    @Test(arguments: ["default", "keyed", "ruled", "trusting"]) func cookies(_ setting: String) throws {
+        let scratch = try ScratchDirectory()
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
+        configuration.directory = scratch.appending("c")
+        configuration.sharing = .shared
+        let byCookie = KeyPolicy.standard.includingHeaders("Cookie")
+        switch setting {
+        case "keyed": configuration.keyPolicy = byCookie
+        case "ruled":
+            configuration.keyPolicies[KeyPolicy.Name("c")] = byCookie
+            try configuration.setRules([CacheRule(.all, CacheTreatment(keyPolicy: KeyPolicy.Name("c")))])
+        case "trusting": configuration.sharesCautiously = false
+        default: break
+        }
+        let cache = DiskURLCache(configuration: configuration)
+        let request = Responses.request("/a", fields: ["Cookie": "session=1"])
+        let response = Responses.cached(Responses.url("/a"), fields: ["Cache-Control": "max-age=60"])
+        cache.storeCachedResponse(response, for: request)
+        #expect(cache.contains(request) == (setting != "default"))
+        let http = try #require(response.response as? HTTPURLResponse)
+        let explained = cache.explanation(for: request, response: http)
+        #expect(explained.notStoredReason == (setting == "default" ? .cookie : nil))
     }
 
     @Test func storedByHand() throws {

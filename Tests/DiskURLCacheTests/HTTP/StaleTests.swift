@@ -48,7 +48,7 @@ import Testing
     }
 
     /// cache-tests `stale-while-revalidate-window`
-    @Test(arguments: [(4.0, true), (5.0, true), (6.0, false)])
+    @Test(arguments: [(4.0, true), (5.0, false), (6.0, false)])
     func windowEnds(_ age: TimeInterval, _ isServed: Bool) {
         var cache = Self.stale("max-age=1, stale-while-revalidate=4", age: age)
         #expect((cache.load().source == .stored) == isServed)
@@ -102,18 +102,28 @@ import Testing
     // MARK: stale-if-error
 
     /// cache-tests `stale-sie-close`, `stale-sie-503`
-    @Test(arguments: [500, 502, 503, 504])
+    @Test(arguments: [500, 501, 502, 503, 504, 505, 507, 520, 522, 530, 599])
     func errorIsHiddenWithinTheBound(_ status: Int) {
-        var cache = Self.stale("max-age=2, stale-if-error=60", age: 62)
+        var cache = Self.stale("max-age=2, stale-if-error=60", age: 61)
         let answer = cache.load(status: status)
-        #expect(answer.source == .staleOnError && answer.status == 200 && answer.fields["Age"] == "62")
+        #expect(answer.source == .staleOnError && answer.status == 200 && answer.fields["Age"] == "61")
         #expect(cache.load(origin: { _ in nil }).source == .staleOnError)
         cache.now += 1
         #expect(cache.load(status: status).status == status)
         #expect(cache.load(origin: { _ in nil }).source == .unsatisfiable)
     }
 
-    @Test(arguments: [501, 404, 403, 429])
+    /// A window of 0 seconds is none, fresh or not, and N seconds are not N + 1.
+    @Test(arguments: [(0, 0, false), (0, 2, false), (1, 2, true), (1, 3, false)])
+    func theWindowOfAnErrorEnds(_ window: Int, _ age: TimeInterval, _ isServed: Bool) {
+        for control in ["max-age=2, stale-if-error=\(window)", "max-age=2, stale-while-revalidate=\(window)"] {
+            var cache = Self.stale(control, age: age)
+            let answer = cache.load(["Cache-Control": age == 0 ? "max-age=0" : ""]) { _ in nil }
+            #expect((answer.source != .unsatisfiable) == isServed, "\(control)")
+        }
+    }
+
+    @Test(arguments: [404, 403, 429])
     func otherAnswersAreDelivered(_ status: Int) {
         var cache = Self.stale("max-age=2, stale-if-error=60", age: 5)
         #expect(cache.load(status: status).status == status)
@@ -152,7 +162,7 @@ import Testing
         var options = CachingOptions()
         options.defaultStaleWhileRevalidate = 10
         options.defaultStaleIfError = 20
-        var cache = Self.stale("max-age=1", age: 11, options: options)
+        var cache = Self.stale("max-age=1", age: 10, options: options)
         #expect(cache.load().source == .stored)
         cache.now += 1
         #expect(cache.load(status: 500).source == .staleOnError)

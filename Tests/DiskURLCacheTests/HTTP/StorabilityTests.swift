@@ -8,7 +8,7 @@ import Testing
 
     static func refusal(
         method: String = "GET", of request: HeaderFields = [:], status: Int = 200, _ fields: HeaderFields
-    ) -> CacheNotStoredReason? {
+    ) -> CacheReason? {
         var cache = PureCache()
         _ = cache.load(method: method, request, status: status, answer: fields)
         guard case .refuse(let reason) = cache.lastVerdict else { return nil }
@@ -58,7 +58,7 @@ import Testing
 
     @Test(arguments: [412, 416, 417])
     func answerToTheRequestsOwnConditionRangeOrExpectationIsNotStored(_ status: Int) {
-        #expect(Self.refusal(of: ["Range": "bytes=20-"], status: status, Self.fresh) == .statusNotCacheable)
+        #expect(Self.refusal(of: ["Range": "bytes=20-"], status: status, Self.fresh) == .aboutRequestOnly)
     }
 
     @Test(arguments: [302, 307, 403, 500, 503, 599])

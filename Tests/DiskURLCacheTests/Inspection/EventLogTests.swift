@@ -3,6 +3,10 @@ import Testing
 
 @testable import DiskURLCache
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @Suite("An event log tells another process what a cache does")
 struct EventLogTests {
     private let scratch: ScratchDirectory
@@ -82,6 +86,21 @@ struct EventLogTests {
         #expect(try Data(contentsOf: file).count > 0)
     }
 
+    @Test(arguments: [true, false]) func theLogKeepsURLsAsTheCacheDoes(keepsURLs: Bool) throws {
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("kept"))
+        configuration.keepsURLs = keepsURLs
+        let cache = DiskURLCache(configuration: configuration)
+        let file = scratch.appending("log")
+        let log = DiskURLCache.EventLog(cache, file: file)
+        let request = Responses.request("/a?token=SECRET")
+        cache.storeCachedResponse(Responses.cached(request.url!), for: request)
+        cache.removeCachedResponses(urlPrefix: "/account/SECRET")
+        log.flush()
+        let events = DiskURLCache.EventLog.entries(in: file)
+        #expect(events.count == 2)
+        #expect(try String(contentsOf: file, encoding: .utf8).contains("SECRET") == keepsURLs)
+    }
+
     @Test func aFileThatCannotBeRenamedStaysWithinItsLimit() throws {
         let file = scratch.appending("log")
         try FileManager.default.createDirectory(
@@ -109,17 +128,16 @@ struct EventLogTests {
     }
 
     /// Tools add these numbers up and make dates of them.
-    @Test(arguments: [
-        "\"at\":1e300", "\"at\":-1e300", "\"at\":1,\"bytes\":9223372036854775807", "\"at\":1,\"bytes\":-1",
-        "\"at\":1,\"milliseconds\":1e300",
-    ])
-    func numbersThatNoEventHasArePassedOver(numbers: String) {
-        let lines = Data(
-            """
-            {"event":"load","outcome":"hit","layer":"memory",\(numbers)}
-            {"event":"load","outcome":"hit","layer":"memory","at":1,"bytes":5}
-
-            """.utf8)
+    @Test(
+        arguments: [
+            (1e300, 5, 1), (-1e300, 5, 1), (1, Int.max, 1), (1, -1, 1), (1, 5, 1e300),
+        ] as [(Double, Int, Double)])
+    func numbersThatNoEventHasArePassedOver(at: Double, bytes: Int, duration: Double) throws {
+        var lines = Data()
+        for (at, bytes, duration) in [(at, bytes, duration), (1, 5, 1)] {
+            let load = Self.load(.hit(.memory), bytes: bytes, duration: duration)
+            lines += try Self.encoder.encode(DiskURLCache.EventLog.Line(at: at, event: load)) + Data("\n".utf8)
+        }
         #expect(DiskURLCache.EventLog.entries(from: lines).count == 1)
     }
 
@@ -138,32 +156,38 @@ struct EventLogTests {
     }
 
     private static func load(
-        _ outcome: CacheLoadReport.Outcome, notStored: CacheNotStoredReason? = nil, isCollapsed: Bool = false,
-        error: URLError? = nil
+        _ outcome: CacheLoadReport.Outcome, notStored: CacheReason? = nil, isCollapsed: Bool = false,
+        error: URLError? = nil, bytes: Int = 4, duration: Double = 0.5
     ) -> CacheEvent {
         .load(
             CacheLoadReport(
                 url: URL(string: "https://example.com/a?b=%20c"), method: "GET", outcome: outcome, status: 200,
-                bytes: 4,
-                age: 7, duration: 0.5, startedAt: Date(timeIntervalSince1970: 0.5), requestedAt: nil, respondedAt: nil,
+                bytes: bytes, age: 7, duration: duration, startedAt: Date(timeIntervalSince1970: 0.5), requestedAt: nil,
+                respondedAt: nil,
                 isStored: notStored == nil, notStoredReason: notStored, isCollapsed: isCollapsed, error: error,
                 cacheStatus: "c; hit"))
     }
 
-    private static let refusals: [CacheNotStoredReason] = [
-        .noKey, .refused, .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskTooSlow, .diskFailed(errno: ENOSPC),
-        .diskFailed(errno: 0), .methodNotCached, .forOneUser, .setsCookie, .authorized, .requestNoStore,
-        .responseNoStore, .statusNotUnderstood,
-        .statusNotCacheable, .notReusable, .varyAsterisk, .partialContent, .notModified, .malformed,
+    private static let encoder: JSONEncoder = {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .secondsSince1970
+        return encoder
+    }()
+
+    private static let reasons: [CacheReason] = [
+        .notStored, .variantNotStored, .stale, .noCache, .requestDirective, .requestNoStore, .cachePolicy,
+        .unsupportedRange,
+        .rangeNotHeld, .precondition, .mismatchedAnswer, .maxStale, .staleWhileRevalidate, .staleIfError, .offline,
+        .anyAge,
+        .mustRevalidate, .noErrorWindow, .errorWindowOver, .storedError, .upload, .download, .unknownSession, .noKey,
+        .notHTTP,
+        .dotSegments, .streamedBody, .bodyNotKeyed, .methodNotCached, .keyPolicy, .keptOut, .refused, .credentials,
+        .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskTooSlow, .diskFailed(errno: ENOSPC),
+        .diskFailed(errno: 0), .forOneUser,
+        .setsCookie, .authorized, .cookie, .responseNoStore, .statusNotUnderstood, .statusNotCacheable,
+        .aboutRequestOnly, .notReusable,
+        .varyAsterisk, .variesByUnseenField, .partialContent, .notModified, .malformed,
     ]
-    private static let misses: [CacheMissReason] = [
-        .notStored, .variantNotStored, .stale, .mustRevalidate, .requestDirective, .requestNoStore, .methodNotCached,
-        .cachePolicy, .unsupportedRange, .rangeNotHeld, .precondition, .mismatchedAnswer,
-    ]
-    private static let allowances: [CacheStaleReason] = [
-        .maxStale, .staleWhileRevalidate, .staleIfError, .offline, .cachePolicy,
-    ]
-    private static let bypasses: [CacheBypassReason] = [.upload, .download, .noKey, .unknownSession]
     private static let codes: [CacheError.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
         .loaderMissing, .otherOwner, .writableByOthers, .otherSettings, .sharedStorage,
@@ -175,16 +199,14 @@ struct EventLogTests {
         var events = layers.flatMap { layer in
             [load(.hit(layer)), load(.revalidated(layer)), load(.staleHit(layer, .offline))]
         }
-        events += allowances.map { load(.staleHit(.disk, $0)) }
-        events += misses.map { load(.miss($0)) }
-        events += bypasses.map { load(.bypass($0)) }
-        events += misses.map { load(.notAllowed($0)) }
-        events += [load(.failed), load(.failed, error: URLError(.timedOut))]
-        events += refusals.map { .notStored(url: url, reason: $0) }
-        // The length of a load's body is not that of what was too large.
-        events += refusals.filter { if case .tooLarge = $0 { false } else { true } }.map {
-            load(.miss(.notStored), notStored: $0)
+        for reason in reasons {
+            events += [
+                load(.staleHit(.disk, reason)), load(.miss(reason), notStored: reason == .refused ? .stale : .refused),
+                load(.bypass(reason)),
+                load(.notAllowed(reason)), .notStored(url: url, reason: reason),
+            ]
         }
+        events += [load(.failed), load(.failed, error: URLError(.timedOut))]
         events += codes.map { .problem(CacheError($0, path: "/x", errno: EACCES)) }
         events += [
             load(.hit(.memory), isCollapsed: true), .stored(url: url, bytes: 3, inMemoryOnly: true),
@@ -205,54 +227,67 @@ struct EventLogTests {
     /// Each event, with each reason.
     @Test func eachEventComesBackAsItWas() throws {
         for event in Self.events {
-            let line = try JSONEncoder().encode(EventLine(event, at: 1))
+            let line = try Self.encoder.encode(DiskURLCache.EventLog.Line(at: 1, event: event))
             let back = try #require(DiskURLCache.EventLog.entries(from: line).first)
             #expect(back.date == Date(timeIntervalSince1970: 1))
             #expect(dumped(back.event) == dumped(event))
         }
     }
 
-    /// The spelling of the file: tools and earlier files have it.
-    @Test func theSpellingStays() throws {
-        func line(_ event: CacheEvent) throws -> [String: String] {
-            let data = try JSONEncoder().encode(EventLine(event, at: 1))
-            return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any]).mapValues { "\($0)" }
-        }
-        let miss = try line(Self.load(.miss(.variantNotStored), notStored: .responseNoStore))
-        #expect(miss["event"] == "load" && miss["outcome"] == "miss" && miss["reason"] == "variant-not-stored")
-        #expect(miss["notStored"] == "no-store" && miss["url"] == "https://example.com/a?b=%20c" && miss["at"] == "1")
-        let stale = try line(Self.load(.staleHit(.disk, .staleWhileRevalidate)))
-        #expect(stale["outcome"] == "stale" && stale["layer"] == "disk" && stale["reason"] == "stale-while-revalidate")
-        #expect(try line(Self.load(.bypass(.noKey)))["reason"] == "no-key")
-        #expect(try line(Self.load(.notAllowed(.notStored)))["reason"] == "not-stored")
-        let failed = try line(Self.load(.failed, error: URLError(.timedOut)))
-        #expect(failed["outcome"] == "failed" && failed["urlError"] == "-1001" && failed["reason"] == nil)
-        #expect(try line(.notStored(url: nil, reason: .tooLarge(bytes: 3, limit: 2)))["notStored"] == "too-large")
-        // As a version with fewer fields wrote it.
-        let old = Data(#"{"event":"load","at":1,"outcome":"miss","reason":"stale"}"#.utf8)
-        guard case .load(let load)? = DiskURLCache.EventLog.entries(from: old).first?.event else {
-            return #expect(Bool(false), "no load")
-        }
-        #expect(load.outcome == .miss(.stale) && load.notStoredReason == nil)
-    }
-
     @Test(arguments: [
-        #"{"event":"load","at":1,"outcome":"miss","reason":"of another version"}"#, #"{"event":"else","at":1}"#,
-        #"{"event":"notStored","at":1}"#, #"{"event":"problem","at":1,"code":"else"}"#, "{}",
+        #"{"at":1,"event":{"load":{"_0":{}}}}"#, #"{"event":{"else":{}},"at":1}"#,
+        #"{"event":{"notStored":{}},"at":1}"#, "{}",
     ]) func whatIsNoEventIsPassedOver(_ line: String) {
         #expect(DiskURLCache.EventLog.entries(from: Data(line.utf8)).isEmpty)
     }
 
-    /// What a person reads: a part of a sentence, another one for each reason.
-    @Test func eachReasonHasWordsOfItsOwn() {
-        func check(_ words: [String]) {
-            #expect(Set(words).count == words.count)
-            for text in words { #expect(text.contains(" ") && !text.hasSuffix("."), "\(text)") }
+    /// With `keepsURLs` off no URL reaches the disk, in the log neither.
+    @Test func withoutURLsTheLogHasNone() throws {
+        var configuration = DiskURLCache.Configuration(directory: scratch.appending("other"))
+        configuration.keepsURLs = false
+        let cache = DiskURLCache(configuration: configuration)
+        let file = scratch.appending("log")
+        let log = DiskURLCache.EventLog(cache, file: file)
+        let url = try #require(URL(string: "https://example.com/SECRET"))
+        cache.storeCachedResponse(Responses.cached(url), for: URLRequest(url: url))
+        cache.hub.emit(.notStored(url: url, reason: .refused))
+        cache.hub.emit(.userInfoKeptInMemory(url: url, keys: ["a"]))
+        cache.hub.emit(Self.load(.hit(.memory)))
+        log.flush()
+        let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+        #expect(
+            DiskURLCache.EventLog.entries(in: file).count == 4 && !text.contains("SECRET") && !text.contains("example"))
+    }
+
+    /// A link in the log's place is not followed, and a file that others may read is closed to them.
+    @Test(arguments: ["symbolic", "hard", "open"]) func theLogIsAFileOfItsOwner(_ kind: String) throws {
+        let (file, other) = (scratch.appending("log"), scratch.appending("other"))
+        try Data("mine\n".utf8).write(to: kind == "open" ? file : other)
+        switch kind {
+        case "symbolic": try FileManager.default.createSymbolicLink(at: file, withDestinationURL: other)
+        case "hard": try FileManager.default.linkItem(at: other, to: file)
+        default: try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: file.path)
         }
-        check(Self.misses.map(\.description))
-        check(Self.allowances.map(\.description))
-        check(Self.bypasses.map(\.description))
-        check(Self.refusals.map(\.description))
+        let log = DiskURLCache.EventLog(cache, file: file)
+        store("/a")
+        log.flush()
+        if kind == "open" {
+            let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? NSNumber
+            #expect(mode?.intValue == 0o600 && DiskURLCache.EventLog.entries(in: file).count == 1)
+        } else {
+            #expect(try Data(contentsOf: other) == Data("mine\n".utf8))
+        }
+    }
+
+    /// Programs and `Cache-Status` compare codes; a person reads words, other ones for each reason.
+    @Test func eachReasonHasACodeAndWordsOfItsOwn() {
+        #expect(Set(Self.reasons.map(\.description)).count == Self.reasons.count)
+        #expect(Set(Self.reasons.map(\.code)).count == Self.reasons.count - 1, "the disk fails in two ways")
+        for reason in Self.reasons {
+            #expect(FieldSyntax.isToken(reason.code) && reason.code == reason.code.lowercased())
+            #expect(reason.description.contains(" ") && !reason.description.hasSuffix("."), "\(reason)")
+            if let advice = reason.advice { #expect(advice.hasSuffix("."), "\(reason)") }
+        }
     }
 }
 

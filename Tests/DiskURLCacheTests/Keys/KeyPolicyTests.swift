@@ -26,7 +26,7 @@ import Testing
         #expect(one != policy.key(for: request("http://h/a?page=2")))
         #expect(one != policy.key(for: request("http://h/a")))
         #expect(policy.key(for: request("http://h/a?b=1&a=2")) != policy.key(for: request("http://h/a?a=2&b=1")))
-        #expect(one == policy.key(for: request("HTTP://H:80/x/../a?page=1#frag")))
+        #expect(one == policy.key(for: request("HTTP://H:80/%61?page=1#frag")))
     }
 
     @Test func schemeAndPortTellRequestsApart() {
@@ -59,6 +59,33 @@ import Testing
             }
             #expect(Set(keys).count == 4)
             #expect(!keys.contains(nil))
+        }
+    }
+
+    /// Some clients send dot segments as they are, others remove them: the answer may be another resource's (RFC 3986 §5.2.4).
+    @Test(arguments: [
+        "http://h/up/%2e%2e/a", "http://h/up/../a", "http://h/./a", "http://h/a/%2E", "http://h/a/..",
+        "http://h/.%2e/?q",
+    ])
+    func aPathWithDotSegmentsHasNoKey(url: String) {
+        for policy in [KeyPolicy.standard, .standard.sortingQueryItems(), .custom { _ in "one" }] {
+            guard case .none(.dotSegments) = policy.decision(for: request(url)) else {
+                Issue.record("\(url) has a key")
+                continue
+            }
+        }
+        #expect(KeyPolicy.standard.key(for: request("http://h/.well-known/..a?x=/../")) != nil)
+    }
+
+    /// User name and trailing dot are sent, so they tell entries apart; the resource is one.
+    @Test func userInformationAndTrailingDotTellRequestsApart() throws {
+        for policy in [KeyPolicy.standard, .custom { _ in "one" }] {
+            let keys = try ["http://h/a", "http://u@h/a", "http://v@h/a", "http://h./a"].map {
+                try #require(policy.key(for: request($0)))
+            }
+            #expect(Set(keys.map(\.text)).count == 4)
+            #expect(Set(keys.map(\.uri)) == ["http://h/a"])
+            #expect(Set(keys.map(\.hostHash)).count == 1)
         }
     }
 

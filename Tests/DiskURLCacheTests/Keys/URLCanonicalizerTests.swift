@@ -25,7 +25,10 @@ import Testing
         ("http://example.com/a?", "http://example.com/a?"),
         ("http://example.com/a?x#y?z", "http://example.com/a?x"),
         ("http://example.com/a//b", "http://example.com/a//b"),
-        ("http://u:P@Example.com/a", "http://u:P@example.com/a"),
+        ("http://u:P@Example.com/a", "http://example.com/a"),
+        ("http://example.com./a", "http://example.com/a"),
+        ("http://example.com:0080/a", "http://example.com/a"),
+        ("http://example.com:08080/a", "http://example.com:8080/a"),
         ("http://[::1]:8080/A", "http://[::1]:8080/A"),
         ("http://[::1]:80/A", "http://[::1]/A"),
         ("http://ex%41mple.com/", "http://example.com/"),
@@ -38,7 +41,7 @@ import Testing
 
     @Test(arguments: [
         "ftp://example.com/", "file:///etc/passwd", "data:,x", "/relative", "", "http:", "http://", "http:///a",
-        "http://:80/", "mailto:a@b",
+        "http://:80/", "http://./", "http://h../", "mailto:a@b",
     ])
     func othersHaveNone(text: String) {
         #expect(URLCanonicalizer.parts(of: text) == nil)
@@ -59,7 +62,7 @@ import Testing
             "http://h/#", "http://h/?a#b", "http://h/./a", "http://h/a/..", "http://h/a/../b", "http://h/%2f",
             "http://h/%41", "http://h/%4", "http://h/%", "ftp://h/", "http:/h/", "http://", "httpx://h/",
             "http://h:8x/",
-            "http://u@h/", "http://[::1]/", "",
+            "http://u@h/", "http://[::1]/", "http://h./", "",
         ] {
             #expect(!URLCanonicalizer.isNormal(text), "\(text)")
         }
@@ -86,10 +89,25 @@ import Testing
     }
 
     @Test(arguments: [
-        ("http://example.com/", "example.com"), ("https://u:p@example.com:8080/a@b:c", "example.com"),
+        ("http://example.com/", "example.com"), ("https://example.com:8080/a@b:c", "example.com"),
         ("http://[::1]:8080/", "[::1]"), ("http://h/?u@v", "h"), ("", ""), ("no url", ""),
     ]) func hostOfANormalForm(row: (url: String, host: String)) {
         #expect(URLCanonicalizer.withHost(ofNormal: row.url) { String(decoding: $0, as: UTF8.self) } == row.host)
+    }
+
+    @Test(arguments: [
+        ("https://API.example.com/account", "https://api.example.com/account"),
+        ("https://api.example.com:443/%61ccount", "https://api.example.com/account"),
+        ("https://u@api.example.com./x/../account", "https://api.example.com/account"),
+        ("https://api.example.com/a/.", "https://api.example.com/a/."),
+        ("https://api.example.com", "https://api.example.com/"), ("https://h/a?b#c", "https://h/a?b"),
+        ("HTTPS:", "https:"), ("", ""),
+    ]) func theBeginningOfAURL(row: (text: String, prefix: String)) {
+        #expect(URLCanonicalizer.prefix(row.text)?.text == row.prefix)
+    }
+
+    @Test(arguments: ["/account", "api.example.com", "ftp://h/", "https:///"]) func noBeginningOfAURL(text: String) {
+        #expect(URLCanonicalizer.prefix(text) == nil)
     }
 
     @Test func hostileTextDoesNotTrap() {

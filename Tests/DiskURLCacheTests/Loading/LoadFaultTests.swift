@@ -34,47 +34,6 @@ import Testing
         _ = try await LoadReader(request, from: cache, over: network).answer()
     }
 
-    /// A refresh in the background that fails amid its body is no whole answer for those that follow it.
-    @Test func whoFollowsARefreshThatFailsHearsOfIt() async throws {
-        try await fill(["Cache-Control": "max-age=60, stale-while-revalidate=60"])
-        clock.advance(by: 100)
-        let network = network()
-        let stale = try await LoadReader(request, from: cache, over: network).answer()
-        #expect(stale.isStale)
-        let exchange = await exchanges.next(1)
-        exchange.head(200, ["Cache-Control": "max-age=6000"])
-        exchange.piece("beg")
-        clock.advance(by: 1_000)
-        let client = PieceClient()
-        let driver = LoadDriver(cache: cache, request: request, transport: network, client: client)
-        driver.start()
-        await client.heard { $0.text == "beg" }
-        exchange.end(URLError(.networkConnectionLost))
-        let record = await client.heard { $0.hasEnded }
-        #expect(record.text == "beg" && (record.error as? URLError)?.code == .networkConnectionLost)
-        withExtendedLifetime(driver) {}
-    }
-
-    /// The leader has a stored answer in place of the one that failed; its followers have the beginning of the latter.
-    @Test func whoFollowsALoadThatFallsBackHearsOfIt() async throws {
-        try await fill(["Cache-Control": "max-age=60, stale-if-error=6000"])
-        clock.advance(by: 100)
-        let network = network()
-        let leader = LoadReader(request, from: cache, over: network)
-        let exchange = await exchanges.next(1)
-        exchange.head(200, ["Cache-Control": "max-age=60"])
-        exchange.piece("beg")
-        let client = PieceClient()
-        let driver = LoadDriver(cache: cache, request: request, transport: network, client: client)
-        driver.start()
-        await client.heard { $0.text == "beg" }
-        exchange.end(URLError(.networkConnectionLost))
-        #expect(try await leader.answer().data == Data("old".utf8))
-        let record = await client.heard { $0.hasEnded }
-        #expect(record.text == "beg" && (record.error as? URLError)?.code == .networkConnectionLost)
-        withExtendedLifetime(driver) {}
-    }
-
     /// What was asked before the change may be the state before it.
     @Test func whoAsksAfterAChangeJoinsNoLoadFromBeforeIt() async throws {
         let network = network()

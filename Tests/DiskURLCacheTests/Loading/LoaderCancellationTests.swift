@@ -10,7 +10,7 @@ import Testing
 /// Cancelling at any moment ends the task with `.cancelled`, once, and disturbs nobody else.
 ///
 /// A call to the client of a stopped protocol would end the process, so each of these would crash rather than fail.
-@Suite(.fewAtATime) struct LoaderCancellationTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderCancellationTests {
     @Test func beforeTheHead() async throws {
         let gate = Gate()
         let origin = try OriginServer { _ in

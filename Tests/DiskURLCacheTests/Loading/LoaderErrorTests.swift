@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Errors come as URLSession reports them, and nothing is stored of what failed.
-@Suite(.fewAtATime) struct LoaderErrorTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderErrorTests {
     private func error(_ harness: LoadingHarness, _ request: URLRequest) async -> URLError? {
         do {
             _ = try await harness.session.data(for: request)

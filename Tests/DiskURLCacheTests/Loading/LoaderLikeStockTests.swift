@@ -10,7 +10,7 @@ import Testing
 /// What a session with the loader gets for a first load is what a plain one gets: bytes, status, fields, errors.
 ///
 /// The suite holds in both ways the loader can go: with the task's session known, and without (see `LoaderFallbackTests`).
-@Suite(.fewAtATime) struct LoaderLikeStockTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderLikeStockTests {
     enum Way: CaseIterable, Sendable { case async, handler, delegate }
 
     /// What came of a load, as far as a caller can see.
@@ -171,7 +171,7 @@ import Testing
 
 #if os(Linux)
     /// The same where a task's session cannot be found out: everything is Foundation's own, and nothing is stored.
-    @Suite(.fewAtATime) struct LoaderFallbackTests {
+    @Suite(.loadsOnLinux, .fewAtATime) struct LoaderFallbackTests {
         @Test(.enabled(if: TaskSession.isReadable)) func allIsAsWithoutTheLoader() throws {
             let process = Process()
             process.executableURL = URL(
@@ -191,7 +191,8 @@ import Testing
             #expect(text.contains("aFirstLoad"))
         }
 
-        @Test(.enabled(if: !TaskSession.isReadable)) func nothingIsStored() async throws {
+        @Test(.enabled(if: !TaskSession.isReadable, "for a Foundation that the loader cannot read"))
+        func nothingIsStored() async throws {
             let origin = try OriginServer.counting()
             let harness = try LoadingHarness()
             for round in 1...2 {

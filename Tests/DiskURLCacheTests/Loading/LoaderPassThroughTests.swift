@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// What the cache has no part in reaches the origin and comes back as if the loader were not there.
-@Suite(.fewAtATime) struct LoaderPassThroughTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderPassThroughTests {
     private func echo() throws -> OriginServer {
         try OriginServer { request in
             OriginResponse(

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// `URLRequest.CachePolicy`, each case as Apple documents it, in the three situations there are.
-@Suite(.fewAtATime) struct LoaderPolicyTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderPolicyTests {
     enum Stored: String, Sendable, CaseIterable {
         case fresh, stale, nothing
     }

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// What a session is configured with takes part in its loads, and in what they may share.
-@Suite(.fewAtATime) struct LoaderSessionTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderSessionTests {
     private func echo(_ name: String, vary: String? = nil) throws -> OriginServer {
         try OriginServer { request in
             var fields: HeaderFields = ["Cache-Control": "max-age=60"]

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Identical requests in flight share one load where they may, and only then.
-@Suite(.fewAtATime) struct LoaderSharingTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderSharingTests {
     private static let count = 64
 
     /// Holds the first request until all others wait for it.
@@ -26,7 +26,7 @@ import Testing
 
     /// Returns once all tasks but the leader wait in the table.
     private func waiting(_ count: Int, in harness: LoadingHarness) async {
-        await eventually { harness.cache.loads.followerCount >= count }
+        await eventually { harness.cache.loads.waiterCount >= count }
     }
 
     @Test func manyIdenticalRequestsAreOneAtTheOrigin() async throws {
@@ -129,7 +129,7 @@ import Testing
         for index in [0, 2, 3] { #expect(try await followers[index].value == "1") }
     }
 
-    /// Each asks for itself, one after another.
+    /// Each asks for itself.
     @Test func allFailWhereTheOriginFailsThemAll() async throws {
         let gate = Gate()
         let origin = try OriginServer { _ in
@@ -162,11 +162,11 @@ import Testing
         gate.open()
         var texts: [String?] = []
         for load in loads { texts.append(await load.value) }
-        #expect(texts.count { $0 == nil } == 1 && texts.count { $0 == "2" } == 5)
-        #expect(origin.requests.count == 2)
+        #expect(texts.count { $0 == nil } == 1 && Set(texts).count == 6)
+        #expect(origin.requests.count == 6)
     }
 
-    @Test func theImpatientOneFailsAlone() async throws {
+    @Test func theImpatientOneAsksForItself() async throws {
         let gate = Gate()
         let origin = try origin(gate, ["Cache-Control": "max-age=60"])
         let harness = try harness()
@@ -176,37 +176,10 @@ import Testing
         var request = URLRequest(url: url)
         request.timeoutInterval = 1
         let impatient = Task { [request] in try await LoadingHarness.load(request, in: harness.session).text }
-        let error = await #expect(throws: URLError.self) { try await impatient.value }
-        #expect(error?.code == .timedOut)
+        #expect(try await impatient.value == "2")
         gate.open()
         #expect(try await patient.value == "1")
-        #expect(origin.requests.count == 1)
-    }
-
-    /// A delegate that comes later gets what is there at once, and the rest as it arrives.
-    @Test func aFollowingDelegateHearsPiecesAsTheyArrive() async throws {
-        let gate = Gate()
-        let origin = try OriginServer { _ in
-            OriginResponse(
-                fields: ["Cache-Control": "max-age=60"], body: Data("onetwo".utf8), partSize: 3,
-                beforePart: { if $0 == 1 { gate.wait() } })
-        }
-        let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate)
-        let first = harness.session.dataTask(with: origin.url("/a"))
-        first.resume()
-        _ = await delegate.record(of: first) { !$0.chunks.isEmpty }
-        let second = harness.session.dataTask(with: origin.url("/a"))
-        second.resume()
-        let early = await delegate.record(of: second) { !$0.chunks.isEmpty }
-        #expect(early.data == Data("one".utf8) && early.http?.statusCode == 200)
-        // The first one goes: that is no reason for the second to stop.
-        first.cancel()
-        #expect(await delegate.end(of: first).error != nil)
-        gate.open()
-        let end = await delegate.end(of: second)
-        #expect(end.data == Data("onetwo".utf8) && end.error == nil && end.responses.count == 1)
-        #expect(origin.requests.count == 1)
+        #expect(origin.requests.count == 2)
     }
 
     @Test(arguments: ["Authorization", "Cookie", "Accept-Language", "X-Any"]) func requestsThatDifferShareNothing(
@@ -257,33 +230,6 @@ import Testing
         let later = harness.cache.events()
         #expect(try await harness.load(origin.url("/a")).text == "2")
         for await case .stored in later { break }
-        #expect(origin.requests.count == 3)
-    }
-
-    /// A refresh that waits for another load has no owner but the table.
-    @Test func aRefreshThatWaitsForAnotherLoadIsNotForgotten() async throws {
-        let gate = Gate()
-        let origin = try OriginServer { request in
-            var response = OriginResponse.ok(
-                "\(request.number)", ["Cache-Control": "max-age=1, stale-while-revalidate=60"])
-            if request.number == 2 { response.beforeHead = { gate.wait() } }
-            return response
-        }
-        let harness = try harness()
-        let url = origin.url("/a")
-        try await harness.load(url)
-        harness.clock.advance(by: 10)
-        // This one asks the origin by itself and leads.
-        let leader = Task { try await harness.load(url, policy: .reloadRevalidatingCacheData).text }
-        await gate.arrival()
-        #expect(try await harness.load(url).text == "1")
-        await waiting(1, in: harness)
-        gate.open()
-        #expect(try await leader.value == "2")
-        harness.clock.advance(by: 10)
-        let events = harness.cache.events()
-        #expect(try await harness.load(url).text == "2")
-        for await case .stored in events { break }
         #expect(origin.requests.count == 3)
     }
 }

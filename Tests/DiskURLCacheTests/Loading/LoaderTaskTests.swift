@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Every kind of data task gets the same answers, from the network and from the store.
-@Suite(.fewAtATime) struct LoaderTaskTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct LoaderTaskTests {
     @Test func asyncTaskIsAnsweredFromMemory() async throws {
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness()

@@ -81,6 +81,27 @@ struct Loaded: Sendable {
     subscript(name: String) -> String? { response.value(forHTTPHeaderField: name) }
 }
 
+extension LoadReader {
+    convenience init(
+        _ request: URLRequest, from cache: DiskURLCache, over transport: any Transport, takesPieces: Bool = false,
+        timeout: TimeInterval? = nil
+    ) {
+        self.init(
+            KeyedRequest(request, in: cache, variant: transport.keyVariant), from: cache, over: transport,
+            takesPieces: takesPieces, timeout: timeout)
+    }
+}
+
+extension LoadDriver {
+    convenience init(
+        cache: DiskURLCache, request: URLRequest, transport: any Transport, client: any LoadClient
+    ) {
+        self.init(
+            cache: cache, request: KeyedRequest(request, in: cache, variant: transport.keyVariant),
+            transport: transport, client: client)
+    }
+}
+
 extension URLRequest {
     init(
         _ url: URL, _ fields: [String: String] = [:], method: String = "GET",

@@ -12,10 +12,8 @@ struct MachineDriver {
         var streams = false
         var confirmsStorage = false
         var confirmsRedirects = false
-        var largestStorableBody = 1_000_000
         var isOffline = false
         var hasKey = true
-        var gatheringLimit: Int?
     }
 
     enum Stored {
@@ -56,6 +54,10 @@ struct MachineDriver {
 
     private(set) var machine: LoadMachine
     private(set) var lastReport: LoadMachine.Report?
+    /// The body as a driver gathers it.
+    private var gathered = Data()
+    private let options: Options
+    private var caching = CachingOptions()
     private let now = Date(timeIntervalSince1970: 1_790_000_000)
 
     init(
@@ -66,33 +68,34 @@ struct MachineDriver {
         configure(&options)
         var request = URLRequest(Responses.url("/a"), fields, method: method)
         request.cachePolicy = policy
-        let (isOffline, hasKey) = (options.isOffline, options.hasKey)
-        let (largestStorableBody, gatheringLimit) = (options.largestStorableBody, options.gatheringLimit)
+        self.options = options
+        caching.isOffline = options.isOffline
         machine = LoadMachine(
-            request: request,
-            settings: LoadMachine.Settings(
-                key: { hasKey ? KeyPolicy.standard.key(for: $0) : nil },
-                options: { _, _ in
-                    var caching = CachingOptions()
-                    caching.isOffline = isOffline
-                    return caching
-                },
-                streams: options.streams, confirmsStorage: options.confirmsStorage,
-                confirmsRedirects: options.confirmsRedirects, largestStorableBody: { largestStorableBody },
-                gatheringLimit: { _, _ in gatheringLimit }))
+            Self.keyed(request, options),
+            settings: LoadMachine.Settings(streams: options.streams, confirmsStorage: options.confirmsStorage))
+    }
+
+    private static func keyed(_ request: URLRequest, _ options: Options) -> KeyedRequest {
+        KeyedRequest(request, key: options.hasKey ? KeyPolicy.standard.key(for: request) : nil)
     }
 
     var hasEnded: Bool { machine.hasEnded }
     var request: URLRequest { machine.request }
 
-    mutating func start() -> [String] { send(.started(now: now)) }
+    /// What a driver does first.
+    mutating func start() -> [String] {
+        if machine.hasEnded { return [] }
+        return machine.hop.key == nil ? found([]) : ["lookUp"]
+    }
     /// - Parameter body: where it is at hand.
     mutating func found(_ stored: [Stored], body: String? = nil) -> [String] {
-        send(.found(stored.map { $0.candidate(now, body: body) }, now: now))
+        send(.found(stored.map { $0.candidate(now, body: body) }, caching, now: now))
     }
-    mutating func body(_ text: String?) -> [String] { send(.body(text.map { Data($0.utf8) }, now: now)) }
+    mutating func body(_ text: String?) -> [String] {
+        send(.body(text.map { .whole(Data($0.utf8)) }, gathered: gathered, now: now))
+    }
     mutating func head(_ status: Int, _ fields: HeaderFields = [:]) -> [String] {
-        send(.head(status: status, fields: fields, now: now))
+        send(.head(status: status, fields: fields, options: caching, now: now))
     }
     mutating func data(_ text: String) -> [String] { send(.data(Data(text.utf8))) }
     mutating func end(_ code: URLError.Code? = nil) -> [String] { send(.ended(code.map { URLError($0) }, now: now)) }
@@ -100,32 +103,42 @@ struct MachineDriver {
         send(.storageConfirmed(text.map { LoadMachine.EditedResponse(data: Data($0.utf8)) }, now: now))
     }
     mutating func redirect(to path: String?) -> [String] {
-        send(.redirectConfirmed(path.map { URLRequest(url: Responses.url($0)) }, now: now))
+        send(.redirectDecided(path.map { Self.keyed(URLRequest(url: Responses.url($0)), options) }))
     }
-    mutating func leaderFinished(mayWaitAgain: Bool = false) -> [String] {
-        send(.leaderFinished(mayWaitAgain: mayWaitAgain, now: now))
+    mutating func waitEnded(mayWaitAgain: Bool = false) -> [String] {
+        send(.waitEnded(mayWaitAgain: mayWaitAgain))
     }
     mutating func cancel() -> [String] { send(.cancelled) }
 
     /// A refresh of the first of these, in place of `start`.
     mutating func refresh(_ stored: [Stored]) -> [String] {
         let revalidation = Revalidation(index: 0, fields: ["If-None-Match": "\"e\""], reason: .stale)
-        return send(.refreshing(stored.map { $0.candidate(now) }, revalidation, now: now))
+        return send(.refreshing(stored.map { $0.candidate(now) }, revalidation, caching, now: now))
     }
-
-    /// The actions as they are.
-    mutating func actions(_ event: LoadMachine.Event) -> [LoadMachine.Action] { machine.handle(event) }
 
     mutating func send(_ event: LoadMachine.Event) -> [String] {
-        let actions = machine.handle(event)
-        for case .report(let report) in actions { lastReport = report }
-        // What others may have of an answer is for `SharedFetchTests`.
-        return actions.map(Self.text).filter { $0 != "share" }
+        var texts: [String] = []
+        for action in machine.handle(event) {
+            switch action {
+            case .report(let report): lastReport = report
+            case .fetch: gathered = Data()
+            case .keep(let data):
+                gathered += data
+                continue
+            case .gather: continue
+            case .redirect(_, let next) where !options.confirmsRedirects:
+                texts += send(.redirectDecided(Self.keyed(next, options)))
+                continue
+            default: break
+            }
+            texts.append(text(action))
+        }
+        return texts
     }
 
-    private static func text(_ action: LoadMachine.Action) -> String {
+    private func text(_ action: LoadMachine.Action) -> String {
         func text(_ data: Data) -> String { String(decoding: data, as: UTF8.self) }
-        func path(_ target: LoadMachine.Target) -> String { target.request.url?.path ?? "" }
+        func path(_ hop: KeyedRequest) -> String { hop.request.url?.path ?? "" }
         switch action {
         case .lookUp: return "lookUp"
         case .readBody(let index): return "readBody \(index)"
@@ -133,30 +146,28 @@ struct MachineDriver {
             let condition = request.value(forHTTPHeaderField: "If-None-Match") == nil ? "" : " if-none-match"
             return "fetch" + (collapsible ? " collapsible" : "") + condition
         case .cancelFetch: return "cancelFetch"
-        case .releaseFollowers: return "release"
-        case .share: return "share"
+        case .release: return "release"
         case .deliverNetworkHead: return "networkHead"
         case .deliverStoredHead(let head, _): return "storedHead \(head.status)"
         case .deliverReusedHead(let presentation, let stored, _, _, _):
             return "storedHead \(presentation.status(of: stored))"
         case .deliverData(let data): return "data \(text(data))"
-        case .deliverOpenBody(let body): return "open \(body.count)"
-        case .keep(let data): return "keep \(text(data))"
-        case .dropKept: return "dropKept"
+        case .deliverBody(.whole(let data)): return "data \(text(data))"
+        case .deliverBody(.open(let body)): return "open \(body.count)"
+        case .deliverGathered: return "data \(text(gathered))"
+        case .gather, .keep: return ""
         case .finish: return "finish"
         case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
-        case .confirmStorage(_, let data, let byDelegate):
-            return "confirmStorage \(text(data))" + (byDelegate ? " by delegate" : "")
-        case .store(_, let data, _, _, let basis, let target):
-            return "store \(text(data)) \(path(target))" + (basis.map { " over \($0)" } ?? "")
-        case .storeKept(_, _, _, let basis, let target):
-            return "storeKept \(path(target))" + (basis.map { " over \($0)" } ?? "")
-        case .giveUpStoring(let bytes, _): return "giveUp \(bytes)"
+        case .confirmStorage(_, _, let byDelegate):
+            return "confirmStorage \(text(gathered))" + (byDelegate ? " by delegate" : "")
+        case .store(let storing):
+            let data = storing.completed ?? storing.edited?.data ?? gathered
+            return "store \(text(data)) \(path(storing.hop))" + (storing.basis.map { " over \($0)" } ?? "")
         case .change(.update(let index, _), let target): return "change update \(index) \(path(target))"
         case .change(.addVariant(let index, _), let target): return "change add \(index) \(path(target))"
         case .change(.remove(let index), let target): return "change remove \(index) \(path(target))"
         case .invalidate(let urls): return "invalidate \(urls.map(\.path).joined(separator: " "))"
-        case .confirmRedirect(_, let next): return "confirmRedirect \(next.url?.path ?? "")"
+        case .redirect(_, let next): return "confirmRedirect \(next.url?.path ?? "")"
         case .refreshInBackground: return "refresh"
         case .report(let report):
             let collapsed = report.collapsedInto == nil ? "" : " collapsed"

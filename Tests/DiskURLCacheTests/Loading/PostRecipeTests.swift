@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// Decisions that only show over a real session: POST by a key policy, and a refresh behind a partial request.
-@Suite(.fewAtATime) struct PostRecipeTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct PostRecipeTests {
     struct Loader {
         let cache: DiskURLCache
         let session: URLSession

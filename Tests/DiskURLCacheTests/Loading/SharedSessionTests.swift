@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// The only suite that touches `URLSession.shared`, which belongs to the whole process: one test at a time.
-@Suite(.fewAtATime, .serialized) struct SharedSessionTests {
+@Suite(.loadsOnLinux, .fewAtATime, .serialized) struct SharedSessionTests {
     #if canImport(FoundationNetworking)
         @Test func attachingToTheLiveConfigurationOfTheSharedSession() async throws {
             let origin = try OriginServer.counting()

@@ -59,16 +59,14 @@ import Testing
         #expect(!isPaused.withLock { $0 })
     }
 
-    /// A body that has stopped holds up those that wait for it already, and nobody else. How long one waits the request says, or, as
-    /// for the requests of a session, its transport.
-    @Test(arguments: [true, false]) func whoComesToABodyThatHasStoppedAsksForItself(saidByTransport: Bool) async throws
-    {
+    /// A load waits for another one for half of the time that it has. How much that is the request says, or its transport.
+    @Test(arguments: [true, false]) func aLoadThatWaitedLongEnoughAsksForItself(saidByTransport: Bool) async throws {
         let cache = cache()
         let network = MemoryTransport { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60"])
             exchange.piece("has sto")
         }
-        let other = MemoryTransport(timeout: saidByTransport ? 0 : nil) { _, exchange in
+        let other = MemoryTransport(patience: saidByTransport ? 0 : nil) { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60"])
             exchange.piece("whole")
             exchange.end()
@@ -76,9 +74,7 @@ import Testing
         var request = Responses.request("/a")
         let stopped = LoadReader(request, from: cache, over: network, takesPieces: true)
         #expect(try await stopped.head().status == 200)
-        let patient = LoadReader(request, from: cache, over: network, takesPieces: true)
-        #expect(try await patient.next() == Data("has sto".utf8))
-        if !saidByTransport { request.timeoutInterval = 0 }
+        if !saidByTransport { request.timeoutInterval = 0.02 }
         let late = LoadReader(request, from: cache, over: other, takesPieces: true)
         #expect(try await late.next() == Data("whole".utf8))
         #expect(try await late.next() == nil)
@@ -258,7 +254,7 @@ import Testing
     }
 }
 
-/// Loads that take pieces share one fetch, and each keeps what is its own.
+/// Equal loads share one fetch: a load that waits looks up again when the other one has ended.
 @Suite(.fewAtATime, .timeLimit(.minutes(30))) struct SharedFetchTests {
     private let cache: DiskURLCache
     private let scratch: ScratchDirectory
@@ -282,111 +278,160 @@ import Testing
 
     private let fields: HeaderFields = ["Cache-Control": "max-age=86400", "ETag": "\"1\"", "Set-Cookie": "a=b"]
 
-    @Test func aFollowerGetsWhatIsThereAndThenTheRest() async throws {
+    /// A first load whose request is sent, and others that wait for it.
+    private func waiting(
+        _ count: Int, on network: MemoryTransport, _ exchanges: Exchanges
+    ) async -> (clients: [PieceClient], drivers: [LoadDriver], first: MemoryTransport.Exchange) {
+        let clients = (0...count).map { _ in PieceClient() }
+        var drivers = [start(clients[0], network)]
+        let first = await exchanges.next(1)
+        drivers += clients.dropFirst().map { start($0, network) }
+        await eventually { cache.loads.waiterCount == count }
+        return (clients, drivers, first)
+    }
+
+    @Test func aLoadThatWaitsGetsTheStoredAnswer() async throws {
         let exchanges = Exchanges()
         let network = MemoryTransport { _, exchange in exchanges.all.withLock { $0.append(exchange) } }
-        let (first, second) = (PieceClient(), PieceClient())
-        let leader = start(first, network)
-        let exchange = await exchanges.next(1)
-        exchange.head(200, fields)
-        exchange.piece("one")
-        let follower = start(second, network)
-        await second.heard { $0.text == "one" }
-        exchange.piece("two")
-        exchange.end()
-        for client in [first, second] {
+        let (clients, drivers, first) = await waiting(3, on: network, exchanges)
+        first.head(200, fields)
+        first.piece("one")
+        first.piece("two")
+        #expect(cache.loads.waiterCount == 3)
+        first.end()
+        for (number, client) in clients.enumerated() {
             let all = await client.heard { $0.hasEnded }
             #expect(all.text == "onetwo" && all.error == nil && all.heads.count == 1)
+            #expect(all.report?.isCollapsed == (number > 0))
+            // What only one may have is not shared.
+            #expect((all.heads.first?.value(forHTTPHeaderField: "Set-Cookie") == nil) == (number > 0))
         }
-        // What only one may have is not shared.
-        #expect(await second.heard { _ in true }.heads.first?.value(forHTTPHeaderField: "Set-Cookie") == nil)
-        #expect(await second.heard { _ in true }.report?.isCollapsed == true)
-        #expect(network.requests.count == 1)
-        withExtendedLifetime((leader, follower)) {}
+        #expect(network.requests.count == 1 && cache.loads.waiterCount == 0)
+        withExtendedLifetime(drivers) {}
     }
 
-    @Test func aLeaderThatGoesLeavesTheTransferToOthers() async throws {
+    /// After a failure, and where the answer cannot be shared, not one after another.
+    @Test(arguments: ["fails", "no-store", "no-cache", "breaks off"]) func allThatWaitedGoAtOnce(what: String)
+        async throws
+    {
         let exchanges = Exchanges()
         let network = MemoryTransport { _, exchange in exchanges.all.withLock { $0.append(exchange) } }
-        let (first, second) = (PieceClient(), PieceClient())
-        let leader = start(first, network)
-        let exchange = await exchanges.next(1)
-        exchange.head(200, fields)
-        exchange.piece("one")
-        let follower = start(second, network)
-        await second.heard { $0.text == "one" }
-        leader.cancel()
-        #expect(network.cancelled == 0)
-        exchange.piece("two")
-        await second.heard { $0.text == "onetwo" }
-        // Nobody is left.
-        follower.cancel()
-        #expect(network.cancelled == 1)
-        #expect(await first.heard { _ in true }.text == "one")
-    }
-
-    @Test(arguments: [true, false]) func afterAFailureTheRestIsFetchedWhereItIsTheSame(isSame: Bool) async throws {
-        let exchanges = Exchanges()
-        let network = MemoryTransport { _, exchange in exchanges.all.withLock { $0.append(exchange) } }
-        let (first, second) = (PieceClient(), PieceClient())
-        let leader = start(first, network)
-        let exchange = await exchanges.next(1)
-        exchange.head(200, fields)
-        exchange.piece("one")
-        let follower = start(second, network)
-        await second.heard { $0.text == "one" }
-        exchange.end(URLError(.timedOut))
-        #expect((await first.heard { $0.hasEnded }.error as? URLError)?.code == .timedOut)
-        let again = await exchanges.next(2)
-        again.head(200, isSame ? fields : ["Cache-Control": "max-age=86400", "ETag": "\"2\""])
-        again.piece("on")
-        again.piece("etwo")
-        again.end()
-        let all = await second.heard { $0.hasEnded }
-        #expect(all.heads.count == 1)
-        if isSame {
-            #expect(all.text == "onetwo" && all.error == nil)
-            #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("onetwo".utf8))
-        } else {
-            #expect(all.text == "one" && (all.error as? URLError)?.code == .timedOut)
+        let (clients, drivers, first) = await waiting(4, on: network, exchanges)
+        switch what {
+        case "fails": first.end(URLError(.networkConnectionLost))
+        case "breaks off":
+            first.head(200, fields)
+            first.piece("one")
+            first.end(URLError(.networkConnectionLost))
+        default: first.head(200, ["Cache-Control": what, "ETag": "\"1\""])
         }
-        withExtendedLifetime((leader, follower)) {}
+        // Nothing was answered yet.
+        _ = await exchanges.next(5)
+        #expect(network.requests.count == 5)
+        for exchange in exchanges.all.withLock({ $0.dropFirst() }) {
+            exchange.head(200, fields)
+            exchange.piece("own")
+            exchange.end()
+        }
+        for client in clients.dropFirst() { #expect(await client.heard { $0.hasEnded }.text == "own") }
+        withExtendedLifetime(drivers) {}
     }
 
-    /// The shared transfer has the priority of its most urgent load.
-    @Test func aFollowersPriorityCounts() async throws {
-        let exchanges = Exchanges()
-        let network = MemoryTransport { _, exchange in exchanges.all.withLock { $0.append(exchange) } }
-        let clients = [0.3, 0.75, 0.5].map { PieceClient(priority: $0) }
-        let leader = start(clients[0], network)
-        let exchange = await exchanges.next(1)
-        #expect(network.priorities == [0.3])
-        // A follower looks up first, on another queue where the disk is not known yet.
-        let urgent = start(clients[1], network)
-        await eventually { network.priorities == [0.3, 0.75] }
-        let other = start(clients[2], network)
-        await eventually { cache.loads.followerCount == 2 }
-        exchange.head(200, fields)
-        exchange.end()
-        for client in clients { _ = await client.heard { $0.hasEnded } }
-        #expect(network.priorities == [0.3, 0.75])
-        withExtendedLifetime((leader, urgent, other)) {}
+    /// Where the last answer could not be shared, nothing is waited for; that is forgotten after a while, and with many other keys.
+    @Test func aKeyWhoseAnswerCouldNotBeSharedIsRemembered() throws {
+        let table = LoadTable()
+        let key = try #require(KeyPolicy.standard.key(for: Responses.request("/a")))
+        let (now, load) = (Date(timeIntervalSince1970: 1_790_000_000), ObjectIdentifier(table))
+        func join(after seconds: TimeInterval) -> LoadTable.Place {
+            table.join("a", of: key, as: load, patience: 60, now: now + seconds) { _ in }
+        }
+        #expect(join(after: 0) == .leads)
+        table.release("a", of: key, now: now)
+        #expect(join(after: 1) == .alone && join(after: 1) == .alone)
+        // A clock that was set back.
+        #expect(join(after: -3_600) == .leads)
+        #expect(join(after: 1) == .waits)
+        #expect(table.leave("a", load) && !table.leave("a", load))
+        table.release("a", of: key, now: now)
+        #expect(join(after: LoadTable.unsharedTime) == .leads)
+        table.release("a", of: key, now: now)
+        for number in 0..<LoadTable.unsharedLimit {
+            let other = try #require(KeyPolicy.standard.key(for: Responses.request("/\(number)")))
+            table.release("none", of: other, now: now)
+        }
+        #expect(join(after: 1) == .leads)
     }
 
-    @Test func aFollowerKeepsItsOwnTimeout() async throws {
+    @Test func aLoadThatWaitsKeepsItsOwnTime() async throws {
         let exchanges = Exchanges()
         let network = MemoryTransport { _, exchange in exchanges.all.withLock { $0.append(exchange) } }
         let (first, second) = (PieceClient(), PieceClient())
         let leader = start(first, network)
         let exchange = await exchanges.next(1)
-        let follower = start(second, network, timeout: 0.05)
-        #expect((await second.heard { $0.hasEnded }.error as? URLError)?.code == .timedOut)
-        #expect(cache.loads.followerCount == 0)
-        exchange.head(200, fields)
-        exchange.piece("one")
-        exchange.end()
+        let other = start(second, network, timeout: 0.05)
+        let its = await exchanges.next(2)
+        #expect(cache.loads.waiterCount == 0)
+        for (exchange, text) in [(its, "its"), (exchange, "one")] {
+            exchange.head(200, fields)
+            exchange.piece(text)
+            exchange.end()
+        }
+        #expect(await second.heard { $0.hasEnded }.text == "its")
         #expect(await first.heard { $0.hasEnded }.text == "one")
-        withExtendedLifetime((leader, follower)) {}
+        withExtendedLifetime((leader, other)) {}
+    }
+
+    // MARK: The app's code
+
+    /// Rules and keys are the app's: they may ask the cache, and wait for other threads that do. No lock of a load is held.
+    @Test func noAppCodeUnderALock() async throws {
+        let running = Mutex<LoadDriver?>(nil)
+        let calls = Mutex(0)
+        let asked = Mutex<DiskURLCache?>(nil)
+        @Sendable func ask() {
+            calls.withLock { $0 += 1 }
+            guard let cache = asked.withLock({ $0 }) else { return }
+            let isDone = DispatchSemaphore(value: 0)
+            DispatchQueue.global().async {
+                _ = running.withLock { $0 }?.summarySoFar
+                _ = cache.cachedResponse(for: Responses.request("/other"))
+                isDone.signal()
+            }
+            #expect(isDone.wait(timeout: .now() + 60) == .success, "a lock is held")
+        }
+        let own = try ScratchDirectory("rules")
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: own.appending("cache"))
+        configuration.clock = ManualClock().wallClock
+        configuration.keyPolicy = .custom { request in
+            if request.url?.path != "/other" { ask() }
+            return request.url?.absoluteString
+        }
+        try configuration.setRules([
+            CacheRule(
+                .request { request in
+                    if request.url?.path != "/other" { ask() }
+                    return false
+                }, CacheTreatment(storage: .never))
+        ])
+        let cache = DiskURLCache(configuration: configuration)
+        asked.withLock { $0 = cache }
+        let network = MemoryTransport { request, exchange in
+            let isFirst = request.url?.path == "/a"
+            exchange.head(isFirst ? 302 : 200, isFirst ? ["Location": "/b"] : ["Cache-Control": "max-age=1"])
+            exchange.piece("body")
+            exchange.end()
+        }
+        for _ in 0..<2 {
+            let client = PieceClient(confirms: { $0 })
+            let driver = LoadDriver(cache: cache, request: Responses.request("/a"), transport: network, client: client)
+            running.withLock { $0 = driver }
+            driver.start()
+            #expect(await client.heard { $0.hasEnded }.text == "body")
+        }
+        #expect(calls.withLock { $0 } > 4)
+        asked.withLock { $0 = nil }
+        running.withLock { $0 = nil }
     }
 
     @Test func aBodyTooLargeToStoreHoldsNobodyUp() async throws {
@@ -398,7 +443,7 @@ import Testing
         exchange.head(200, fields)
         exchange.piece(Data(count: cache.largestStorableBody + 1))
         let other = start(second, network)
-        // It is too late to follow: the body is not kept.
+        // It does not wait: the body is not kept.
         (await exchanges.next(2)).end(URLError(.networkConnectionLost))
         #expect(await second.heard { $0.hasEnded }.error != nil)
         exchange.end()
@@ -463,17 +508,14 @@ final class PieceClient: LoadClient {
     private let state = Mutex((record: Record(), undelivered: 0))
     private let takesItsTime: Bool
 
-    let priority: Float
-
     /// What it makes of a response about to be stored.
     private let confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)?
 
     init(
-        takesItsTime: Bool = false, priority: Float = 0.5,
+        takesItsTime: Bool = false,
         confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)? = nil
     ) {
         self.takesItsTime = takesItsTime
-        self.priority = priority
         self.confirms = confirms
     }
 
@@ -554,24 +596,22 @@ final class MemoryTransport: Transport {
         var requests: [URLRequest] = []
         var cancelled = 0
         var pauses: [Bool] = []
-        var priorities: [Float] = []
     }
 
     private let state = Mutex(State())
     private let answer: @Sendable (URLRequest, Exchange) -> Void
-    private let timeout: TimeInterval?
+    private let patience: TimeInterval?
 
-    /// - Parameter timeout: seconds, for each request; nil where each has its own.
-    init(timeout: TimeInterval? = nil, _ answer: @escaping @Sendable (URLRequest, Exchange) -> Void) {
-        self.timeout = timeout
+    /// - Parameter patience: seconds, for each request; nil where each has its own.
+    init(patience: TimeInterval? = nil, _ answer: @escaping @Sendable (URLRequest, Exchange) -> Void) {
+        self.patience = patience
         self.answer = answer
     }
 
-    func timeout(of request: URLRequest) -> TimeInterval? { timeout ?? request.timeoutInterval }
+    func patience(of request: URLRequest) -> TimeInterval { patience ?? request.timeoutInterval / 2 }
 
     var requests: [URLRequest] { state.withLock { $0.requests } }
     var cancelled: Int { state.withLock { $0.cancelled } }
-    var priorities: [Float] { state.withLock { $0.priorities } }
     /// True for a pause, false for a resumption, in order.
     var pauses: [Bool] { state.withLock { $0.pauses } }
 
@@ -579,8 +619,7 @@ final class MemoryTransport: Transport {
         let controls = FetchControls(
             cancel: { [state] in state.withLock { $0.cancelled += 1 } },
             pause: { [state] in state.withLock { $0.pauses.append(true) } },
-            resume: { [state] in state.withLock { $0.pauses.append(false) } },
-            prioritize: { [state] priority in state.withLock { $0.priorities.append(priority) } })
+            resume: { [state] in state.withLock { $0.pauses.append(false) } })
         guard let url = request.url, token.didStart(controls) else { return }
         state.withLock { $0.requests.append(request) }
         let exchange = Exchange(url: url, token: token, receiver: receiver)

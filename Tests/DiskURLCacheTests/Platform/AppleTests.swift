@@ -56,9 +56,22 @@
 
         private func cache(_ name: String = "cache") -> DiskURLCache { DiskURLCache(configuration: settings(name)) }
 
+        /// URLSession's loading modes. Where the system is older than the second one, both are the first.
+        enum Mode: CaseIterable, Sendable {
+            case classic, new
+
+            var configuration: URLSessionConfiguration {
+                let configuration = URLSessionConfiguration.default.patient
+                if #available(macOS 15.4, iOS 18.4, tvOS 18.4, watchOS 11.4, visionOS 2.4, *) {
+                    configuration.usesClassicLoadingMode = self == .classic
+                }
+                return configuration
+            }
+        }
+
         /// A session of the system, with the cache by the URLCache contract.
-        private func contractSession(_ cache: URLCache) -> URLSession {
-            let configuration = URLSessionConfiguration.default.patient
+        private func contractSession(_ cache: URLCache, _ mode: Mode = .classic) -> URLSession {
+            let configuration = mode.configuration
             configuration.urlCache = cache
             return URLSession(configuration: configuration)
         }
@@ -137,16 +150,101 @@
             #expect(other.isOwner)
         }
 
-        /// Whether the system takes what a subclass read from disk: see `Platform.answersBySuperclass`.
-        @Test func theSystemTakesWhatIsReadFromDisk() async throws {
-            let origin = try OriginServer.counting()
-            for _ in 1...2 {
-                let cache = cache()
-                cache.removeMemory()
-                #expect(try await text(origin.url("/a"), contractSession(cache)) == "1")
-                cache.flush()
+        /// Where a hit comes from.
+        enum Source: CaseIterable, Sendable { case memory, disk, newProcess }
+
+        struct Situation: CaseIterable, Sendable {
+            var source: Source
+            var mode: Mode
+
+            static let allCases = Source.allCases.flatMap { source in
+                Mode.allCases.map { Situation(source: source, mode: $0) }
             }
+        }
+
+        /// Whether the system takes what is stored: see `SystemHead` and `SuperclassCopy`.
+        @Test(arguments: [nil, "Accept-Encoding"] as [String?], Situation.allCases)
+        func theSystemTakesAHit(_ vary: String?, _ situation: Situation) async throws {
+            var fields: HeaderFields = ["Cache-Control": "max-age=86400"]
+            if let vary { fields.append("Vary", vary) }
+            let origin = try OriginServer.counting(fields)
+            var cache = cache("first")
+            #expect(try await text(origin.url("/a"), contractSession(cache, situation.mode)) == "1")
+            cache.flush()
+            switch situation.source {
+            case .memory: break
+            case .disk: cache.removeMemory()
+            case .newProcess:
+                // Caches of one folder share their memory in one process: so a copy of the folder.
+                try FileManager.default.copyItem(at: scratch.appending("first"), to: scratch.appending("second"))
+                cache = self.cache("second")
+            }
+            #expect(try await text(origin.url("/a"), contractSession(cache, situation.mode)) == "1")
             #expect(origin.requests.count == 1)
+        }
+
+        /// The system offers a cache no body above a twentieth of `diskCapacity`.
+        @Test(arguments: Mode.allCases) func aBodyAboveATwentiethIsForTheLoader(_ mode: Mode) async throws {
+            let body = testBody(1, length: 5 << 20)
+            let origin = try OriginServer { _ in
+                OriginResponse(fields: ["Cache-Control": "max-age=60"], body: body)
+            }
+            let cache = cache()
+            let session = contractSession(cache, mode)
+            for _ in 1...2 { #expect(try await session.data(from: origin.url("/a")).0 == body) }
+            #expect(origin.requests.count == 2)
+            let made = cache.makeSession(configuration: mode.configuration)
+            for _ in 1...2 { #expect(try await made.data(from: origin.url("/b")).0 == body) }
+            #expect(origin.requests.count == 3)
+        }
+
+        @Test(arguments: Situation.allCases) func whatIsRemovedIsNotServed(_ situation: Situation) async throws {
+            let origin = try OriginServer.counting()
+            let cache = cache()
+            let session = contractSession(cache, situation.mode)
+            #expect(try await text(origin.url("/a"), session) == "1")
+            if situation.source == .disk {
+                cache.flush()
+                cache.removeMemory()
+                #expect(try await text(origin.url("/a"), session) == "1")
+            }
+            if situation.source == .newProcess {
+                cache.removeAllCachedResponses()
+            } else {
+                cache.removeCachedResponse(for: URLRequest(url: origin.url("/a")))
+            }
+            #expect(try await text(origin.url("/a"), session) == "2")
+        }
+
+        /// Credentials of the configuration are in the request that the cache is shown, or else the answers are not shared.
+        @Test(arguments: Mode.allCases) func accountsOfTwoConfigurationsKeepApart(_ mode: Mode) async throws {
+            let origin = try OriginServer {
+                .ok($0.fields["Authorization"] ?? "none", ["Cache-Control": "max-age=86400"])
+            }
+            let cache = cache()
+            for user in ["one", "two"] {
+                let configuration = mode.configuration
+                configuration.httpAdditionalHeaders = ["Authorization": user]
+                configuration.urlCache = cache
+                #expect(try await text(origin.url("/a"), URLSession(configuration: configuration)) == user)
+            }
+        }
+
+        @Test func noDatabaseIsLeftAnywhere() async throws {
+            let files = FileManager.default
+            let origin = try OriginServer.counting()
+            let cache = cache()
+            let session = contractSession(cache)
+            for number in 1...100 { _ = try await text(origin.url("/\(number)"), session) }
+            cache.flush()
+            cache.removeMemory()
+            for number in 1...100 { _ = try await text(origin.url("/\(number)"), session) }
+            let here = URL(fileURLWithPath: files.currentDirectoryPath)
+            let folders = [Platform.superclassDirectory, scratch.url, here]
+            for folder in folders {
+                let names = (try? files.contentsOfDirectory(atPath: folder.path)) ?? []
+                #expect(!names.contains { $0.hasPrefix("Cache.db") || $0 == "DiskURLCache.unused" }, "\(folder.path)")
+            }
         }
 
         // MARK: Either way
@@ -222,7 +320,56 @@
             #expect(origin.requests.count == 2)
         }
 
+        @Test(arguments: Way.allCases) func aCookieComesBack(_ way: Way) async throws {
+            let origin = try OriginServer { request in
+                .ok(request.fields["Cookie"] ?? "none", ["Set-Cookie": "user=1; Path=/"])
+            }
+            let session = session(way, cache())
+            #expect(try await text(origin.url("/a"), session) == "none")
+            #expect(try await text(origin.url("/b"), session) == "user=1")
+        }
+
         // MARK: Sessions made for the loader
+
+        @Test(arguments: Mode.allCases, [true, false]) func theLoaderCaches(_ mode: Mode, _ isOnMain: Bool) async throws
+        {
+            let origin = try OriginServer.counting()
+            let cache = cache()
+            let session = cache.makeSession(
+                configuration: mode.configuration, delegate: nil, delegateQueue: isOnMain ? .main : nil)
+            #expect(session.configuration.urlCache == nil, "the system would look a second time")
+            for _ in 1...2 { #expect(try await text(origin.url("/a"), session) == "1") }
+            #expect(origin.requests.count == 1)
+            let statistics = cache.statistics
+            #expect(statistics.memoryHits + statistics.diskHits + statistics.misses <= 2, "one lookup a load")
+        }
+
+        @Test func sessionsAreToldApartByTheirClasses() async throws {
+            let origin = try OriginServer.counting()
+            let sessions = ["one", "two"].map { cache($0).makeSession(configuration: .ephemeral.patient) }
+            for (number, session) in sessions.enumerated() {
+                let loader = try #require(
+                    session.configuration.protocolClasses?.first { CachingURLProtocol.isLoader($0) }
+                        as? CachingURLProtocol.Type)
+                #expect(SessionClasses.shared.session(of: loader) === session)
+                #expect(try await text(origin.url("/a"), session) == "\(number + 1)")
+            }
+            #expect(SessionClasses.shared.session(of: CachingURLProtocol.self) == nil)
+        }
+
+        @Test func aSessionThatIsGoneLeavesItsCacheAndItsClass() async throws {
+            let origin = try OriginServer.counting()
+            weak var cache: DiskURLCache?
+            weak var session: URLSession?
+            do {
+                let made = self.cache()
+                let madeSession = made.makeSession(configuration: .ephemeral.patient)
+                (cache, session) = (made, madeSession)
+                _ = try await text(origin.url("/a"), madeSession)
+                madeSession.finishTasksAndInvalidate()
+            }
+            await eventually { session == nil && cache == nil }
+        }
 
         @Test func webSocketsAreLeftAlone() async throws {
             let origin = try OriginServer { _ in .status(404, "Not Found", ["Cache-Control": "max-age=60"]) }
@@ -242,13 +389,6 @@
             defer { session.invalidateAndCancel() }
             #expect(session.configuration.identifier == name)
             #expect(session.configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) != true)
-        }
-
-        @Test func theLoaderCaches() async throws {
-            let origin = try OriginServer.counting()
-            let session = cache().makeSession()
-            for _ in 1...2 { #expect(try await text(origin.url("/a"), session) == "1") }
-            #expect(origin.requests.count == 1)
         }
 
         @Test func aPostAnswered303IsSentOnce() async throws {

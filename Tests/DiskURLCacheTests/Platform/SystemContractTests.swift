@@ -24,7 +24,7 @@ import Testing
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("cache"))
         configuration.platform = platform
-        configuration.superclassDiskPath = scratch.appending("superclass").path
+        configuration.superclassDirectory = scratch.appending("superclass")
         return DiskURLCache(configuration: configuration)
     }
 
@@ -53,13 +53,21 @@ import Testing
         #expect(Platform.macOS.lockLifetime == .whileOpen && Platform.iOS.lockLifetime == .duringPass)
     }
 
-    @Test func capacitiesAreAsGivenAndTheSuperclassIsToldToKeepResponses() {
+    @Test func theSuperclassHoldsLittleAndNothingOnDisk() {
         #expect(cache.memoryCapacity == 8 << 20)
         #expect(cache.diskCapacity == 64 << 20)
-        let told = Platform.iOS.superclassCapacities(memory: 1 << 20, disk: 200 << 20)
-        #expect(told.memory == 64 << 20 && told.disk == 0)
-        #expect(Platform.iOS.superclassCapacities(memory: 100 << 20, disk: 0).memory == 100 << 20)
-        #expect(Platform.linux.superclassCapacities(memory: 1, disk: 1) == (0, 0))
+        for platform in [Platform.watchOS, .appExtension] {
+            #expect(platform.superclassCapacity(memory: 64 << 20) == 8 << 20)
+            #expect(platform.superclassCapacity(memory: 1 << 20) == 1 << 20)
+        }
+        #expect(Platform.iOS.superclassCapacity(memory: 64 << 20) == 64 << 20)
+        #expect(Platform.linux.superclassCapacity(memory: 64 << 20) == 0)
+        // A twentieth of its capacity, and not nothing.
+        #expect(
+            Platform.iOS.superclassKeeps(bytes: 50, memory: 1_000)
+                && !Platform.iOS.superclassKeeps(bytes: 51, memory: 1_000))
+        #expect(!Platform.iOS.superclassKeeps(bytes: 0, memory: 1_000))
+        #expect(Platform.superclassDirectory.path.hasPrefix("/"))
     }
 
     @Test func aTaskGetsWhatWasStoredUnchangedAndStale() async throws {
@@ -77,7 +85,7 @@ import Testing
         #expect(HeaderFields(response) == HeaderFields(dictionary: fields))
         #expect(found.data == stored.data && found.storagePolicy == .allowedInMemoryOnly)
         #expect(found.userInfo?["a"] as? String == "b")
-        #expect(SuperclassCopy.isSame(found, stored))
+        #expect(found.isSame(as: stored))
     }
 
     @Test func itIsReadFromDiskByAnotherProcess() async throws {
@@ -130,28 +138,200 @@ import Testing
         #expect(cache.cachedResponse(for: Responses.request("/b")) == nil)
     }
 
-    // MARK: The superclass's object
+    // MARK: What is made of a record
 
-    @Test func theSuperclasssOwnObjectIsHandedOut() {
-        let stored = Responses.cached(Responses.url("/a"), "a")
-        let object = Responses.cached(Responses.url("/a"), "a")
-        var kept: CachedURLResponse?
-        let given = SuperclassCopy.copy(of: stored, store: { _ in kept = object }, find: { kept })
-        #expect(given === object)
-        var stores = 0
-        #expect(SuperclassCopy.copy(of: stored, store: { _ in stores += 1 }, find: { object }) === object)
-        #expect(stores == 0)
+    /// As after a launch.
+    private func forgetMemory() {
+        cache.flush()
+        cache.removeMemory()
     }
 
-    @Test(arguments: [
-        Responses.cached(Responses.url("/a"), "b"), Responses.cached(Responses.url("/b"), "a"),
-        Responses.cached(Responses.url("/a"), "a", status: 404),
-        Responses.cached(Responses.url("/a"), "a", fields: ["Cache-Control": "max-age=1"]),
-        Responses.cached(Responses.url("/a"), "a", policy: .allowedInMemoryOnly),
-        Responses.cached(Responses.url("/a"), "a", userInfo: ["a": 1]),
-    ]) func anotherObjectIsNot(_ other: CachedURLResponse) {
-        let stored = Responses.cached(Responses.url("/a"), "a")
-        #expect(SuperclassCopy.copy(of: stored, store: { _ in }, find: { other }) === stored)
-        #expect(SuperclassCopy.copy(of: stored, store: { _ in }, find: { nil }) === stored)
+    @Test func whatMemoryHasIsTheObjectThatWasStored() async throws {
+        let stored = Responses.cached(
+            Responses.url("/a"), fields: ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"])
+        let task = plain.dataTask(with: Responses.url("/a"))
+        cache.storeCachedResponse(stored, for: task)
+        for _ in 1...2 { #expect(await lookup(task, in: cache) === stored) }
+    }
+
+    @Test func whatComesFromDiskHasADateAndNoVary() async throws {
+        let url = Responses.url("/a")
+        let fields = ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"]
+        let task = plain.dataTask(with: url)
+        cache.storeCachedResponse(Responses.cached(url, fields: fields), for: task)
+        forgetMemory()
+        let found = try #require(await lookup(task, in: cache))
+        let head = try #require(found.response as? HTTPURLResponse)
+        #expect(head.value(forHTTPHeaderField: "Vary") == nil)
+        let date = try #require(HTTPDate.parse(head.value(forHTTPHeaderField: "Date") ?? "", reference: Date()))
+        #expect(abs(date.timeIntervalSinceNow) < 600)
+        #expect(await lookup(task, in: cache) === found, "it is made once")
+
+        // The system stores it anew when the origin has confirmed it, with the head that it was given.
+        cache.storeCachedResponse(found, for: task)
+        forgetMemory()
+        var other = URLRequest(url: url)
+        other.setValue("br", forHTTPHeaderField: "Accept-Encoding")
+        #expect(cache.cachedResponse(for: other) == nil)
+        #expect(cache.cachedResponse(for: URLRequest(url: url))?.userInfo?.count == 1, "the number of the entry only")
+    }
+
+    @Test func theSuperclassKeepsNothing() async throws {
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "secret"), for: request)
+        forgetMemory()
+        let found = try #require(cache.cachedResponse(for: request))
+        #expect(found.data == Data("secret".utf8) && found.entryNumber != nil)
+        #expect(cache.superclassCopy(for: request).find() == nil)
+    }
+
+    // MARK: The superclass's object
+
+    /// A superclass that finds what it stored after some milliseconds.
+    private final class SlowSuperclass {
+        var stored: CachedURLResponse?
+        var found: CachedURLResponse?
+        var delay = 0
+        var waited = 0
+        var isRemoved = false
+
+        var copy: SuperclassCopy {
+            SuperclassCopy(
+                store: { self.stored = $0 }, find: { self.waited >= self.delay ? self.found ?? self.stored : nil },
+                remove: { self.isRemoved = true }, wait: { self.waited += $0 })
+        }
+    }
+
+    private func made(_ number: UInt64) -> CachedURLResponse {
+        let url = Responses.url("/a")
+        let metadata = EntryMetadata(
+            sequence: number, url: url.absoluteString,
+            response: EntryMetadata.Response(
+                Responses.http(url), fields: ["Cache-Control": "max-age=60"], method: "GET", vary: .none, time: Date()),
+            storedAt: Date(), placement: .memoryAndDisk, userInfo: [:], tags: [], isPinned: false)
+        return StoredEntry(metadata: metadata, body: Data("body".utf8)).makeSystemResponse(requestedURL: url)
+    }
+
+    @Test(arguments: [(0, true), (40, true), (50, false), (60, true)])
+    func theSuperclasssObjectIsWaitedForFiftyMilliseconds(_ delay: Int, _ waits: Bool) {
+        let superclass = SlowSuperclass()
+        superclass.delay = delay
+        superclass.found = made(1)
+        let own = made(1)
+        let given = superclass.copy.copy(of: own, waits: waits)
+        #expect(given === (waits && delay <= 50 ? superclass.found : own))
+        #expect(superclass.waited <= (waits ? 50 : 0))
+        #expect(superclass.stored === own && superclass.isRemoved)
+    }
+
+    @Test func anotherEntrysObjectIsNotHandedOut() {
+        let superclass = SlowSuperclass()
+        let own = made(1)
+        for other in [made(2), Responses.cached(Responses.url("/a"))] {
+            superclass.found = other
+            #expect(superclass.copy.copy(of: own, waits: true) === own)
+        }
+    }
+
+    // MARK: Whose answer it is
+
+    /// The request that the system shows lacks cookies, and what its session adds.
+    @Test(arguments: ["Cookie", "Accept-Language, Cookie", "Authorization", "accept-language"])
+    func twoAccountsNeverShareAPage(_ vary: String) async throws {
+        let url = Responses.url("/account")
+        let page = Responses.cached(url, "of A", fields: ["Cache-Control": "max-age=60", "Vary": vary])
+        let events = cache.events()
+        cache.storeCachedResponse(Responses.cached(url, "for all"), for: URLRequest(url: url))
+        cache.storeCachedResponse(page, for: plain.dataTask(with: url))
+        #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil, "not the page of A, and not the one before it")
+        forgetMemory()
+        #expect(await lookup(plain.dataTask(with: url), in: cache) == nil)
+        for await case .notStored(_, let reason) in events {
+            #expect(reason == .variesByUnseenField)
+            break
+        }
+        // Where the request shows the fields, they tell.
+        func request(_ user: String) -> URLRequest {
+            Responses.request("/account", fields: ["Cookie": user, "Authorization": user, "Accept-Language": user])
+        }
+        cache.storeCachedResponse(page, for: request("A"))
+        #expect(cache.cachedResponse(for: request("A"))?.data == page.data)
+        #expect(
+            cache.cachedResponse(for: request("B")) == nil && cache.cachedResponse(for: URLRequest(url: url)) == nil)
+    }
+
+    /// The loader shows its cookies: what it stores for a user without any is not for one whose cookies the cache does not see.
+    @Test func whatTheLoaderStoredForNoCookieIsNotGivenToTheSystem() async throws {
+        let network = MemoryTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60", "Vary": "Cookie"])
+            exchange.piece("for visitors")
+            exchange.end()
+        }
+        _ = try await LoadReader(Responses.request("/a"), from: cache, over: network).answer()
+        #expect(cache.contains(Responses.request("/a")))
+        #expect(await lookup(plain.dataTask(with: Responses.url("/a")), in: cache) == nil)
+    }
+
+    @Test func whatTheSystemAddsWhileItSendsDoesNotChangeTheKeyButWhoAsksDoes() {
+        let original = Responses.request("/a")
+        let current = Responses.request("/a", fields: ["Accept-Encoding": "gzip", "Authorization": "A", "Cookie": "A"])
+        let request = SystemContract.request(original: original, current: current, answeredBy: original.url)
+        #expect(request?.allHTTPHeaderFields == ["Authorization": "A", "Cookie": "A"])
+        // Those of another hop are not added.
+        let elsewhere = Responses.request("/b", fields: ["Authorization": "A"])
+        #expect(
+            SystemContract.request(original: original, current: elsewhere, answeredBy: original.url)?
+                .allHTTPHeaderFields?.isEmpty != false)
+    }
+
+    // MARK: Settings without effect
+
+    @Test func settingsThatTheSystemDoesNotObeyAreTold() async throws {
+        var settings = DiskURLCache.Configuration()
+        #expect(settings.settingsOfLoader.isEmpty)
+        settings.staleIfError = 60
+        settings.staleWhileRevalidate = 60
+        settings.cacheStatusName = "app"
+        settings.admission = { response, _ in response }
+        try settings.setRules([CacheRule(.host("example.com"), CacheTreatment(lifetime: .always(60)))])
+        #expect(
+            settings.settingsOfLoader == [
+                "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "admission", "cacheStatusName",
+            ])
+
+        let events = cache.events()
+        for isOffline in [false, true, true] {
+            cache.isOffline = isOffline
+            _ = await lookup(plain.dataTask(with: Responses.url("/a")), in: cache)
+        }
+        cache.hub.emit(.removedDamagedRecord)
+        var problems: [CacheError] = []
+        for await event in events {
+            if case .problem(let error) = event { problems.append(error) } else { break }
+        }
+        #expect(problems.map(\.code) == [.loaderMissing])
+        #expect(problems.first?.description.contains("isOffline") == true)
+        #expect(problems.first?.description.contains("makeSession") == true)
+    }
+
+    @Test func aProblemIsLoggedOnceAndSentOnceToTheFirstListener() async {
+        let lines = Mutex<[String]>([])
+        let hub = EventHub { line in lines.withLock { $0.append(line) } }
+        let problem = CacheError(.loaderMissing, settings: ["isOffline"])
+        for _ in 1...2 { hub.report(once: problem) }
+        #expect(lines.withLock { $0 } == [problem.description])
+        let sent = Mutex(0)
+        _ = hub.addListener { _ in sent.withLock { $0 += 1 } }
+        for _ in 1...2 { hub.report(once: problem) }
+        #expect(sent.withLock { $0 } == 1)
+        #expect(lines.withLock { $0.count } == 1)
+    }
+
+    // MARK: Loading modes
+
+    @Test func theClientIsCalledOnARunLoopOnlyWhereOneRuns() {
+        #expect(ClientModes.modes(running: nil, common: "default") == nil, "a worker of the session's delegate queue")
+        #expect(ClientModes.modes(running: "default", common: "default") == ["default"])
+        #expect(ClientModes.modes(running: "tracking", common: "default") == ["default", "tracking"])
     }
 }

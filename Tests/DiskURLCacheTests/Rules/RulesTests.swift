@@ -89,17 +89,19 @@ import Testing
         ("a*b*c", "a1b2b3c", true), ("a?c", "abc", false), ("image/*", "image/svg+xml", true),
     ])
     func patterns(pattern: String, text: String, matches: Bool) {
-        #expect(Glob.matches(pattern, text) == matches)
+        #expect(Glob.matches(pattern.utf8, text.utf8) == matches)
     }
 
     @Test func aHostilePatternTakesNoForever() {
         let pattern = String(repeating: "a*", count: 500) + "b"
-        #expect(!Glob.matches(pattern, String(repeating: "a", count: 5_000)))
+        #expect(!Glob.matches(pattern.utf8, String(repeating: "a", count: 5_000).utf8))
     }
 
     @Test func hostsIncludeSubdomains() {
         let rule = Rule(.host("Example.com"), Treatment(tags: ["x"]))
-        func matches(_ url: String) -> Bool { rule.matches(URLRequest(url: URL(string: url)!), contentType: nil) }
+        func matches(_ url: String) -> Bool {
+            rule.matches(RuleTarget(URLRequest(url: URL(string: url)!)), contentType: nil)
+        }
         #expect(matches("https://example.com/"))
         #expect(matches("https://API.example.com:8443/x"))
         #expect(!matches("https://badexample.com/"))
@@ -242,6 +244,61 @@ import Testing
         }
     }
 
+    /// Neither a store nor a hit by a request without tags takes an entry out of reach, and a hit by one with tags brings it in.
+    @Test(arguments: ["store", "network", "304", "hit", "lookup"]) func tagsStay(way: String) async throws {
+        let origin = try OriginServer { request in
+            request.fields["If-None-Match"] == nil
+                ? .ok("x", ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+                : .status(304, "", ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+        }
+        let cache = try makeCache()
+        let plain = URLRequest(url: origin.url("/a"))
+        var tagged = plain
+        tagged.cacheTreatment = Treatment(tags: ["account-1"])
+        let (first, second) = ["store", "network"].contains(way) ? (tagged, plain) : (plain, tagged)
+        _ = try await cache.data(for: first)
+        cache.flush()
+        switch way {
+        case "store": cache.storeCachedResponse(Responses.cached(origin.url("/a")), for: second)
+        case "lookup": #expect(cache.cachedResponse(for: second) != nil)
+        case "network":
+            var reload = second
+            reload.cachePolicy = .reloadIgnoringLocalCacheData
+            _ = try await cache.data(for: reload)
+        case "304":
+            clock.advance(by: 100)
+            #expect(try await cache.data(for: second).source == .revalidated(.memory))
+        default: #expect(try await cache.data(for: second).source == .stored(.memory))
+        }
+        #expect(cache.contains(plain))
+        cache.flush()
+        cache.removeMemory()
+        cache.removeCachedResponses(tag: "account-1")
+        #expect(!cache.contains(plain))
+    }
+
+    /// All that was loaded with one account's credentials goes, and nothing else.
+    @Test func credentialsAreAGroup() async throws {
+        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=60"]) }
+        let cache = try makeCache()
+        func request(_ path: String, _ credentials: String?) -> URLRequest {
+            var request = URLRequest(url: origin.url(path))
+            request.setValue(credentials, forHTTPHeaderField: "Authorization")
+            return request
+        }
+        let requests = [
+            request("/a", "Bearer a"), request("/b", "Bearer a"), request("/a", "Bearer b"), request("/a", nil),
+        ]
+        for request in requests.dropFirst() { _ = try await cache.data(for: request) }
+        cache.storeCachedResponse(Responses.cached(origin.url("/a")), for: requests[0])
+        cache.flush()
+        cache.removeMemory()
+        cache.removeCachedResponses(authorization: "Bearer a")
+        #expect(requests.map { cache.contains($0) } == [false, false, true, true])
+        let records = try CacheInspector(directory: scratch.appending("cache")).records()
+        #expect(!records.contains { $0.tags.contains { $0.contains("Bearer") } })
+    }
+
     @Test func removingByHostAndPrefix() throws {
         let cache = try makeCache()
         let urls = ["https://a.org/x/1", "https://a.org/x/2", "https://a.org/y", "https://b.org/x/1"]
@@ -325,8 +382,20 @@ import Testing
         ("not a number", [Rule(.all, Treatment(staleIfError: .nan))], 0),
         ("infinite", [Rule(.all, Treatment(minimumDiskLifetime: .infinity))], 0),
         ("empty pattern", [Rule(.url(""), Treatment(tags: ["a"]))], 0),
+        ("path alone", [Rule(.url("/me*"), Treatment(tags: ["a"]))], 0),
+        ("no scheme", [Rule(.url("me*"), Treatment(tags: ["a"]))], 0),
+        ("fragment", [Rule(.url("https://x/*#f"), Treatment(tags: ["a"]))], 0),
+        ("other scheme", [Rule(.url("ftp://x/*"), Treatment(tags: ["a"]))], 0),
+        ("no host", [Rule(.url("https:///a"), Treatment(tags: ["a"]))], 0),
+        ("host not as in a URL", [Rule(.url("https://ü.example/"), Treatment(tags: ["a"]))], 0),
+        ("dot segment", [Rule(.url("https://x/a/%2e%2E/b"), Treatment(tags: ["a"]))], 0),
+        ("not a path", [Rule(.path("me"), Treatment(tags: ["a"]))], 0),
+        ("path pattern", [Rule(.path("/me*"), Treatment(tags: ["a"]))], 0),
         ("host with path", [Rule(.host("a.org/x"), Treatment(tags: ["a"]))], 0),
+        ("host with port", [Rule(.host("a.org:443"), Treatment(tags: ["a"]))], 0),
+        ("host pattern", [Rule(.host("*.a.org"), Treatment(tags: ["a"]))], 0),
         ("media type", [Rule(.contentType("png"), Treatment(tags: ["a"]))], 0),
+        ("media type with parameter", [Rule(.contentType("image/*; charset=x"), Treatment(tags: ["a"]))], 0),
         ("nothing", [Rule(.all, Treatment(tags: ["a"])), Rule(.host("a.org"), Treatment())], 1),
         ("never and pinned", [Rule(.all, Treatment(storage: .never, isPinned: true))], 0),
         ("memory and pinned", [Rule(.all, Treatment(storage: .memoryOnly, isPinned: true))], 0),

@@ -17,6 +17,8 @@ enum TestLength {
     static let fuzzSeed = number("DISKURLCACHE_FUZZ_SEED")
     /// Megabytes that are stored under a hard limit of memory.
     static let soakMegabytes = count("DISKURLCACHE_SOAK_MEGABYTES", plain: 64, long: 4096)
+    /// How long a process loads with and without the cache.
+    static let soakSeconds = count("DISKURLCACHE_SOAK_SECONDS", plain: 1, long: 120)
     /// How long random scripts run against the reference model, in seconds; nil for a few dozen scripts.
     static let modelSeconds = number("DISKURLCACHE_MODEL_SECONDS")
     /// The seed whose script is run again and again.

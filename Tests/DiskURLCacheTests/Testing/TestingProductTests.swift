@@ -47,4 +47,14 @@ import Testing
         let session = session(cache, origin)
         await #expect(throws: URLError.self) { _ = try await session.data(from: origin.url) }
     }
+
+    @Test func aCacheForTestingOpensNoFolder() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let cache = DiskURLCache.forTesting(clock: clock) { $0.directory = folder }
+        let origin = StubOrigin(clock: clock) { _ in .init(fields: ["Cache-Control": "max-age=60"], body: "one") }
+        _ = try await session(cache, origin).data(from: origin.url)
+        cache.flush()
+        #expect(cache.openingError == nil)
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
 }

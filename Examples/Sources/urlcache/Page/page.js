@@ -81,7 +81,7 @@ function svgNode(name, attributes, parent, text) {
   if (summary.index !== "valid") tile(summary.index, "index: a cache makes it anew");
 })();
 
-// ——— What was won
+// ——— Savings
 (function won() {
   const box = el("won");
   if (!log || !log.loads) {
@@ -103,7 +103,7 @@ function svgNode(name, attributes, parent, text) {
   for (const [colour, name, line] of [["var(--bar)", "from the store"], ["var(--soft-bar)", "after a 304"], ["var(--other)", "network, bypassed, failed"], ["var(--bad)", "hit ratio", true]]) {
     const item = make("li", null, key), mark = make("i", null, item, line ? "line" : ""); mark.style.background = colour; item.append(name);
   }
-  make("p", "The hit ratio counts answers from the store, stale ones on purpose included, and those that a 304 confirmed.", box, "hint");
+  make("p", "The hit ratio counts fresh hits, stale hits that a setting allowed, and responses that a 304 confirmed.", box, "hint");
   if (log.evictions) make("p", many(log.evictions, "entry was", "entries were") + " evicted in this time.", box, "hint");
 })();
 function drawRatio() {

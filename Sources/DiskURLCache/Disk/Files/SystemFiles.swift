@@ -56,7 +56,9 @@ struct SystemFiles: FileSystem {
     }
 
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
-        let count = pread(file, buffer.baseAddress, buffer.count, off_t(offset))
+        // Android takes no null.
+        guard let start = buffer.baseAddress else { return 0 }
+        let count = pread(file, start, buffer.count, off_t(offset))
         if count < 0 { throw .last }
         return count
     }
@@ -68,7 +70,8 @@ struct SystemFiles: FileSystem {
             pieces.initializeElement(
                 at: 1, to: iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count)
             )
-            return writev(file, pieces.baseAddress, second.isEmpty ? 1 : 2)
+            // Two of them are there: never nil.
+            return pieces.baseAddress.map { writev(file, $0, second.isEmpty ? 1 : 2) } ?? 0
         }
         if count < 0 { throw .last }
         return count

@@ -1,6 +1,6 @@
 /// Freshness by `Cache-Control` (RFC 9111 §4.2, §5.2.2.1), and how its value is read (§5.2).
 extension ConformanceRow {
-    /// The rows about `s-maxage` in a shared cache are left out: this cache is private.
+    /// The rows about `s-maxage` in a shared cache are in `sharedFreshness`.
     static let cacheControlFreshness: [ConformanceRow] = [
         .init("freshness-none", .check, .get.pausing, .get.notCached),
         lifetime("freshness-max-age", .optimal, "max-age=3600", isReused: true),

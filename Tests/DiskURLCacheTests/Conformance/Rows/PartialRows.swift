@@ -7,7 +7,7 @@ extension ConformanceRow {
             .get.sends("Range: bytes=-5").cached.seesStatus(206).seesBody("01234")),
         whole("partial-store-complete-reuse-partial", "bytes=0-1", "01"),
         whole("partial-store-complete-reuse-partial-no-last", "bytes=1-", "1234567890"),
-        whole("partial-store-complete-reuse-partial-suffix", "bytes=-1", "0"),
+        whole("partial-store-complete-reuse-partial-suffix", "bytes=-1", "A", of: "0123456789A"),
         smaller("byterange", "bytes=6-8", "234"),
         smaller("absent", "bytes=6-", "234"),
         smaller("suffix", "bytes=-1", "4"),
@@ -29,9 +29,9 @@ extension ConformanceRow {
             "Cache-Control: max-age=3600", .init("Content-Range", .text(contentRange)))
     }
 
-    private static func whole(_ id: String, _ range: String, _ body: String) -> Self {
+    private static func whole(_ id: String, _ range: String, _ body: String, of whole: String = "01234567890") -> Self {
         Self(
-            id, .optimal, .get.replies("Cache-Control: max-age=3600").body("01234567890"),
+            id, .optimal, .get.replies("Cache-Control: max-age=3600").body(whole),
             .get.sends(.init("Range", .text(range))).cached.seesStatus(206).seesBody(body))
     }
 

@@ -1,6 +1,6 @@
 /// Stale responses (RFC 9111 §4.2.4, RFC 5861).
 extension ConformanceRow {
-    /// `stale-close-proxy-revalidate` and `stale-close-s-maxage` are left out: this cache is private.
+    /// `stale-close-proxy-revalidate` and `stale-close-s-maxage=2` are in `sharedStaleness`.
     static let stale: [ConformanceRow] = [
         .init("stale-close", .check, .becomesStale(), .get.disconnects.cached),
         .init("stale-503", .check, .becomesStale(), .get.status(503).seesStatus(200).cached),

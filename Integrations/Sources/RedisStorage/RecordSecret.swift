@@ -1,0 +1,93 @@
+import Foundation
+
+/// What a secret does that the processes know and the server does not: names are digests that nobody else can compute, a record that
+/// somebody else wrote or moved is not believed, and its head (URL, header fields, digests) is not readable.
+///
+/// HMAC-SHA256 (RFC 2104) does all of it: as the name, as the tag of a record, and as the stream of bytes that hides a head. Bodies stay
+/// readable, and an older record of the same name can be put back: only the log and the sets of the server tell removals.
+struct RecordSecret: Sendable {
+    private let inner: [UInt8]
+    private let outer: [UInt8]
+
+    private static let nonceLength = 16
+    private static let tagLength = 32
+
+    /// - Parameter secret: 16 bytes at least, or it can be guessed.
+    init(_ secret: Data) {
+        var key = secret.count > 64 ? Self.digest(Array(secret)) : Array(secret)
+        key += [UInt8](repeating: 0, count: 64 - key.count)
+        inner = key.map { $0 ^ 0x36 }
+        outer = key.map { $0 ^ 0x5C }
+    }
+
+    private static func digest(_ bytes: [UInt8]) -> [UInt8] {
+        let words = bytes.withUnsafeBytes { SHA256Digest.digest(of: $0) }.words
+        return (0..<4).flatMap { word in withUnsafeBytes(of: words[word].bigEndian) { Array($0) } }
+    }
+
+    func code(of message: [UInt8]) -> [UInt8] { Self.digest(outer + Self.digest(inner + message)) }
+
+    /// In place of the name of a key or a group.
+    func name(_ name: String, _ purpose: String) -> String {
+        code(of: Array("\(purpose)\n\(name)".utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    // MARK: Records
+
+    private func tag(_ sealed: some Sequence<UInt8>, _ place: String) -> [UInt8] {
+        code(of: Array("record\n\(place)\n".utf8) + sealed)
+    }
+
+    /// The tag, a random number, the length of the head, the head hidden, and the body.
+    /// - Parameter place: the name and the variant under which the record lies.
+    func seal(_ record: Data, bodyLength: Int, at place: String) -> Data {
+        let head = record.dropLast(bodyLength)
+        let nonce = (0..<Self.nonceLength).map { _ in UInt8.random(in: .min ... .max) }
+        let length = withUnsafeBytes(of: UInt32(clamping: head.count).bigEndian) { Array($0) }
+        let sealed = nonce + length + hide(head, nonce) + record.suffix(bodyLength)
+        return Data(tag(sealed, place) + sealed)
+    }
+
+    /// Nil for what `seal` did not make for that place with this secret.
+    func open(_ sealed: Data, at place: String) -> Data? {
+        let bytes = Array(sealed)
+        let start = Self.tagLength + Self.nonceLength + 4
+        guard bytes.count >= start else { return nil }
+        let expected = tag(bytes[Self.tagLength...], place)
+        // As long wherever the first difference is.
+        guard zip(expected, bytes).reduce(0, { $0 | ($1.0 ^ $1.1) }) == 0 else { return nil }
+        let length = bytes[(start - 4)..<start].reduce(0) { $0 << 8 | Int($1) }
+        guard length <= bytes.count - start else { return nil }
+        let nonce = Array(bytes[Self.tagLength..<(start - 4)])
+        return Data(hide(bytes[start..<(start + length)], nonce) + bytes[(start + length)...])
+    }
+
+    // MARK: Messages of the log
+
+    func seal(_ message: String) -> String {
+        let nonce = (0..<Self.nonceLength).map { _ in UInt8.random(in: .min ... .max) }
+        return Data(nonce + hide(message.utf8, nonce)).base64EncodedString()
+    }
+
+    /// Nil for what is not of that form.
+    func open(_ sealed: some StringProtocol) -> String? {
+        guard let bytes = Data(base64Encoded: String(sealed)), bytes.count >= Self.nonceLength else { return nil }
+        let nonce = Array(bytes.prefix(Self.nonceLength))
+        return String(bytes: hide(bytes.dropFirst(Self.nonceLength), nonce), encoding: .utf8)
+    }
+
+    /// The bytes with a stream that follows from the secret and the number; twice is the bytes again.
+    private func hide(_ bytes: some Collection<UInt8>, _ nonce: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var stream: [UInt8] = []
+        for (index, byte) in bytes.enumerated() {
+            if index % Self.tagLength == 0 {
+                let block = withUnsafeBytes(of: UInt64(index / Self.tagLength).bigEndian) { Array($0) }
+                stream = code(of: Array("stream\n".utf8) + nonce + block)
+            }
+            result.append(byte ^ stream[index % Self.tagLength])
+        }
+        return result
+    }
+}

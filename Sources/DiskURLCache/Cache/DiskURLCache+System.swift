@@ -1,0 +1,57 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// Where the system's own loader uses the cache, as `URLCache` documents: on Apple platforms, in sessions that `makeSession` did not make.
+
+extension DiskURLCache {
+    var isBySystem: Bool { configuration.platform.sessionLoading == .system }
+
+    /// What is stored for a task, stale or not: the loader judges. What memory has ready comes at once, all else on the lookup queue.
+    func answerSystem(_ task: URLSessionDataTask, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
+        let unheeded = configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
+        if !unheeded.isEmpty { hub.report(once: CacheError(.loaderMissing, settings: unheeded)) }
+        guard let request = request(of: task, answeredBy: task.currentRequest?.url), let key = key(for: request) else {
+            return completionHandler(nil)
+        }
+        if store.lookup(key).known?.allSatisfy({ $0.entry?.presentedResponse != nil }) == true {
+            return completionHandler(cachedResponse(for: request))
+        }
+        // The handler is called once, on this queue.
+        nonisolated(unsafe) let completionHandler = completionHandler
+        LoadDriver.lookupQueue.async { completionHandler(self.cachedResponse(for: request)) }
+    }
+
+    /// An entry as the system takes it: the object that was stored, where memory has it, since the system made that one; else one that
+    /// the superclass knows. It stays with the entry, so that this is done once for each read from disk.
+    func systemResponse(of entry: StoredEntry, for request: URLRequest) -> CachedURLResponse? {
+        guard let url = request.url else { return nil }
+        return entry.cachedURLResponse {
+            let response = entry.makeSystemResponse(requestedURL: url)
+            guard
+                configuration.platform.superclassKeeps(
+                    bytes: entry.body.count, memory: configuration.memoryCapacity)
+            else { return response }
+            return superclassCopy(for: request).copy(of: response, waits: !Thread.isMainThread)
+        }
+    }
+}
+
+extension DiskURLCache.Configuration {
+    /// Names of the settings made that only the loader of this library obeys.
+    var settingsOfLoader: [String] {
+        let treatments = rules.map(\.treatment)
+        let settings: [(name: String, isMade: Bool)] = [
+            ("lifetimes of rules", treatments.contains { $0.lifetime != nil }),
+            ("staleIfError", staleIfError != nil || treatments.contains { $0.staleIfError != nil }),
+            (
+                "staleWhileRevalidate",
+                staleWhileRevalidate != nil || treatments.contains { $0.staleWhileRevalidate != nil }
+            ),
+            ("admission", admission != nil), ("cacheStatusName", cacheStatusName != nil),
+        ]
+        return settings.filter(\.isMade).map(\.name)
+    }
+}

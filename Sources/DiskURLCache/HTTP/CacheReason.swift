@@ -1,0 +1,216 @@
+import Foundation
+
+/// Why a cache did what it did: its code, its words, and what would change it. Events, `Cache-Status` and explanations print the
+/// reasons that decisions carry.
+///
+/// ```swift
+/// if report.notStoredReason == .responseNoStore { … }
+/// ```
+public struct CacheReason: Sendable, Hashable, Codable, CustomStringConvertible {
+    /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change.
+    public var code: String { row.code }
+    /// The reason in words, without a full stop.
+    public var description: String { row.words }
+    /// What the origin or the app could do about it, in a sentence; nil when there is nothing to be done.
+    public var advice: String? { row.advice }
+    /// The section that says so; nil for a choice of the app or of this library.
+    var source: String? { row.source }
+
+    private let row: Row
+
+    // A class: a reason travels with each decision, and one reference is cheap to copy.
+    private final class Row: Sendable, Codable {
+        let code: String
+        let words: String
+        let source: String?
+        let advice: String?
+
+        init(_ code: String, _ words: String, _ source: String?, _ advice: String?) {
+            (self.code, self.words, self.source, self.advice) = (code, words, source, advice)
+        }
+    }
+
+    private init(_ code: String, _ words: String, _ source: String? = nil, advice: String? = nil) {
+        row = Row(code, words, source, advice)
+    }
+
+    public init(from decoder: any Decoder) throws { row = try Row(from: decoder) }
+
+    public func encode(to encoder: any Encoder) throws { try row.encode(to: encoder) }
+
+    /// The body is too large, whatever the numbers.
+    var isOfSize: Bool { code == CacheReason.tooLarge(bytes: 0, limit: 0).code }
+    /// The disk failed, whatever its error.
+    var isOfDisk: Bool { code == CacheReason.diskFailed(errno: 0).code }
+
+    // Two reasons of one code may have other numbers in their words.
+    public static func == (left: CacheReason, right: CacheReason) -> Bool {
+        left.row === right.row || (left.code == right.code && left.description == right.description)
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}
+
+// MARK: Why the network was asked
+
+extension CacheReason {
+    /// Nothing is stored for the request.
+    public static let notStored = CacheReason("not-stored", "nothing that fits is stored", "RFC 9111 §4")
+    static let variantNotStored = CacheReason(
+        "variant-not-stored", "no stored variant has this request's values of the fields in Vary", "RFC 9111 §4.1")
+    /// The stored response is stale, and nothing allows its use.
+    public static let stale = CacheReason(
+        "stale", "the stored response is stale, and nothing allows its use", "RFC 9111 §4.2.4")
+    static let noCache = CacheReason("no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4")
+    static let requestDirective = CacheReason(
+        "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
+        "RFC 9111 §5.2.1")
+    /// The request says `no-store`.
+    public static let requestNoStore = CacheReason(
+        "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
+        advice: "Leave no-store out of the request's Cache-Control.")
+    /// `URLRequest.cachePolicy` asks for a reload, or wants the origin asked.
+    public static let cachePolicy = CacheReason("cache-policy", "the request's cachePolicy wants the network asked")
+    static let unsupportedRange = CacheReason(
+        "unsupported-range", "the request asks for several ranges, or in another unit than bytes", "RFC 9110 §14.2")
+    static let rangeNotHeld = CacheReason(
+        "range-not-held", "the stored response does not hold the bytes that are asked for", "RFC 9111 §3.3")
+    static let precondition = CacheReason(
+        "precondition", "only the origin can judge the request's own condition", "RFC 9110 §13.1")
+    static let mismatchedAnswer = CacheReason(
+        "mismatched-answer", "the origin's answer fitted no stored response", "RFC 9111 §4.3.4")
+}
+
+// MARK: What allowed the use of a stale response
+
+extension CacheReason {
+    static let maxStale = CacheReason("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
+    /// `stale-while-revalidate`. The response is refreshed in the background.
+    public static let staleWhileRevalidate = CacheReason(
+        "stale-while-revalidate", "stale-while-revalidate allows it, and it is refreshed in the background",
+        "RFC 5861 §3")
+    /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
+    public static let staleIfError = CacheReason("stale-if-error", "stale-if-error allows it", "RFC 5861 §4")
+    /// The cache is offline (``DiskURLCache/DiskURLCache/isOffline``).
+    public static let offline = CacheReason("offline", "the cache is offline", "RFC 9111 §4.2.4")
+    static let anyAge = CacheReason("any-age", "the request's cachePolicy accepts it however old it is")
+}
+
+// MARK: Why no stored response stands in for an error
+
+extension CacheReason {
+    static let mustRevalidate = CacheReason(
+        "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids any use while stale",
+        "RFC 9111 §5.2.2.2",
+        advice: "Offline too: only cachePolicy .returnCacheDataDontLoad uses it all the same.")
+    static let noErrorWindow = CacheReason(
+        "no-stale-if-error", "nothing says stale-if-error", "RFC 5861 §4",
+        advice:
+            "The origin could send stale-if-error=…; the app can set staleIfError in a rule or in the configuration.")
+    static let errorWindowOver = CacheReason(
+        "stale-if-error-over", "it has been stale for longer than stale-if-error allows", "RFC 5861 §4")
+    static let storedError = CacheReason("stored-error", "the stored response is an error itself", "RFC 5861 §4")
+}
+
+// MARK: Why the cache had no part in a load
+
+extension CacheReason {
+    static let upload = CacheReason("upload", "uploads are not cached")
+    static let download = CacheReason("download", "download tasks are not cached")
+    static let unknownSession = CacheReason("unknown-session", "it cannot be known which session the task belongs to")
+    static let noKey = CacheReason("no-key", "the request has no key")
+    static let notHTTP = CacheReason("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
+    static let dotSegments = CacheReason(
+        "dot-segments",
+        "its path has a segment . or .., which a client may send or remove: the answer may be another URL's",
+        "RFC 3986 §5.2.4", advice: "Ask for the path without such segments.")
+    static let streamedBody = CacheReason(
+        "streamed-body", "its body is a stream: what will be sent cannot be known beforehand",
+        advice: "Give the body as data (httpBody).")
+    static let bodyNotKeyed = CacheReason(
+        "body-not-keyed", "it is a GET or HEAD with a body that the key policy does not key", "RFC 9110 §9.3.1",
+        advice: "Let the body be part of the key: KeyPolicy.includingBody(ofMethods:).")
+    /// A method that no key policy caches.
+    public static let methodNotCached = CacheReason(
+        "method", "responses to this method are cached only when a key policy says so", "RFC 9111 §2",
+        advice: "For a request that only asks for something, KeyPolicy.includingBody(ofMethods:) makes it cacheable.")
+    static let keyPolicy = CacheReason(
+        "key-policy", "the key policy gives it no key, or there is no policy of that name")
+    /// A rule or the request's treatment says `.never`.
+    public static let keptOut = CacheReason("never", "a rule or the request's treatment says storage: .never")
+}
+
+// MARK: Why a response was not stored
+
+extension CacheReason {
+    /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse`, the admission closure or a rule.
+    public static let refused = CacheReason("refused", "the app, its delegate or a rule refused it")
+    static let credentials = CacheReason(
+        "credentials", "its origin was given credentials that are no part of the key",
+        advice: "Send them in the request's Authorization field: it is part of every key.")
+    /// The code is `too-large`. Both numbers are bytes.
+    public static func tooLarge(bytes: Int, limit: Int) -> CacheReason {
+        CacheReason(
+            "too-large", "its body has \(bytes) bytes, and an entry may have \(limit)",
+            advice: "maximumEntryShare and the capacities set the limit.")
+    }
+    /// While this answer was under way, its URL was removed, invalidated, or replaced by a newer answer.
+    public static let removedMeanwhile = CacheReason(
+        "removed-meanwhile", "its URL was removed or replaced while it was loaded", "RFC 9111 §4.4")
+    /// More bytes waited to be written than may wait. Memory has the response.
+    public static let diskTooSlow = CacheReason("disk-too-slow", "the disk did not keep up")
+    /// The code is `disk-failed`. `errno` is the system's error number; 0 when the folder cannot be used at all. Memory may have the
+    /// response.
+    public static func diskFailed(errno: Int32) -> CacheReason {
+        CacheReason(
+            "disk-failed",
+            errno == 0
+                ? "the cache's folder cannot be used"
+                : "the disk could not be written: \(String(cString: strerror(errno)))",
+            advice: "DiskURLCache.openingError and the events of kind .problem say more.")
+    }
+    /// The response says `private`, and the cache is shared.
+    public static let forOneUser = CacheReason(
+        "private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7")
+    static let setsCookie = CacheReason(
+        "set-cookie", "the response sets a cookie, and the cache is shared", "RFC 9111 §3.5")
+    static let authorized = CacheReason(
+        "authorization", "the request has Authorization, the cache is shared, and the response does not say public",
+        "RFC 9111 §3.5", advice: "The origin could say public, must-revalidate or s-maxage, if every user may have it.")
+    static let cookie = CacheReason(
+        "cookie",
+        "the request has a Cookie, the cache is shared, and the response says neither public nor Vary: Cookie",
+        "RFC 9111 §3.5",
+        advice:
+            "The origin could say public or Vary: Cookie; the app could key the field, or leave Cookie out of the request."
+    )
+    /// The response says `no-store`.
+    public static let responseNoStore = CacheReason(
+        "no-store", "the response says no-store", "RFC 9111 §5.2.2.5",
+        advice: "Only the origin can change that: no-cache in place of no-store would let it be kept and asked about.")
+    static let statusNotUnderstood = CacheReason(
+        "status-not-understood", "the response says must-understand, and this cache has no rule for its status",
+        "RFC 9111 §5.2.2.3")
+    static let statusNotCacheable = CacheReason(
+        "status-not-cacheable", "its status is stored only with a lifetime of its own", "RFC 9111 §3",
+        advice: "The origin could send max-age with it.")
+    static let aboutRequestOnly = CacheReason(
+        "about-request", "its status is about this request's own condition or range only", "RFC 9111 §3")
+    static let notReusable = CacheReason(
+        "not-reusable", "without a lifetime, the response could never be used", "RFC 9111 §3",
+        advice: "The origin could send Cache-Control: max-age=… with it.")
+    static let varyAsterisk = CacheReason(
+        "vary-asterisk", "the response says Vary: *, which fits no later request", "RFC 9111 §4.1",
+        advice: "The origin could name the request fields that it selects by.")
+    /// On Apple platforms: the system adds `Cookie`, `Authorization` and `Accept-Language` after the cache has seen the request, so
+    /// the response might be given to another user.
+    static let variesByUnseenField = CacheReason(
+        "vary-unseen", "the response varies by a field that the system adds after the cache has seen the request",
+        "RFC 9111 §4.1", advice: "A session of makeSession stores it.")
+    static let partialContent = CacheReason(
+        "partial-content", "it is a part (206) that cannot be joined with the stored response", "RFC 9111 §3.3")
+    static let notModified = CacheReason(
+        "not-modified", "a 304 has no body: it only confirms a stored response", "RFC 9111 §4.3.4")
+    static let malformed = CacheReason(
+        "malformed", "a header field of the response cannot be written down and read again as it is", "RFC 9110 §5.5")
+}

@@ -1,0 +1,59 @@
+import Foundation
+
+/// What a load has to say to a client that takes it at its own pace: calls in order, with a pause and an end. A value; its owner has
+/// the lock.
+struct CallQueue {
+    private var calls: [LoadCall?] = []
+    private var start = 0
+    /// Bytes of pieces in memory that were not taken yet. A body in a file takes none.
+    private(set) var undeliveredBytes = 0
+    /// Nothing is taken meanwhile.
+    var isPaused = false
+    /// Nothing is taken or added any more.
+    private(set) var isClosed = false
+
+    mutating func append(_ call: LoadCall) {
+        guard !isClosed else { return }
+        switch call {
+        case .load(let data): undeliveredBytes += data.count
+        case .read(let next):
+            // Pieces that follow each other in one file are one.
+            if start < calls.count, case .read(let last)? = calls[calls.count - 1], let both = last.joined(next) {
+                calls[calls.count - 1] = .read(both)
+                return
+            }
+        case .receive, .finish, .fail: break
+        }
+        calls.append(call)
+    }
+
+    /// A fast answer piles up tens of thousands of calls before its head has got through, so the first one is taken without moving the
+    /// others.
+    mutating func next() -> LoadCall? {
+        guard !isPaused, start < calls.count, let call = calls[start] else { return nil }
+        calls[start] = nil
+        start += 1
+        if start == calls.count || start > 1_024 && start * 2 > calls.count {
+            calls.removeFirst(start)
+            start = 0
+        }
+        if case .load(let data) = call { undeliveredBytes -= data.count }
+        return call
+    }
+
+    /// What is left of a body comes next.
+    mutating func putBack(_ body: OpenBody) {
+        guard !isClosed, !body.isEmpty else { return }
+        if start > 0 {
+            start -= 1
+            calls[start] = .read(body)
+        } else {
+            calls.insert(.read(body), at: 0)
+        }
+    }
+
+    mutating func close() {
+        self = CallQueue()
+        isClosed = true
+    }
+}

@@ -1,0 +1,166 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The body of an answer while it arrives: in memory, and from a megabyte on in a file on disk where it is to be stored there.
+///
+/// Takes pieces from one thread at a time; may be discarded from another one.
+final class GatheredBody: Sendable {
+    /// What a body turns out to be once it is whole.
+    enum Content {
+        case memory(Data)
+        case file(IncomingBody)
+        /// It is not stored: too large, or the disk failed.
+        case givenUp(CacheReason)
+    }
+
+    private struct State {
+        /// Of all pieces.
+        var count = 0
+        var data = Data()
+        /// In place of `data`.
+        var file: IncomingBody?
+        var refusal: CacheReason?
+        /// More bytes than this are not stored.
+        var limit = Int.max
+        /// The body may go to a file; nil as long as nothing asked.
+        var takesFile: Bool?
+        var isDiscarded = false
+    }
+
+    private let cache: any LoadHost
+    /// Nil for a body that is gathered to be delivered.
+    private let storing: (response: StoredResponse, request: URLRequest)?
+    private let state = Mutex(State())
+
+    /// The first piece of a body of unknown length makes no more room than this, in bytes.
+    private static let reservedLength = 256 << 10
+
+    init(_ gathering: LoadMachine.Gathering, in cache: any LoadHost) {
+        self.cache = cache
+        switch gathering {
+        case .delivery:
+            storing = nil
+            state.withLock { $0.takesFile = false }
+        case .storage(let response, let hop, let length):
+            storing = (response, hop.request)
+            let limit = cache.largestStorableBody
+            let isLarge = length.map { $0 > TieredStore.gatheringLimit } == true
+            let takesFile = isLarge ? cache.takesFile(response, for: hop.request) : nil
+            state.withLock { state in
+                state.limit = limit
+                state.takesFile = takesFile
+                guard let length else { return }
+                if length > limit {
+                    state.refusal = .tooLarge(bytes: length, limit: limit)
+                } else if takesFile != true {
+                    // So that it does not grow piece by piece. What the head says may be wrong, so not all of a large one.
+                    state.data.reserveCapacity(min(max(0, length), Self.reservedLength))
+                }
+            }
+        }
+    }
+
+    /// The body is not stored any more.
+    var isGivenUp: Bool { state.withLock { $0.refusal != nil } }
+
+    /// What is in memory.
+    var data: Data { state.withLock { $0.data } }
+
+    var content: Content {
+        state.withLock { state in
+            switch (state.refusal, state.file) {
+            // More bytes may have come since.
+            case (let refusal?, _) where refusal.isOfSize:
+                .givenUp(.tooLarge(bytes: state.count, limit: state.limit))
+            case (let refusal?, _): .givenUp(refusal)
+            case (nil, let file?): .file(file)
+            case (nil, nil): .memory(state.data)
+            }
+        }
+    }
+
+    /// Takes the next piece.
+    /// - Returns: why the body is not stored, where this piece decided that.
+    func append(_ piece: Data) -> CacheReason? {
+        let (refusal, asks) = state.withLock { state -> (CacheReason?, Bool) in
+            state.count += piece.count
+            guard state.refusal == nil, !state.isDiscarded else { return (nil, false) }
+            if state.count > state.limit { return (.tooLarge(bytes: state.count, limit: state.limit), false) }
+            return (nil, state.takesFile == nil && state.count > TieredStore.gatheringLimit)
+        }
+        if let refusal { return giveUp(refusal) }
+        if asks, let storing {
+            // Not under the lock: a rule decides.
+            let takesFile = cache.takesFile(storing.response, for: storing.request)
+            state.withLock { $0.takesFile = takesFile }
+        }
+        let (file, beginning) = state.withLock { state -> (IncomingBody?, Data?) in
+            guard state.refusal == nil, !state.isDiscarded else { return (nil, nil) }
+            if let file = state.file { return (file, piece) }
+            if state.data.isEmpty, state.takesFile != nil { state.data = piece } else { state.data.append(piece) }
+            guard state.takesFile == true else { return (nil, nil) }
+            defer { state.data = Data() }
+            return (nil, state.data)
+        }
+        return beginning.flatMap { write($0, to: file) }
+    }
+
+    /// - Parameter file: nil for the first piece.
+    private func write(_ piece: Data, to file: IncomingBody?) -> CacheReason? {
+        var file = file
+        let before = file?.count ?? 0
+        guard let failure = cache.append(piece, to: &file) else {
+            let isDiscarded = state.withLock { state in
+                if !state.isDiscarded { state.file = file }
+                return state.isDiscarded
+            }
+            if isDiscarded { file?.discard() }
+            return nil
+        }
+        defer { file?.discard() }
+        // Where the disk fails, a body that memory may keep goes on there.
+        let limit = cache.largestMemoryEntry
+        guard before + piece.count <= limit,
+            let whole = before == 0 ? piece : file?.opening.contents.map({ $0 + piece })
+        else { return giveUp(failure) }
+        state.withLock { state in
+            (state.file, state.takesFile) = (nil, false)
+            if !state.isDiscarded { (state.data, state.limit) = (whole, limit) }
+        }
+        return nil
+    }
+
+    private func giveUp(_ reason: CacheReason) -> CacheReason {
+        state.withLock { $0.refusal = reason }
+        discard()
+        return reason
+    }
+
+    /// All of the body so far, in memory; nil where a file cannot be read.
+    var contents: Data? {
+        // A mapped file that is cut or cannot be read would end the process.
+        let (file, data) = state.withLock { ($0.file, $0.data) }
+        return file.map { $0.opening.contents } ?? data
+    }
+
+    /// Nothing of the body is kept any more, its file least of all.
+    func discard() {
+        let file = state.withLock { state in
+            defer { (state.file, state.data, state.isDiscarded) = (nil, Data(), true) }
+            return state.file
+        }
+        file?.discard()
+    }
+}
+
+extension LoadMachine.EditedResponse {
+    /// Whether the delegate and the app left the body as it was shown to them: then the gathered one, in its file, is stored.
+    mutating func compareBody(with shown: Data) {
+        guard let edited = data else { return }
+        // A part of the shown body that stays in memory is copied, so that the rest need not stay with it.
+        data = edited == shown && !isMemoryOnly && presented == nil ? nil : Data(Array(edited))
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A request as it is sent, with what a load derives from it: once for each hop.
+struct KeyedRequest: Sendable {
+    let request: URLRequest
+    let facts: RequestFacts
+    /// The key, or why the request is not cached.
+    let decision: KeyDecision
+    /// Nil for a request that is not cached.
+    var key: RequestKey? { decision.key }
+
+    init(_ request: URLRequest, _ decision: KeyDecision) {
+        self.request = request
+        facts = RequestFacts(request)
+        self.decision = decision
+    }
+
+    init(_ request: URLRequest, key: RequestKey?) {
+        self.init(request, key.map { .key($0) } ?? .none(.noKey))
+    }
+
+    /// Calls the app's rules and key closures.
+    /// - Parameter variant: part of the key; see ``Transport/keyVariant``.
+    init(_ request: URLRequest, in cache: any LoadHost, variant: String? = nil) {
+        self.init(request, cache.keyDecision(for: request).variant(variant))
+    }
+
+    /// What makes two fetches the same: the transport's owner, key and every header field of the request.
+    /// - Parameter lastRemoval: the number of the last removal that concerned the key. A load that begins after it waits for none that
+    ///   began before: what that one gets may be what was removed.
+    func identity(owner: ObjectIdentifier?, lastRemoval: UInt64) -> String {
+        let owner = owner.map { "\(UInt(bitPattern: $0))" } ?? "-"
+        let fields = facts.fields.fields.map { "\($0.name.lowercased()):\($0.value)" }.sorted()
+        return ([owner, "\(lastRemoval)", key?.text ?? ""] + fields).joined(separator: "\n")
+    }
+}
+
+extension RequestFacts {
+    init(_ request: URLRequest) {
+        let method = request.httpMethod ?? "GET"
+        self.init(method: method == "GET" ? method : method.uppercased(), fields: HeaderFields(request))
+    }
+}
+
+extension ReusePolicy {
+    init(_ policy: URLRequest.CachePolicy) {
+        switch policy {
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: self = .reloadIgnoring
+        case .returnCacheDataElseLoad: self = .elseLoad
+        case .returnCacheDataDontLoad: self = .dontLoad
+        case .reloadRevalidatingCacheData: self = .revalidate
+        default: self = .useProtocol
+        }
+    }
+}
+
+extension Int64 {
+    /// Whole seconds, brought into range; not a number counts as 0.
+    init(clampingSeconds seconds: TimeInterval) {
+        guard !seconds.isNaN else {
+            self = 0
+            return
+        }
+        self = Int64(exactly: seconds.rounded(.down)) ?? (seconds < 0 ? 0 : .max)
+    }
+}

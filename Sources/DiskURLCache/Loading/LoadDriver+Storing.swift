@@ -1,0 +1,123 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// What a load does to the store: the body while it arrives, the answer once it is whole, and changes to what is stored.
+
+extension LoadDriver {
+    func gather(_ gathering: LoadMachine.Gathering) {
+        let body = GatheredBody(gathering, in: cache)
+        // Cancelled meanwhile: that found nothing to discard.
+        let isLate = state.withLock { state in
+            if !state.machine.hasEnded { state.body = body }
+            return state.machine.hasEnded
+        }
+        if isLate { body.discard() } else if body.isGivenUp { release() }
+    }
+
+    func keep(_ piece: Data) {
+        guard let body = state.withLock({ $0.body }), let refusal = body.append(piece) else { return }
+        release()
+        guard refusal.isOfDisk else { return }
+        let url = state.withLock { $0.summary.load.url }
+        cache.hub.emit(.notStored(url: url?.removingCredentials, reason: refusal))
+    }
+
+    private func setNotStored(_ reason: CacheReason?) {
+        state.withLock { state in
+            state.summary.notStored = reason
+            state.summary.isStored = reason == nil
+        }
+    }
+
+    func store(_ storing: LoadMachine.Storing) {
+        let (variants, ticket, body, usedCredentials) = state.withLock {
+            ($0.variants, $0.ticket, $0.body, $0.usedCredentials)
+        }
+        guard let key = storing.hop.key else { return }
+        if usedCredentials { return setNotStored(.credentials) }
+        if let basis = storing.basis, !isStored(variants[basis], of: key) { return setNotStored(.removedMeanwhile) }
+        let request = storing.hop.request
+        if let data = storing.completed ?? storing.edited?.data {
+            setNotStored(
+                cache.insert(
+                    storing.response, body: data, edited: storing.edited, for: request, key: key, ticket: ticket))
+        } else {
+            switch body?.content ?? .memory(Data()) {
+            case .memory(let data):
+                setNotStored(
+                    cache.insert(
+                        storing.response, body: data, edited: storing.edited, for: request, key: key, ticket: ticket))
+            case .file(let file):
+                setNotStored(
+                    cache.insert(
+                        storing.response, body: file, edited: storing.edited, for: request, key: key, ticket: ticket))
+                body?.discard()
+            case .givenUp(let reason): return giveUp(reason, of: key)
+            }
+        }
+        for index in storing.replacing where variants[index].metadata.varyKey != storing.response.vary {
+            cache.remove(variants[index].metadata, of: key, by: ticket)
+        }
+    }
+
+    /// A body that grew beyond what may be stored: what it would have replaced goes. Where the disk failed, that stays.
+    private func giveUp(_ reason: CacheReason, of key: RequestKey) {
+        if reason.isOfSize { cache.remove(key) }
+        setNotStored(reason)
+    }
+
+    /// Also where another process removed it.
+    private func isStored(_ variant: StoredVariant, of key: RequestKey) -> Bool {
+        cache.lookUp(key).variants().contains { $0.metadata.sequence == variant.metadata.sequence }
+    }
+
+    func apply(_ change: StoreChange, _ hop: KeyedRequest) {
+        let (variants, ticket, usedCredentials) = state.withLock { ($0.variants, $0.ticket, $0.usedCredentials) }
+        // What it says of what is stored, it says to somebody else.
+        guard let key = hop.key, !usedCredentials else { return }
+        switch change {
+        case .update(let index, let response):
+            _ = cache.freshen(variants[index].metadata.sequence, of: key, with: response, for: hop.request)
+        case .addVariant(let index, let response):
+            guard isStored(variants[index], of: key), let entry = variants[index].load() else { return }
+            _ = cache.insert(response, body: entry.body, edited: nil, for: hop.request, key: key, ticket: ticket)
+        case .remove(let index):
+            cache.remove(variants[index].metadata, of: key, by: ticket)
+        }
+    }
+
+    /// Asks the delegate, then the admission closure. Both may change what is stored, or refuse it.
+    func confirmStorage(_ response: StoredResponse, of hop: KeyedRequest, byDelegate: Bool) {
+        let body = state.withLock { $0.body }
+        func refuse() { handle(.storageConfirmed(nil, now: cache.now)) }
+        var isInFile = false
+        switch body?.content {
+        case .givenUp(let reason)?:
+            if let key = hop.key { giveUp(reason, of: key) }
+            return refuse()
+        case .file?: isInFile = true
+        case .memory?, nil: break
+        }
+        // In memory for as long as they look at it.
+        guard let data = body?.contents ?? (isInFile ? nil : Data()) else {
+            setNotStored(.diskFailed(errno: EIO))
+            return refuse()
+        }
+        guard let url = hop.request.url,
+            let proposed = URLResponse.http(url: url, status: response.status, fields: response.fields)
+                as? HTTPURLResponse
+        else { return refuse() }
+        let cached = CachedURLResponse(response: proposed, data: data, userInfo: nil, storagePolicy: .allowed)
+        let finish: @Sendable (CachedURLResponse?) -> Void = { [self, isInFile] confirmed in
+            var edited = confirmed.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
+            if edited == nil { setNotStored(.refused) }
+            if isInFile { edited?.compareBody(with: cached.data) }
+            handle(.storageConfirmed(edited, now: cache.now))
+        }
+        guard byDelegate, let client else { return finish(cached) }
+        client.confirmStorage(of: cached, completion: finish)
+    }
+}

@@ -1,0 +1,128 @@
+/// A pattern for whole URLs in their canonical form, in which `*` stands for any characters.
+struct URLPattern: Sendable {
+    /// The pattern, its literal parts in canonical form.
+    let text: String
+    /// Any of these has to match. Two when a part before the first slash may be a host's or a path's: hosts are in lower case.
+    private let forms: [[UInt8]]
+
+    func matches(_ canonicalURL: String) -> Bool {
+        var url = canonicalURL
+        return url.withUTF8 { bytes in forms.contains { Glob.matches($0, bytes) } }
+    }
+
+    private init(_ forms: [String]) {
+        text = forms[0]
+        self.forms = forms.map { Array($0.utf8) }
+    }
+
+    /// The kind of match for a pattern as an app writes it. A pattern that no canonical URL can match is an error, not a rule that
+    /// does nothing.
+    static func match(_ written: String) -> CacheRule.Match.Kind {
+        if written.isEmpty { return .nothing("the URL pattern is empty; use Match.all for every request.") }
+        if written.contains("#") {
+            return .nothing("URLs are compared without their fragments; leave out what follows the \"#\".")
+        }
+        let end = written.firstIndex { $0 == "/" || $0 == "?" } ?? written.endIndex
+        let (head, rest) = (written[..<end], written[end...])
+        if head.hasSuffix(":"), rest.hasPrefix("//") {
+            return match(scheme: head.dropLast().lowercased(), rest.dropFirst(2), of: written)
+        }
+        let literal = head.prefix { $0 != "*" }.lowercased()
+        guard head.contains("*"), ["http://", "https://"].contains(where: { $0.hasPrefix(literal) }) else {
+            return .nothing(
+                "no URL matches \"\(written)\": a URL begins with its scheme; write \"https://example.com/path\" or \"*/path\"."
+            )
+        }
+        return switch canonicalTail(rest) {
+        case .success(let tail):
+            .url(
+                URLPattern(
+                    rest.isEmpty || head.lowercased() == head ? [head + tail] : [head + tail, head.lowercased() + tail])
+            )
+        case .failure(let problem): .nothing(problem.text)
+        }
+    }
+
+    /// - Parameter rest: what follows the two slashes.
+    private static func match(scheme: String, _ rest: Substring, of written: String) -> CacheRule.Match.Kind {
+        guard ["http", "https"].contains(where: { Glob.matches(scheme.utf8, $0.utf8) }) else {
+            return .nothing("no URL matches \"\(written)\": only http and https are cached.")
+        }
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        var host = rest[..<end].lowercased()
+        if let at = host.lastIndex(of: "@") { host = String(host[host.index(after: at)...]) }
+        host = String(decoding: URLCanonicalizer.normalizedPercentEncoding(Array(host.utf8)), as: UTF8.self)
+        for port in [":", scheme == "https" ? ":443" : scheme == "http" ? ":80" : ":"] where host.hasSuffix(port) {
+            host.removeLast(port.count)
+        }
+        if host.hasSuffix(".") { host.removeLast() }
+        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x80 }) else {
+            return .nothing(
+                "no URL matches \"\(written)\": its host is missing, or not written as in a URL (\"xn--...\").")
+        }
+        var tail = rest[end...]
+        // A canonical URL has a path. The star may stand for it.
+        if !tail.hasPrefix("/"), !host.hasSuffix("*") { tail = "/" + tail }
+        return switch canonicalTail(tail) {
+        case .success(let tail): .url(URLPattern(["\(scheme)://\(host)\(tail)"]))
+        case .failure(let problem): .nothing(problem.text)
+        }
+    }
+
+    static func match(path: String, host: String?) -> CacheRule.Match.Kind {
+        guard path.hasPrefix("/"), !path.contains(where: { "*?#".contains($0) }) else {
+            return .nothing("\"\(path)\" is not a path; write it as \"/me\", and patterns as Match.url.")
+        }
+        let name = host.map(URLCanonicalizer.host)
+        if case .some(nil) = name {
+            return .nothing("\"\(host ?? "")\" is not a host; give the name alone, as in \"example.com\".")
+        }
+        return switch canonicalTail(path[...]) {
+        case .success(let path): .path(path, host: name ?? nil)
+        case .failure(let problem): .nothing(problem.text)
+        }
+    }
+
+    private struct Problem: Error {
+        var text: String
+    }
+
+    /// Path and query of a pattern in canonical form. What no URL can hold is escaped, as Foundation does it.
+    private static func canonicalTail(_ tail: Substring) -> Result<String, Problem> {
+        let escaped = tail.utf8.flatMap { byte -> [UInt8] in
+            let isAllowed = byte > 0x20 && byte < 0x7F && !"\"<>\\^`{|}".utf8.contains(byte)
+            return isAllowed ? [byte] : Array("%".utf8) + Array(String(byte, radix: 16, uppercase: true).utf8)
+        }
+        let query = escaped.firstIndex(of: UInt8(ascii: "?")) ?? escaped.endIndex
+        let path = URLCanonicalizer.normalizedPercentEncoding(escaped[..<query])
+        let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        if segments.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) {
+            return .failure(
+                Problem(text: "a request whose path has a segment \".\" or \"..\" is never cached; leave it out."))
+        }
+        return .success(String(decoding: path + escaped[query...], as: UTF8.self))
+    }
+}
+
+/// Text patterns in which `*` stands for any characters.
+enum Glob {
+    static func matches<Pattern: Collection<UInt8>, Text: Collection<UInt8>>(_ pattern: Pattern, _ text: Text) -> Bool {
+        var (p, t) = (pattern.startIndex, text.startIndex)
+        // Where to go on after a mismatch: one more byte for the last star. Linear but for that retry.
+        var retry: (pattern: Pattern.Index, text: Text.Index)?
+        while t != text.endIndex {
+            if p != pattern.endIndex, pattern[p] == UInt8(ascii: "*") {
+                p = pattern.index(after: p)
+                retry = (p, t)
+            } else if p != pattern.endIndex, pattern[p] == text[t] {
+                (p, t) = (pattern.index(after: p), text.index(after: t))
+            } else if let last = retry {
+                retry = (last.pattern, text.index(after: last.text))
+                (p, t) = (last.pattern, text.index(after: last.text))
+            } else {
+                return false
+            }
+        }
+        return pattern[p...].allSatisfy { $0 == UInt8(ascii: "*") }
+    }
+}

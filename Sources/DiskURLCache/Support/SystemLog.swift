@@ -1,0 +1,17 @@
+import Foundation
+
+#if canImport(Darwin)
+    import os
+#endif
+
+/// Where a developer looks who reads no events: the unified log on Apple platforms, standard error elsewhere.
+enum SystemLog {
+    /// - Parameter text: a sentence without anything about a user.
+    static func warn(_ text: String) {
+        #if canImport(Darwin)
+            Logger(subsystem: "DiskURLCache", category: "DiskURLCache").error("\(text, privacy: .public)")
+        #else
+            FileHandle.standardError.write(Data("DiskURLCache: \(text)\n".utf8))
+        #endif
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Caches and sessions that come, change and go while loads run, and clocks that jump. Made for the thread sanitizer, too.
+@Suite(
+    .fewAtATime, .timeLimit(.minutes(20)), .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
+struct LifetimeTests {
+    private static func origin() throws -> OriginServer {
+        try OriginServer { request in
+            switch request.path {
+            case "/moved": .status(302, "Found", ["Location": "/stored", "Cache-Control": "max-age=60"])
+            case "/never": .ok("of /never", ["Cache-Control": "no-store"])
+            case "/large": OriginResponse(fields: ["Cache-Control": "max-age=60"], body: Data(count: 300_000))
+            default: .ok("of \(request.path)", ["Cache-Control": "max-age=60"])
+            }
+        }
+    }
+
+    private static let paths = ["/stored", "/moved", "/never", "/large", "/other"]
+
+    private static func expect(_ data: Data, at path: String) {
+        switch path {
+        case "/large": #expect(data.count == 300_000)
+        case "/moved": #expect(data == Data("of /stored".utf8))
+        default: #expect(data == Data("of \(path)".utf8))
+        }
+    }
+
+    /// An issue if an answer is not that of its URL.
+    private static func load(_ path: String, _ origin: OriginServer, _ session: URLSession) async {
+        do {
+            expect(try await session.data(from: origin.url(path)).0, at: path)
+        } catch {
+            Issue.record("\(path): \(error)")
+        }
+    }
+
+    /// The session ends while the load runs: the load is cancelled, or comes to its end.
+    private static func load(_ path: String, _ origin: OriginServer, ending session: URLSession, cancelling: Bool) async
+    {
+        await withCheckedContinuation { continuation in
+            session.dataTask(with: origin.url(path)) { data, _, error in
+                if let error {
+                    #expect(cancelling && (error as? URLError)?.code == .cancelled, "\(path): \(error)")
+                } else {
+                    expect(data ?? Data(), at: path)
+                }
+                continuation.resume()
+            }.resume()
+            if cancelling { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
+        }
+    }
+
+    @Test func sessionsAndCachesComeAndGoUnderLoads() async throws {
+        let origin = try Self.origin()
+        let scratch = try ScratchDirectory("lifetime")
+        let cache = DiskURLCache(memoryCapacity: 4 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
+        let session = cache.makeSession(configuration: .ephemeral.patient)
+        let rounds = TestLength.operations(plain: 20, long: 400)
+        await withTaskGroup(of: Void.self) { group in
+            for reader in 0..<4 {
+                group.addTask {
+                    for round in 0..<rounds * 3 { await Self.load(Self.paths[(round + reader) % 5], origin, session) }
+                }
+            }
+            // Sessions that end while they load.
+            group.addTask {
+                for round in 0..<rounds {
+                    let configuration = URLSessionConfiguration.ephemeral.patient
+                    cache.attach(to: configuration)
+                    let short = URLSession(configuration: configuration)
+                    await Self.load(Self.paths[round % 5], origin, ending: short, cancelling: round % 3 == 0)
+                }
+            }
+            // Capacities, clearings and flushes.
+            group.addTask {
+                for round in 0..<rounds {
+                    cache.memoryCapacity = [0, 100_000, 4 << 20][round % 3]
+                    cache.diskCapacity = [64 << 20, 0, 200_000, 64 << 20][round % 4]
+                    if round % 5 == 0 { cache.removeAllCachedResponses() }
+                    if round % 4 == 0 { cache.flush() }
+                    if round % 7 == 0 { cache.removeCachedResponses(since: .distantPast) }
+                    await Task.yield()
+                }
+            }
+            // Caches that go while their sessions load.
+            group.addTask {
+                for round in 0..<rounds {
+                    let short = DiskURLCache(
+                        memoryCapacity: 1 << 20, diskCapacity: 8 << 20,
+                        directory: scratch.appending("short\(round % 2)"))
+                    let session = short.makeSession(configuration: .ephemeral.patient)
+                    await Self.load(Self.paths[round % 5], origin, session)
+                    session.finishTasksAndInvalidate()
+                }
+            }
+        }
+        // And it works as before.
+        cache.memoryCapacity = 4 << 20
+        cache.diskCapacity = 64 << 20
+        await Self.load("/last", origin, session)
+        let count = origin.requests.count
+        await Self.load("/last", origin, session)
+        #expect(origin.requests.count == count)
+        session.invalidateAndCancel()
+    }
+
+    /// Ten years back, an hour forward, and back again: no age is negative, and nothing is served for longer than it lives.
+    @Test(arguments: [false, true]) func aClockThatJumps(isFromDisk: Bool) async throws {
+        let origin = try OriginServer.counting(["Cache-Control": "max-age=60, stale-while-revalidate=0"])
+        let harness = try LoadingHarness()
+        let url = origin.url("/a")
+        func load() async throws -> Loaded {
+            if isFromDisk {
+                harness.cache.flush()
+                harness.cache.removeMemory()
+            }
+            let loaded = try await harness.load(url)
+            if let age = loaded["Age"] { #expect(Int(age).map { $0 >= 0 } == true, "\(age)") }
+            return loaded
+        }
+        #expect(try await load().text == "1")
+        harness.clock.advance(by: -10 * 365 * 86_400)
+        let back = try await load()
+        #expect(["1", "2"].contains(back.text))
+        harness.clock.advance(by: 10 * 365 * 86_400 + 3_600)
+        let forward = try await load()
+        #expect(forward.text != "1" && forward.text == "\(origin.requests.count)")
+        #expect(try await load().text == forward.text)
+        harness.clock.advance(by: -3_600)
+        #expect(try await load().status == 200)
+        harness.clock.advance(by: 3_661)
+        let last = try await load()
+        #expect(last.text == "\(origin.requests.count)" && last.text != forward.text)
+    }
+}

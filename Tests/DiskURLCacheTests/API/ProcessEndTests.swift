@@ -1,0 +1,83 @@
+#if os(Linux)
+    import Foundation
+    import FoundationNetworking
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// A process that ends, or forks, while responses wait to be written: through the public class alone.
+    @Suite struct ProcessEndTests {
+        private static let count = 100
+        private static func url(_ number: Int) -> URL { Responses.url("/\(number)") }
+        private static func body(_ number: Int) -> String { "\(number) " + String(repeating: "x", count: 20_000) }
+
+        /// How many of the responses are there; a wrong one is an issue.
+        private func found(in directory: String) -> Int {
+            let cache = DiskURLCache(
+                memoryCapacity: 0, diskCapacity: 64 << 20, directory: URL(fileURLWithPath: directory))
+            let bodies = (0..<Self.count).map { cache.cachedResponse(for: URLRequest(url: Self.url($0)))?.data }
+            for (number, body) in bodies.enumerated() where body != nil {
+                #expect(body == Data(Self.body(number).utf8), "\(number)")
+            }
+            return bodies.count { $0 != nil }
+        }
+
+        /// What waited may be lost, as Reliability.md says; what is found is right, and the next process can use the directory.
+        @Test func anExitWithAFullBufferLeavesNothingWrong() throws {
+            let scratch = try ScratchDirectory("exit")
+            let directory = scratch.appending("cache").path
+            let child = try ChildProcess("end", directory: directory, ["HOW": "exit"])
+            #expect(child.remainingLines() == ["stored"])
+            #expect(child.succeeded)
+            _ = found(in: directory)
+        }
+
+        @Test func whatWasFlushedOutlivesTheExit() throws {
+            let scratch = try ScratchDirectory("flush")
+            let directory = scratch.appending("cache").path
+            let child = try ChildProcess("end", directory: directory, ["HOW": "flush"])
+            #expect(child.remainingLines() == ["stored"])
+            #expect(child.succeeded)
+            #expect(found(in: directory) == Self.count)
+        }
+
+        /// The child looks up and flushes, and takes nothing of its parent's along.
+        @Test func aForkWithAFullBufferLosesNothing() throws {
+            let scratch = try ScratchDirectory("fork")
+            let directory = scratch.appending("cache").path
+            let child = try ChildProcess("end", directory: directory, ["HOW": "fork"])
+            #expect(child.remainingLines() == ["stored", "child 0"])
+            #expect(child.succeeded)
+            #expect(found(in: directory) == Self.count)
+        }
+
+        static func runInChild(_ directory: String) throws {
+            let cache = DiskURLCache(
+                memoryCapacity: 64 << 20, diskCapacity: 64 << 20, directory: URL(fileURLWithPath: directory))
+            for number in 0..<count {
+                cache.storeCachedResponse(
+                    Responses.cached(url(number), body(number)), for: URLRequest(url: url(number)))
+            }
+            ChildProcess.say("stored")
+            switch ChildProcess.argument("HOW") {
+            case "flush":
+                cache.flush()
+                exit(0)
+            case "fork":
+                typealias Fork = @convention(c) () -> pid_t
+                let fork = unsafeBitCast(try #require(dlsym(nil, "fork")), to: Fork.self)
+                let child = fork()
+                if child == 0 {
+                    _ = cache.cachedResponse(for: URLRequest(url: url(0)))
+                    cache.flush()
+                    _exit(0)
+                }
+                var status: Int32 = 0
+                waitpid(child, &status, 0)
+                ChildProcess.say("child \(status)")
+                cache.flush()
+            default: exit(0)
+            }
+        }
+    }
+#endif

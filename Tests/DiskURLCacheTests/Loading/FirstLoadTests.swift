@@ -1,0 +1,158 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// First loads of tasks with a completion handler.
+    @Suite(.fewAtATime, .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions without the mirror"))
+    struct FirstLoadTests {
+        private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
+
+        @Test func whatItBringsIsStored() async throws {
+            let body = String(repeating: "x", count: 300_000)
+            let origin = try OriginServer { _ in .ok(body, Self.fresh) }
+            let harness = try LoadingHarness()
+            let url = origin.url("/a")
+            #expect(try await harness.load(url).text == body)
+            #expect(try await harness.load(url).text == body)
+            #expect(origin.requests.count == 1)
+            #expect(harness.cache.cachedResponse(for: URLRequest(url))?.data.count == body.utf8.count)
+        }
+
+        /// A task without a completion handler and without a delegate.
+        @Test func aTaskThatNobodyHearsOfIsStoredWhole() async throws {
+            let origin = try OriginServer { _ in .ok("body", Self.fresh) }
+            let harness = try LoadingHarness()
+            let url = origin.url("/a")
+            harness.session.dataTask(with: url).resume()
+            await eventually { harness.cache.contains(URLRequest(url)) }
+            #expect(harness.cache.cachedResponse(for: URLRequest(url))?.data == Data("body".utf8))
+        }
+
+        /// The fields that the session adds go to the target too.
+        @Test func theTargetOfARedirectIsOfTheRequestThatWasSent() async throws {
+            let origin = try OriginServer { request in
+                request.path == "/a"
+                    ? .status(302, "", ["Location": "/b"])
+                    : .ok(
+                        request.fields["Accept-Language"] ?? "none",
+                        ["Cache-Control": "max-age=60", "Vary": "Accept-Language"])
+            }
+            let harness = try LoadingHarness(session: { $0.httpAdditionalHeaders = ["Accept-Language": "de"] })
+            #expect(try await harness.load(origin.url("/a")).text == "de")
+            #expect(try await harness.load(origin.url("/b")).text == "de")
+            #expect(origin.requests.map(\.path) == ["/a", "/b"])
+            let other = LoadingHarness.session(of: harness.cache)
+            defer { other.invalidateAndCancel() }
+            #expect(try await LoadingHarness.load(URLRequest(origin.url("/b")), in: other).text != "de")
+        }
+
+        /// The answer to a URL that redirects to itself once, with a cookie, is that of a request with the cookie.
+        @Test func aRedirectToItselfWithACookie() async throws {
+            let origin = try OriginServer { request in
+                request.fields["Cookie"] == nil
+                    ? .status(302, "", ["Location": request.path, "Set-Cookie": "a=1; Path=/"])
+                    : .ok("with cookie", ["Cache-Control": "max-age=60", "Vary": "Cookie"])
+            }
+            let harness = try LoadingHarness()
+            #expect(try await harness.load(origin.url("/a")).text == "with cookie")
+            #expect(harness.cache.cachedResponse(for: URLRequest(origin.url("/a"))) == nil)
+        }
+
+        /// Loads that wait for one that turns out to redirect follow the stored redirect.
+        @Test func thoseThatWaitForARedirectGetItsTarget() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { request in
+                var response =
+                    request.path == "/a"
+                    ? OriginResponse.status(301, "", ["Location": "/b", "Cache-Control": "max-age=60"])
+                    : .ok("b", Self.fresh)
+                if request.number == 1 { response.beforeHead = { gate.wait() } }
+                return response
+            }
+            let harness = try LoadingHarness()
+            let url = origin.url("/a")
+            async let first = harness.load(url)
+            await gate.arrival()
+            let others = (0..<4).map { _ in Task { try await harness.load(url).text } }
+            await eventually { harness.cache.loads.waiterCount == 4 }
+            gate.open()
+            #expect(try await first.text == "b")
+            for other in others { #expect(try await other.value == "b") }
+            #expect(origin.requests.map(\.path) == ["/a", "/b"])
+        }
+
+        /// The connection is free for the next load, although the origin never answered.
+        @Test func cancelledWhileItLoads() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { request in
+                var response = OriginResponse.ok("body", Self.fresh)
+                if request.number == 1 { response.beforeHead = { gate.wait() } }
+                return response
+            }
+            let harness = try LoadingHarness(session: { $0.httpMaximumConnectionsPerHost = 1 })
+            let url = origin.url("/a")
+            let ended = Gate()
+            let code = Mutex<URLError.Code?>(nil)
+            let task = harness.session.dataTask(with: url) { _, _, error in
+                code.withLock { $0 = (error as? URLError)?.code }
+                ended.open()
+            }
+            task.resume()
+            await gate.arrival()
+            task.cancel()
+            ended.wait()
+            #expect(code.withLock { $0 } == .cancelled)
+            #expect(try await harness.load(url).text == "body")
+            gate.open()
+        }
+
+        @Test func suspendedWhileItLoads() async throws {
+            let gate = Gate()
+            let origin = try OriginServer { _ in
+                var response = OriginResponse.ok("body", Self.fresh)
+                response.beforeHead = { gate.wait() }
+                return response
+            }
+            let harness = try LoadingHarness()
+            let ended = Gate()
+            let data = Mutex<Data?>(nil)
+            let task = harness.session.dataTask(with: origin.url("/a")) { body, _, _ in
+                data.withLock { $0 = body }
+                ended.open()
+            }
+            task.resume()
+            await gate.arrival()
+            task.suspend()
+            gate.open()
+            await eventually { harness.cache.contains(URLRequest(origin.url("/a"))) }
+            #expect(data.withLock { $0 } == nil)
+            task.resume()
+            ended.wait()
+            #expect(data.withLock { $0 } == Data("body".utf8))
+            #expect(origin.requests.count == 1)
+        }
+
+        @Test func aFailureIsFoundations() async throws {
+            let origin = try OriginServer { _ in
+                var response = OriginResponse.ok("body", Self.fresh)
+                response.ending = .noResponse
+                return response
+            }
+            let harness = try LoadingHarness()
+            let stock = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+            defer { stock.invalidateAndCancel() }
+            func code(_ session: URLSession) async -> URLError.Code? {
+                do {
+                    _ = try await session.data(for: URLRequest(url: origin.url("/a")))
+                    return nil
+                } catch { return (error as? URLError)?.code }
+            }
+            let (ours, theirs) = (await code(harness.session), await code(stock))
+            #expect(ours != nil)
+            #expect(ours == theirs)
+        }
+    }
+#endif
