@@ -78,7 +78,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             appLife = AppLifeObserver(
                 AppLifeActions(
                     relieveMemoryPressure: { [weak self] in self?.relieveMemoryPressure() },
-                    flush: { [weak self] in self?.flush() }))
+                    flush: { [weak self] in self?.flush() },
+                    suspendMaintenance: { [weak self] in self?.suspendMaintenance() },
+                    resumeMaintenance: { [weak self] in self?.resumeMaintenance() }))
         #endif
     }
 
