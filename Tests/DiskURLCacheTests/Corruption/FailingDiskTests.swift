@@ -140,6 +140,32 @@ import Testing
         #expect(fixture.log.count { if case .dropped = $0 { true } else { false } } == 0)
     }
 
+    @Test("Fault 39: a listing that fails proves nothing: no row goes, order and times of use stay")
+    func listingFails() throws {
+        let fixture = try DiskFixture()
+        let clock = ManualClock()
+        var store = fixture.open(clock: clock.wallClock)
+        var times: [Date] = []
+        for number in 0..<10 {
+            clock.advance(by: 10)
+            store.store(.test(testBody(number)), for: .test("\(number)"))
+            store.flush()
+            times.append(Date(recordSeconds: clock.now.recordSeconds))
+        }
+        store.close()
+        clock.advance(by: 1000)
+        let files = FaultyFileSystem { $0.operation == .list ? .error(EMFILE) : nil }
+        store = fixture.open(files: files, clock: clock.wallClock)
+        store.flush()
+        #expect(store.isOwner && !store.catalog.state.isCurrent)
+        files.rule = { _ in nil }
+        store.flush()
+        var found: [Date] = []
+        store.forEachRecord { found.append($0.accessedAt) }
+        #expect(found == times)
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
     @Test("Faults 40-42: a read that ends early is a miss, and the file stays if a second read proves it whole")
     func endsEarly() throws {
         let fixture = try DiskFixture()

@@ -41,8 +41,6 @@ import Testing
         store.flush()
         for (key, entry) in Self.entries.dropLast() { store.store(entry, for: key) }
         store.flush()
-        // The last one stands in the journal alone.
-        store.flush()
         store.touch(.test("plain"))
         if let (key, entry) = Self.entries.last { store.store(entry, for: key) }
         store.close()
@@ -74,6 +72,23 @@ import Testing
         }
         #expect(store.entryCount == Self.entries.count)
         #expect(fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } } == 0)
+    }
+
+    @Test func version1IndexHoldsWhatTheRecordsSay() throws {
+        var index = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("index.plist")))
+        let rows = try #require(index.withUnsafeMutableBytes { IndexFile.decode($0) })
+        #expect(rows.count == Self.entries.count)
+        for (key, entry) in Self.entries {
+            let hash = UInt32(truncatingIfNeeded: entry.metadata.varyHash)
+            let row = try #require(rows.first { $0.key == key.name && $0.varyHash == hash })
+            #expect(row.key.resource == key.resource)
+            #expect(row.keyCheck == IndexRow.check(of: key.digest))
+            #expect(row.hostHash == key.hostHash)
+            #expect(row.tagFilter == TagFilter(entry.metadata.tags))
+            #expect(row.storedAt == Self.time.recordSeconds)
+            #expect(row.isPinned == entry.metadata.isPinned)
+            #expect(!row.isPartial)
+        }
     }
 
     @Test func recordsAreStillWrittenByteForByteAlike() throws {

@@ -11,15 +11,12 @@ import Testing
     private func fixture(_ label: String = #function) throws -> DiskFixture {
         let fixture = try DiskFixture(label)
         let store = fixture.open()
-        // Opened first, so that all of them stand in the journal.
-        store.flush()
         for number in 0..<Self.count { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.close()
         return fixture
     }
 
     private func index(_ fixture: DiskFixture) -> URL { URL(fileURLWithPath: fixture.directory + "/index.plist") }
-    private func journal(_ fixture: DiskFixture) -> URL { URL(fileURLWithPath: fixture.directory + "/index.plist") }
 
     /// Every record is served, before and after the index is known, and usage is exact.
     private func expectWhole(
@@ -120,12 +117,11 @@ import Testing
     @Test("Fault 18: files that the index lacks are served, and counted", arguments: [5, 700])
     func filesUnknown(count: Int) throws {
         let fixture = try fixture()
-        let saved = try (Data(contentsOf: index(fixture)), Data(contentsOf: journal(fixture)))
+        let saved = try Data(contentsOf: index(fixture))
         var store = fixture.open()
         for number in 0..<count { store.store(.test(testBody(number), tags: ["t"]), for: .test("new \(number)")) }
         store.close()
-        try saved.0.write(to: index(fixture))
-        try saved.1.write(to: journal(fixture))
+        try saved.write(to: index(fixture))
         store = fixture.open()
         #expect(store.body(.test("new 1")) == testBody(1))
         store.flush()
@@ -168,7 +164,7 @@ import Testing
         files.onListed = { name in
             let whole = listed.withLock { listed -> String? in
                 if name.utf8.count == RecordName.length { listed[String(name.dropLast()), default: 0] += 1 }
-                // Names are marked by 256 at a time. A key whose variants both are marked now:
+                // In the midst of the listing, a key whose variants both are listed:
                 guard listed.values.reduce(0, +) == 256 else { return nil }
                 return listed.first { $0.value == 2 }?.key
             }
@@ -185,6 +181,43 @@ import Testing
         files.onListed = { _ in }
         #expect(store.variants(of: .test("\(number)")).map(\.metadata.sequence) == [0])
         #expect(store.entryCount == 599)
+        #expect(store.usage == fixture.allocatedByRecords())
+    }
+
+    /// The listing has its names; then a record is replaced, one is added, and one is removed.
+    @Test("Fault 18: rows that are made anew after the listing are those of the files")
+    func rowsMadeAnewAfterTheListing() throws {
+        let fixture = try DiskFixture()
+        var store = fixture.open()
+        for number in 0..<600 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.close()
+        try takeInByNameAlone(fixture)
+        let files = FaultyFileSystem()
+        let opened = WeakReference<DiskStore>()
+        let isOpened = DispatchSemaphore(value: 0)
+        let listed = Mutex(0)
+        files.onListed = { _ in
+            let isLast = listed.withLock { listed in
+                listed += 1
+                return listed == 600
+            }
+            guard isLast else { return }
+            isOpened.wait()
+            opened.object?.store(.test(testBody(1007), sequence: 2), for: .test("7"))
+            opened.object?.store(.test(testBody(600)), for: .test("600"))
+            opened.object?.remove(.test("8"))
+        }
+        store = fixture.open(files: files)
+        opened.object = store
+        isOpened.signal()
+        store.flush()
+        files.onListed = { _ in }
+        #expect(listed.withLock { $0 } >= 600)
+        #expect(store.catalog.state.isCurrent)
+        #expect(store.body(.test("7")) == testBody(1007))
+        #expect(store.body(.test("600")) == testBody(600))
+        #expect(store.body(.test("8")) == nil)
+        #expect(store.entryCount == 600)
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
@@ -223,6 +256,7 @@ import Testing
         index.append(.test(.test("a"), slot: 7, accessedAt: 1))
         let good = Data(IndexFile.encode(index))
         let layout = IndexFileLayout(count: 1)
+        let slots = try #require(IndexFile.columns.firstIndex { $0.name == "slots" })
         func resummed(_ change: (inout Data) -> Void) -> Data {
             var bytes = good
             change(&bytes)
@@ -234,13 +268,31 @@ import Testing
             return bytes
         }
         #expect(decode(resummed { _ in }) != nil)
-        #expect(decode(resummed { $0[layout.columnOffsets[9]] = 8 }) == nil)
+        #expect(decode(resummed { $0[layout.columnOffsets[slots]] = 8 }) == nil)
         #expect(decode(resummed { $0[layout.columnOffsets[3] - 1] = 5 }) == nil)
         // The count, a column's length, an offset, the trailer.
         for offset in [layout.columnOffsets[0] - 4, layout.length - 40, layout.length - 10, layout.length - 25] {
             #expect(decode(resummed { $0[offset] ^= 0xFF }) == nil)
         }
         #expect(decode(resummed { $0.insert(0, at: layout.columnOffsets[4]) }) == nil)
+    }
+
+    @Test("Faults 19-21: rows with hostile slots and sizes, checksum right: the index is made anew")
+    func hostileRows() throws {
+        let fixture = try fixture()
+        let good = try #require(decode(Data(contentsOf: index(fixture))))
+        for (slot, blocks) in [(8, 8), (79, 8), (80, 8), (255, 8), (0, UInt32.max)] {
+            var row = IndexRow.test(.test("1"), slot: UInt8(slot), allocated: 0, accessedAt: 1)
+            row.blocks = blocks
+            for rows in [[row], good.leastRecentFirst + [row], [row] + good.leastRecentFirst] {
+                try Data(IndexFile.encode(rows)).write(to: index(fixture))
+                expectWhole(fixture, "slot \(slot), \(blocks) blocks")
+            }
+        }
+        // A name twice: one row of it counts.
+        let rows = good.leastRecentFirst
+        try Data(IndexFile.encode(rows + rows)).write(to: index(fixture))
+        expectWhole(fixture, "each row twice", isRebuilt: false)
     }
 
     @Test("Faults 22-24: plist bombs and a 10 GB sparse index: bounded, rebuilt") func bombs() throws {
@@ -313,15 +365,15 @@ import Testing
             PropertyListSerialization.propertyList(from: bytes, format: nil) as? [String: Any])
         #expect(list["version"] as? Int == 1)
         #expect(list["count"] as? Int == Self.count)
-        for (name, width) in IndexFile.columns.map({ ($0.name, $0.width) }) { #expect((list[name] as? Data)?.count == Self.count * width) }
+        for column in IndexFile.columns { #expect((list[column.name] as? Data)?.count == Self.count * column.width) }
         #expect(list.count == 15)
-        let listedNames = try #require(list["names"] as? Data)
+        let columns = try (#require(list["resources"] as? Data), #require(list["keys"] as? Data))
+        func number(_ column: Data, _ row: Int) -> UInt64 {
+            column.dropFirst(row * 8).prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
         let names = Set(fixture.recordNames().map { String($0.prefix(KeyName.length)) })
-        let listed = (0..<Self.count).map { number in
-            listedNames.dropFirst(number * 16).prefix(16).map {
-                String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
-            }
-            .joined()
+        let listed = (0..<Self.count).map { row in
+            KeyName(resource: number(columns.0, row), low: number(columns.1, row)).hex
         }
         #expect(Set(listed) == names)
     }

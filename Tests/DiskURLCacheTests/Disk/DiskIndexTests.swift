@@ -22,6 +22,64 @@ import Testing
         return rows
     }
 
+    @Test func agreesWithASimpleModel() {
+        var index = DiskIndex()
+        /// In the order of use, the least recent first.
+        var model: [(name: RecordName, bytes: Int, time: UInt64)] = []
+        var random = TestRandom(1)
+        func place(_ name: RecordName, _ bytes: Int, _ time: UInt64) {
+            model.removeAll { $0.name == name }
+            let end = model.lastIndex { $0.time <= time } ?? -1
+            model.insert((name, bytes, time), at: end + 1)
+        }
+        for step in 1..<TestLength.pick(plain: 6_000, long: 60_000) {
+            let number = Int.random(in: 0..<60, using: &random)
+            let row = row(number, slot: UInt8(step % 3), bytes: Int.random(in: 0..<100_000, using: &random))
+            // No two uses at one time.
+            let now = UInt64(step + 100) * 10
+            let earlier = now - UInt64.random(in: 0..<400, using: &random) / 10 * 10 + 5
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<3:
+                index.put(row, usedAt: now)
+                place(row.name, row.bytes, max(now, model.first { $0.name == row.name }?.time ?? 0))
+            case 3:
+                index.put(row, usedAt: earlier)
+                place(row.name, row.bytes, max(earlier, model.first { $0.name == row.name }?.time ?? 0))
+            case 4..<6:
+                let wasThere = model.contains { $0.name == row.name }
+                #expect((index.remove(row.name) != nil) == wasThere)
+                model.removeAll { $0.name == row.name }
+            case 6:
+                let uses = (0..<5).map { use in
+                    IndexUse(key: key((number + use) % 60), time: earlier + UInt64(use), seconds: 7)
+                }
+                index.note(uses)
+                for use in uses {
+                    // A use is one of all slots of its key.
+                    for known in model where known.name.key == use.key && known.time < use.time {
+                        place(known.name, known.bytes, use.time)
+                    }
+                }
+            default:
+                index.touch(row.key, at: now, seconds: 0)
+                let time = max(now, model.last?.time ?? 0)
+                for known in model where known.name.key == row.key { place(known.name, known.bytes, time) }
+            }
+            guard step % 50 == 0 else { continue }
+            let listed = list(index)
+            // Slots of one key may be used in any order.
+            #expect(Set(listed.map(\.name)) == Set(model.map(\.name)))
+            #expect(listed.map(\.key) == model.map(\.name.key))
+            #expect(index.count == model.count)
+            #expect(index.bytes == model.reduce(0) { $0 + $1.bytes })
+            for known in model { #expect(index.row(known.name)?.bytes == known.bytes) }
+            for known in Set(model.map(\.name.key.resource)) {
+                let expected = Set(model.map(\.name).filter { $0.key.resource == known })
+                #expect(Set(index.rows(ofResource: known).map(\.name)) == expected)
+            }
+        }
+    }
+
     @Test func unknownRowsEnterByTheirTime() {
         var index = DiskIndex()
         func row(_ number: Int, at seconds: UInt32) -> IndexRow {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 
-/// The least recently used goes first, exactly: within a process, into the next one, and across those that share a directory.
+/// The least recently used record goes first: exactly within a process and into the next one, by the time of writing after a crash.
 @Suite("Order of use") struct RecencyTests {
     /// Numbers of the entries, the least recently used first.
     private func order(_ store: DiskStore) -> [String] {
@@ -61,7 +61,7 @@ import Testing
                 if number % 3 == 0 { fill(store, [number]) } else { _ = store.variants(of: .test("\(number)")) }
                 expected.removeAll { $0 == number }
                 expected.append(number)
-                // Some saved by the journal, some with the rest, some by a whole index.
+                // Some saved at once, some at the end.
                 if number % 4 == 1 { store.flush() }
             }
             #expect(order(store) == names(expected))
@@ -89,6 +89,26 @@ import Testing
         #expect(!store.contains(.test("1")))
     }
 
+    @Test("Fault 58: a cache that takes the directory over keeps the newest") func takingOver() throws {
+        let fixture = try DiskFixture()
+        let first = fixture.open(capacity: 2 << 20)
+        first.flush()
+        let second = fixture.open(capacity: 2 << 20)
+        fill(first, 0..<100)
+        first.flush()
+        second.maintenance.perform { second.runPass(isFlush: true) }
+        #expect(!second.isOwner)
+        fill(second, 100..<300)
+        // The first one ends as a process does that is killed: it reads and saves nothing more.
+        first.maintenance.pause()
+        first.maintenance.perform { first.become(.closed) }
+        second.capacity = 900 << 10
+        second.flush()
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
+        let left = order(second).compactMap { Int($0) }
+        #expect(left.count > 150 && left.count < 230)
+        #expect(left == Array((300 - left.count)..<300))
+    }
 
     @Test func filesWithoutARowEnterByTheTimeOfTheirWriting() throws {
         let fixture = try DiskFixture()
@@ -102,7 +122,7 @@ import Testing
                 [.modificationDate: Date(timeIntervalSince1970: 1_790_000_000 - Double(number) * 10)],
                 ofItemAtPath: path)
         }
-        for name in ["index.plist"] { unlink(fixture.directory + "/" + name) }
+        unlink(fixture.directory + "/index.plist")
         store = fixture.open()
         #expect(order(store) == names(Array((0..<20).reversed())))
     }
