@@ -289,6 +289,7 @@ extension DiskStore {
             return false
         }
         if case .unusable = catalog.state { become(.guest) }
+        followFolder(io)
         return true
     }
 }

@@ -76,8 +76,8 @@ extension DiskStore {
     /// Asks for the directory's lock where another cache may have left it, and makes the index where this cache has none.
     private func open(isFlush: Bool) {
         if case .guest = catalog.state { elect(now: isFlush) }
-        guard case .owner(let lock, let isCurrent) = catalog.state else { return }
-        if isCurrent, catalog.isUncertain { become(.owner(lock, isCurrent: false)) }
+        guard case .owner(let lock, let folder) = catalog.state else { return }
+        if folder != nil, catalog.isUncertain { become(.owner(lock, folder: nil)) }
         if !catalog.state.isCurrent { makeIndex(lock) }
         examineRequested()
     }
@@ -91,13 +91,14 @@ extension DiskStore {
         }
         guard let directory, let lock = OwnerLock.acquire(files, paths, directory: directory) else { return }
         withIO { io in
-            become(.owner(lock, isCurrent: false))
+            become(.owner(lock, folder: nil))
             io.events.append(.becameMaintainer)
             // What an owner before this one left.
             io.directory.noteTrash()
             io.lastSweep = -Double.infinity
         }
-        try? files.unlink(paths.newIndex)
+        // What a process that died left half written. A cache that writes it at this moment finds that out, and begins again.
+        for path in [paths.newIndex, paths.newChanges] { try? files.unlink(path) }
     }
 
     /// Lists the folder, and takes each row that it proves from the index in memory, or from the index file. Lookups go on
@@ -116,15 +117,17 @@ extension DiskStore {
             }
         }
         // A listing that failed proves nothing.
-        guard let listing = try? FolderListing(files, paths, owner: configuration.owner) else { return }
+        guard let folder = withIO({ $0.directory.identity?.folder }),
+            let listing = try? FolderListing(files, paths, owner: configuration.owner)
+        else { return }
         var index = DiskIndex()
         let partial = index.fill(with: saved, savedAt: savedAt, listing: listing)
         let early = catalog.earlyKeys
         withIO { io in
             // The directory was left meanwhile.
-            guard case .owner(let current, isCurrent: false) = catalog.state, current === lock else { return }
+            guard case .owner(let current, folder: nil) = catalog.state, current === lock else { return }
             io.discarded.append(catalog.read { $0 })
-            guard catalog.becomeCurrent(index, lock) else { return }
+            guard catalog.becomeCurrent(index, lock, folder) else { return }
             // Reading each head, which finds what a crash left unfinished, takes long where there are many: then size and name do.
             if partial.count <= Self.readingLimit {
                 for name in partial { catalog.requestExamination(of: name.key) }
@@ -173,7 +176,7 @@ extension DiskStore {
         flush()
         return maintenance.perform {
             guard case .owner(let lock, _) = catalog.state else { return false }
-            become(.owner(lock, isCurrent: false))
+            become(.owner(lock, folder: nil))
             withIO { forgetIndex(&$0) }
             try? files.unlink(paths.index)
             open(isFlush: true)
@@ -259,6 +262,7 @@ extension DiskStore {
             guard incoming.bytes == 0, footprint(io) > target, catalog.state.isCurrent,
                 catalog.read({ $0.count == 0 }), io.directory.replaceEmptyFolder()
             else { return }
+            followFolder(io)
             io.directory.updateOverhead()
         }
     }

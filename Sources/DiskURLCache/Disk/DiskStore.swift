@@ -125,6 +125,7 @@ final class DiskStore: Sendable {
             become(.unusable(isReadable: !error.isForeign))
             return false
         }
+        if opening != nil { io.directory.succeeded() }
         switch opening {
         case nil:
             leave(&io)
@@ -134,7 +135,7 @@ final class DiskStore: Sendable {
             leave(&io)
         case .otherFolder:
             forgetIndex(&io)
-            if case .owner(let lock, _) = catalog.state { become(.owner(lock, isCurrent: false)) }
+            if case .owner(let lock, _) = catalog.state { become(.owner(lock, folder: nil)) }
         case .same: break
         }
         if case .unusable = catalog.state { become(.guest) }
@@ -148,6 +149,11 @@ final class DiskStore: Sendable {
         if !catalog.state.isSuspended { become(.guest) }
     }
 
+    /// This cache replaced the folder itself: what it knows of the records holds for the new one.
+    func followFolder(_ io: Section) {
+        if case .owner(let lock, .some) = catalog.state { become(.owner(lock, folder: io.directory.identity?.folder)) }
+    }
+
     func forgetIndex(_ io: inout Section) {
         io.discarded.append(catalog.exchange(DiskIndex()))
         catalog.forgetExaminations()
@@ -158,7 +164,11 @@ final class DiskStore: Sendable {
         guard isOwnProcess else { return }
         withIO { io in
             let error = readingError(&io.directory)
-            if let error, io.directory.failed(error) { io.events.append(.unavailable(error)) }
+            if let error {
+                if io.directory.failed(error) { io.events.append(.unavailable(error)) }
+            } else {
+                io.directory.succeeded()
+            }
             become(error.map { .unusable(isReadable: !$0.isForeign) } ?? .guest)
         }
     }
@@ -216,6 +226,10 @@ final class DiskStore: Sendable {
         if isForeign {
             become(.unusable(isReadable: false))
             maintenance.schedule(after: 0)
+        } else if case .owner(let lock, let folder?) = catalog.state, let status, status.identity != folder {
+            // The index is about another folder.
+            become(.owner(lock, folder: nil))
+            maintenance.schedule(after: 0)
         } else if configuration.isReadOnly, !catalog.state.isReadable {
             become(.guest)
         }
@@ -236,7 +250,7 @@ final class DiskStore: Sendable {
         case .removedResource(let resource):
             for row in catalog.read({ $0.rows(ofResource: resource) }) { catalog.requestExamination(of: row.key) }
         case .removedAll:
-            if case .owner(let lock, _) = catalog.state { become(.owner(lock, isCurrent: false)) }
+            if case .owner(let lock, _) = catalog.state { become(.owner(lock, folder: nil)) }
         }
     }
 
@@ -265,6 +279,7 @@ final class DiskStore: Sendable {
     /// From the index where this cache has one, else from the folder.
     private func total(_ ofIndex: (DiskIndex) -> Int, _ ofListing: (FolderListing) -> Int) -> Int {
         if refresh() { return catalog.read(ofIndex) }
+        guard catalog.state.isReadable else { return 0 }
         return (try? FolderListing(files, paths, owner: configuration.owner)).map(ofListing) ?? 0
     }
 

@@ -8,7 +8,7 @@ import Foundation
 /// writer reads the remover's first row, and removes its own record; or the record was whole before that row, and the remover
 /// finds it. A reader that read a record before the removal finds the second row after it.
 ///
-/// A row that cannot be appended becomes a file that is begun anew, or no file. A reader that finds another file, a shorter one, or
+/// A row that cannot be appended becomes a file that is begun anew, an empty one, or no file. A reader that finds another file, a shorter one, or
 /// bytes that it does not understand takes every record for removed.
 final class ChangeFile: Sendable {
     /// Up to where the file was read. Guarded by the lock around it; no file operation while it is held.
@@ -72,7 +72,7 @@ final class ChangeFile: Sendable {
     private func changes(since before: Position, _ status: FileStatus?) -> ([DirectoryChange], Position) {
         var position = Position(isKnown: true, status: status)
         guard status != nil, let opened = try? files.openRegular(paths.changes, O_RDONLY) else {
-            let missed: [DirectoryChange] = before.token == nil ? [] : [.removedAll]
+            let missed: [DirectoryChange] = before.status == nil ? [] : [.removedAll]
             return (missed, position)
         }
         defer { files.closeQuietly(opened.file) }
@@ -81,8 +81,6 @@ final class ChangeFile: Sendable {
         position.token = token(of: opened.file)
         // What was before the first look is in no memory.
         guard before.isKnown else { return ([], position) }
-        // A file whose header is not written yet, where there was none.
-        if position.token == nil, before.token == nil { return ([], position) }
         var start: Int?
         if let token = position.token {
             if token == before.token { start = before.offset }
@@ -132,8 +130,10 @@ final class ChangeFile: Sendable {
                 break
             }
         }
-        // No room, or no right to write. This cache, too, finds no file the next time: it may have missed a row of another cache.
+        // No room, or no right to write. An empty file needs no room, and is another one each time. This cache, too, finds it the
+        // next time: it may have missed a row of another cache.
         try? files.unlink(paths.changes)
+        if let file = try? files.openRegular(paths.changes, O_WRONLY | O_CREAT | O_EXCL).file { files.closeQuietly(file) }
     }
 
     /// Makes the file where there is none, so that on a disk that is full by then there is one to append to, or to remove.

@@ -45,11 +45,7 @@ struct CacheDirectory {
         identity = nil
         guard let directory = try directoryStatus(mayMake: mayMake), let folder = try folderStatus(mayMake: mayMake)
         else { return nil }
-        defer {
-            identity = Identity(directory: directory.identity, folder: folder.identity)
-            error = nil
-            wasOpened = true
-        }
+        identity = Identity(directory: directory.identity, folder: folder.identity)
         // What was made just now is another one, even where the file system gave it the same number again.
         if directory.isNew || directory.identity != before?.directory {
             return .otherDirectory(wasRemade: directory.isNew && wasOpened && error == nil)
@@ -57,8 +53,8 @@ struct CacheDirectory {
         return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
     }
 
-    /// A directory that is only read can be read.
-    mutating func readable() {
+    /// The directory can be used.
+    mutating func succeeded() {
         error = nil
         wasOpened = true
     }

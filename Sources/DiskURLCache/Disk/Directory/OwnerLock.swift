@@ -37,7 +37,7 @@ final class OwnerLock: Sendable {
         }
         guard isFirst else { return nil }
         if let file = lockedFile(files, paths) { return OwnerLock(files, paths, file, directory: directory) }
-        registry.withLock { $0[directory] = nil }
+        giveUp(directory, paths)
         return nil
     }
 
@@ -61,6 +61,11 @@ final class OwnerLock: Sendable {
     deinit {
         guard process == getpid() else { return }
         files.closeQuietly(file)
-        Self.registry.withLock { if $0[directory] == paths.directory { $0[directory] = nil } }
+        Self.giveUp(directory, paths)
+    }
+
+    /// Only where the entry is still this cache's: the directory may have been moved meanwhile, and another cache have it there.
+    private static func giveUp(_ directory: FileIdentity, _ paths: DiskPaths) {
+        registry.withLock { if $0[directory] == paths.directory { $0[directory] = nil } }
     }
 }

@@ -50,14 +50,14 @@ final class Catalog: Sendable {
 
     /// The index knows every record from now on, but for those of keys that are to be examined. False where more keys changed
     /// meanwhile than are kept.
-    func becomeCurrent(_ index: DiskIndex, _ lock: OwnerLock) -> Bool {
+    func becomeCurrent(_ index: DiskIndex, _ lock: OwnerLock, _ folder: FileIdentity) -> Bool {
         contents.withLock { contents in
             contents.index = index
             if contents.isUncertain {
                 contents.isUncertain = false
                 return false
             }
-            contents.state = .owner(lock, isCurrent: true)
+            contents.state = .owner(lock, folder: folder)
             contents.index.note(contents.earlyUses)
             contents.earlyUses = []
             return true

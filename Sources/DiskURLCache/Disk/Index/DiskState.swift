@@ -11,15 +11,20 @@ enum DiskState: Sendable {
     /// Another process owns the directory, or this cache has not asked yet. There is no index: slots are probed.
     case guest
     /// This cache holds the directory's lock, keeps the index and evicts.
-    /// - Parameter isCurrent: the index knows every record. Until then slots are probed.
-    case owner(OwnerLock, isCurrent: Bool)
+    /// - Parameter folder: the folder of which the index knows every record; nil until the folder was listed: slots are probed.
+    case owner(OwnerLock, folder: FileIdentity?)
 
     var isOwner: Bool {
         if case .owner = self { true } else { false }
     }
 
     var isCurrent: Bool {
-        if case .owner(_, isCurrent: true) = self { true } else { false }
+        folder != nil
+    }
+
+    /// The folder of which the index knows every record.
+    var folder: FileIdentity? {
+        if case .owner(_, let folder) = self { folder } else { nil }
     }
 
     var isClosed: Bool {

@@ -19,11 +19,11 @@ struct RecordFiles: Sendable {
     /// examined afterwards.
     private func note(_ name: RecordName, _ row: IndexRow?, usedAt time: UInt64 = 0) {
         switch catalog.state {
-        case .owner(_, isCurrent: true):
+        case .owner(_, folder: .some):
             catalog.change { index in
                 if let row { index.put(row, usedAt: time) } else { index.remove(name) }
             }
-        case .owner(_, isCurrent: false):
+        case .owner(_, folder: nil):
             catalog.requestExamination(of: name.key)
             if row != nil { catalog.noteEarly(name.key, at: time, now: clock.now()) }
         case .guest: if row != nil { catalog.noteEarly(name.key, at: time, now: clock.now()) }
