@@ -71,9 +71,11 @@ final class ChangeFile: Sendable {
 
     private func changes(since before: Position, _ status: FileStatus?) -> ([DirectoryChange], Position) {
         var position = Position(isKnown: true, status: status)
-        guard status != nil, let opened = try? files.openRegular(paths.changes, O_RDONLY) else {
-            let missed: [DirectoryChange] = before.status == nil ? [] : [.removedAll]
-            return (missed, position)
+        guard status != nil else { return (before.status == nil ? [] : [.removedAll], position) }
+        guard let opened = try? files.openRegular(paths.changes, O_RDONLY) else {
+            // What is there is no file of this cache, and may hide any removal: each call says so.
+            position.status = nil
+            return (before.isKnown ? [.removedAll] : [], position)
         }
         defer { files.closeQuietly(opened.file) }
         // What is appended from now on is for the next call.

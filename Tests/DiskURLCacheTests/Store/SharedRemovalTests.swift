@@ -1,0 +1,424 @@
+#if os(Linux)
+    import Dispatch
+    import Foundation
+    import Testing
+
+    @testable import DiskURLCache
+
+    /// What one cache of a directory removed, the others stop to serve within a second: from memory, from the buffer, by a late answer.
+    @Suite struct SharedRemovalTests {
+        /// A store on a directory, as one process has it.
+        private static func open(
+            _ directory: String, files: any FileSystem = SystemFiles(), isResting: Bool = false
+        ) -> TieredStore {
+            let maintenance = MaintenanceQueue()
+            if isResting { maintenance.pause() }
+            let disk = DiskStore(
+                configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20), fileSystem: files,
+                maintenance: maintenance)
+            let store = TieredStore.over(disk, maintenance)
+            if !isResting { store.flush() }
+            return store
+        }
+
+        private static let key = RequestKey(text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
+        private static let other = RequestKey(text: "https://example.org/b", uri: "https://example.org/b", isForHead: false)
+
+        @discardableResult
+        private static func store(
+            _ body: String, _ key: RequestKey = key, in store: TieredStore, memoryOnly: Bool = false,
+            ticket: StoreTicket? = nil
+        ) -> CacheReason? {
+            var metadata = StoredEntry.test(Data(), tags: key == other ? [] : ["account"], url: key.text).metadata
+            metadata.placement = memoryOnly ? .memoryOnly : .memoryAndDisk
+            return store.store(metadata, body: Data(body.utf8), for: key, ticket: ticket)
+        }
+
+        /// What a lookup finds that comes a second later.
+        private static func body(_ key: RequestKey = key, in store: TieredStore) -> String? {
+            (store.disk as? DiskStore)?.setNextLook(0)
+            return store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
+        }
+
+        private static let removals = ["key", "tag", "host", "prefix", "since", "all", "inspector"]
+
+        private static func remove(_ what: String, _ directory: String) throws {
+            let store = TieredStore.forTests(directory)
+            switch what {
+            case "key": store.remove(key)
+            case "tag": store.remove(matching: EntryCriteria(tag: "account"))
+            case "host": store.remove(matching: EntryCriteria(hostHash: key.hostHash))
+            case "prefix": store.remove(matching: EntryCriteria(urlPrefix: "https://example.com/"))
+            case "since": store.remove(matching: EntryCriteria(storedAfter: .distantPast))
+            case "all": store.removeAll()
+            default:
+                let inspector = try CacheInspector(directory: URL(fileURLWithPath: directory))
+                let records = try inspector.records().filter { $0.url == key.text }
+                #expect(inspector.remove(records) == 1)
+            }
+        }
+
+        // MARK: Children
+
+        static func removeInChild(_ directory: String) throws {
+            try remove(try #require(ChildProcess.argument("WHAT")), directory)
+            ChildProcess.say("removed")
+            ChildProcess.waitForParent()
+        }
+
+        static func holdInChild(_ directory: String) throws {
+            let store = open(directory)
+            Self.store("held", in: store)
+            store.flush()
+            ChildProcess.say(body(in: store) ?? "nothing")
+            ChildProcess.waitForParent()
+            ChildProcess.say(body(in: store) ?? "nothing")
+        }
+
+        /// A folder that has grown is replaced once it is empty. Who is not told finds that out after it stored something.
+        @Test(arguments: [true, false]) func whatIsStoredWhileAnotherCacheReplacesTheFolderStays(isBefore: Bool) throws
+        {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let maintainer = Self.open(directory, files: files)
+            let other = Self.open(directory)
+            try ScratchDirectory.grow(directory + "/records")
+            Self.store("evicted", in: maintainer)
+            maintainer.flush()
+            let folder = try SystemFiles().status(at: directory + "/records").identity
+            @Sendable func storeByOther() {
+                Self.store("new", Self.other, in: other)
+                // Not a flush: that would wait for the maintainer.
+                other.maintenance.perform { other.pass(isFlush: true) }
+            }
+            if isBefore {
+                files.rule = { call in
+                    if call.name.hasPrefix(DiskPaths.trashPrefix), call.operation == .makeDirectory { storeByOther() }
+                    return nil
+                }
+            }
+            #expect(Self.body(Self.other, in: other) == nil)
+            let disk = try #require(maintainer.disk as? DiskStore)
+            disk.maintenance.perform {
+                let capacity = disk.capacity
+                disk.capacity = 0
+                disk.evictIfNeeded(now: true)
+                disk.capacity = capacity
+            }
+            let isSame = try SystemFiles().status(at: directory + "/records").identity == folder
+            #expect(isSame == isBefore)
+            if !isBefore { storeByOther() }
+            #expect(Self.body(Self.other, in: other) == "new")
+            #expect(Self.body(Self.other, in: Self.open(directory)) == "new")
+        }
+
+        /// The remover does not find what is written at that moment, and the writer hears of the removal later.
+        @Test(arguments: [true, false]) func whatIsWrittenMeanwhileGoesToo(isAll: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let store = Self.open(directory, files: files)
+            let other = Self.open(directory)
+            store.maintenance.pause()
+            Self.store("private", in: store)
+            let hasRemoved = Mutex(false)
+            files.rule = { call in
+                let isFirst = hasRemoved.withLock { hasRemoved in
+                    defer { if call.isRecord, call.operation == .open { hasRemoved = true } }
+                    return call.isRecord && call.operation == .open && !hasRemoved
+                }
+                // Before the file is made.
+                if isFirst { isAll ? other.remove(matching: EntryCriteria(tag: "account")) : other.remove(Self.key) }
+                return nil
+            }
+            store.maintenance.resume()
+            store.flush()
+            #expect(hasRemoved.withLock { $0 })
+            #expect(Self.body(in: store) == nil)
+            for store in [store, other, Self.open(directory)] {
+                store.removeMemory()
+                #expect(Self.body(in: store) == nil)
+            }
+        }
+
+        // MARK: Other processes
+
+        @Test(arguments: removals) func aLookupIsAMissWithinASecond(what: String) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let store = Self.open(directory)
+            Self.store("private", in: store)
+            Self.store("other", Self.other, in: store)
+            store.flush()
+            let ticket = store.ticket(at: Date())
+            #expect(Self.body(in: store) == "private")
+            #expect(store.memory.contains(Self.key))
+            let child = try ChildProcess("remove", directory: directory, ["WHAT": what])
+            #expect(child.nextLine() == "removed")
+            #expect(Self.body(in: store) == nil)
+            #expect(!store.contains(Self.key))
+            #expect((Self.body(Self.other, in: store) == nil) == ["since", "all"].contains(what))
+            // What was asked for before is not stored after, but for a record that an inspector took off the disk.
+            if what != "inspector" {
+                #expect(Self.store("late", in: store, ticket: ticket) == .removedMeanwhile)
+                #expect(Self.body(in: store) == nil)
+            }
+            #expect(Self.store("new", in: store, ticket: store.ticket(at: Date())) == nil)
+            #expect(Self.body(in: store) == "new")
+            store.flush()
+            store.removeMemory()
+            #expect(Self.body(in: store) == "new")
+            child.release()
+            _ = child.remainingLines()
+            #expect(Self.body(in: store) == "new")
+        }
+
+        /// What the remover cannot find on the disk goes too: it is in the memory or the buffer of another.
+        @Test(arguments: ["key", "tag", "host", "all"], [true, false])
+        func whatIsNotOnDiskGoesToo(what: String, memoryOnly: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let store = Self.open(directory)
+            store.maintenance.pause()
+            Self.store("private", in: store, memoryOnly: memoryOnly)
+            let ticket = store.ticket(at: Date())
+            #expect(store.buffer.contains(Self.key) != memoryOnly)
+            #expect(Self.body(in: store) == "private")
+            let child = try ChildProcess("remove", directory: directory, ["WHAT": what])
+            #expect(child.nextLine() == "removed")
+            #expect(Self.body(in: store) == nil)
+            #expect(Self.store("late", in: store, ticket: ticket) == .removedMeanwhile)
+            store.flush()
+            #expect(Self.body(in: store) == nil)
+            child.release()
+            _ = child.remainingLines()
+        }
+
+        @Test(arguments: removals) func theOtherWayRound(what: String) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let child = try ChildProcess("hold in memory", directory: directory)
+            #expect(child.nextLine() == "held")
+            try Self.remove(what, directory)
+            child.release()
+            #expect(child.remainingLines() == ["nothing"])
+        }
+
+        /// In the first moments of a directory, when no cache has made it yet (found by the model).
+        @Test(arguments: ["key", "tag", "host", "all"])
+        func beforeThereIsAFolder(what: String) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.appending("c").path
+            let first = Self.open(directory, isResting: true)
+            let second = Self.open(directory, isResting: true)
+            Self.store("1", in: first)
+            #expect(!FileManager.default.fileExists(atPath: directory))
+            switch what {
+            case "key": second.remove(Self.key)
+            case "tag": second.remove(matching: EntryCriteria(tag: "account"))
+            case "host": second.remove(matching: EntryCriteria(hostHash: Self.key.hostHash))
+            default: second.removeAll()
+            }
+            #expect(Self.body(in: first) == nil)
+            Self.store("2", in: first)
+            #expect(Self.body(in: first) == "2")
+        }
+
+        // MARK: Races
+
+        /// Two stores on a directory: one stores and writes, the other removes at any moment of that.
+        @Test(arguments: [true, false]) func aRemovalRacingAWrite(isRemoverFirst: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            // The first one maintains the directory: each removes what the other one wrote without a row.
+            let stores = [Self.open(directory), Self.open(directory)]
+            let (remover, writer) = isRemoverFirst ? (stores[0], stores[1]) : (stores[1], stores[0])
+            for round in 0..<TestLength.pick(plain: 100, long: 5_000) {
+                Self.store("\(round)", in: writer)
+                let group = DispatchGroup()
+                DispatchQueue.global().async(group: group) { writer.flush() }
+                DispatchQueue.global().async(group: group) { _ = Self.body(in: writer) }
+                // At another moment of the writing each time.
+                for _ in 0..<(round % 50) { _ = getppid() }
+                remover.remove(matching: EntryCriteria(tag: "account"))
+                #expect(Self.body(in: writer) == nil, "round \(round)")
+                group.wait()
+                writer.flush()
+                writer.removeMemory()
+                remover.removeMemory()
+                #expect(Self.body(in: writer) == nil, "round \(round), on disk")
+                #expect(Self.body(in: remover) == nil, "round \(round), on disk")
+            }
+        }
+
+        @Test func manyThreads() throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let stores = [Self.open(directory), Self.open(directory)]
+            // Each thread has a key of its own, removed through one store and looked up in the other.
+            DispatchQueue.concurrentPerform(iterations: 4) { thread in
+                let key = RequestKey(text: "https://example.com/\(thread)", uri: "https://example.com/\(thread)", isForHead: false)
+                for round in 0..<TestLength.pick(plain: 60, long: 5_000) {
+                    let (first, second) = (stores[round % 2], stores[(round + thread) % 2])
+                    Self.store("\(round)", key, in: first)
+                    #expect(Self.body(key, in: first) == "\(round)")
+                    second.remove(key)
+                    #expect(Self.body(key, in: first) == nil)
+                    #expect(first.memory.contains(key) == false)
+                }
+            }
+        }
+
+        // MARK: The file
+
+        private static let damages: [String: @Sendable (_ path: String, _ foreign: String) throws -> Void] = [
+            "cut": { path, _ in truncate(path, 100) }, "empty": { path, _ in truncate(path, 0) },
+            "huge": { path, _ in truncate(path, 10 << 30) },
+            "garbage": { path, _ in try Data(testBody(1, length: 500)).write(to: URL(fileURLWithPath: path)) },
+            "garbage rows": { path, _ in
+                let old = try Data(contentsOf: URL(fileURLWithPath: path))
+                try (old + testBody(1, length: 3 * DirectoryChange.length)).write(to: URL(fileURLWithPath: path))
+            },
+            "gone": { path, _ in unlink(path) },
+            "link": { path, foreign in
+                unlink(path)
+                symlink(foreign, path)
+            },
+            "hard link": { path, foreign in
+                unlink(path)
+                link(foreign, path)
+            },
+            "folder": { path, _ in
+                unlink(path)
+                mkdir(path, 0o700)
+            },
+            "FIFO": { path, _ in
+                unlink(path)
+                mkfifo(path, 0o600)
+            },
+            "device": { path, _ in
+                unlink(path)
+                symlink("/dev/zero", path)
+            },
+        ]
+
+        @Test(arguments: damages.keys.sorted()) func damage(_ name: String) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let stores = [Self.open(directory), Self.open(directory)]
+            let foreign = scratch.url.path + "/foreign"
+            try Data("foreign".utf8).write(to: URL(fileURLWithPath: foreign))
+            for _ in 0..<3 {
+                Self.store("a", in: stores[0])
+                stores[0].flush()
+                try Self.damages[name]?(directory + "/changes", foreign)
+                // At worst memory forgets it.
+                #expect(Self.body(in: stores[0]) == "a")
+                Self.store("b", in: stores[0])
+                stores[0].flush()
+                #expect(Self.body(in: stores[0]) == "b")
+                stores[1].remove(Self.key)
+                #expect(Self.body(in: stores[0]) == nil)
+                #expect(Self.body(in: stores[1]) == nil)
+                if ["folder", "FIFO"].contains(name) { break }
+            }
+            #expect(try Data(contentsOf: URL(fileURLWithPath: foreign)) == Data("foreign".utf8))
+            #expect(try SystemFiles().status(at: foreign).permissions != 0o600)
+            if ["cut", "empty", "huge", "garbage", "garbage rows", "gone"].contains(name) {
+                let status = try SystemFiles().status(at: directory + "/changes")
+                #expect(status.permissions == 0o600 && status.size <= 64 << 10)
+            }
+        }
+
+        /// A full disk: each removal is told, by an empty file.
+        @Test(arguments: ["write", "rename"]) func aFullDiskIsToldEachTime(what: String) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let store = Self.open(directory)
+            let files = FaultyFileSystem { call in
+                guard call.name.hasPrefix("changes") else { return nil }
+                return call.operation == .rename || (what == "write" && call.operation == .write) ? .error(ENOSPC) : nil
+            }
+            let remover = DiskStore(
+                configuration: DiskStore.Configuration(directory: directory, capacity: 1 << 20), fileSystem: files)
+            remover.flush()
+            for number in 0..<5 {
+                Self.store("\(number)", in: store)
+                store.flush()
+                #expect(Self.body(in: store) == "\(number)")
+                remover.remove(Self.key)
+                #expect(Self.body(in: store) == nil, "\(number)")
+            }
+            files.rule = { _ in nil }
+            Self.store("again", in: store)
+            store.flush()
+            remover.remove(Self.key)
+            #expect(Self.body(in: store) == nil)
+            #expect(try SystemFiles().status(at: directory + "/changes").size > 0)
+        }
+
+        @Test func theFileIsBounded() throws {
+            let scratch = try ScratchDirectory()
+            let paths = DiskPaths(directory: scratch.url.path)
+            let (writer, steady, slow) = (
+                ChangeFile(SystemFiles(), paths), ChangeFile(SystemFiles(), paths), ChangeFile(SystemFiles(), paths)
+            )
+            func read(_ reader: ChangeFile) -> [DirectoryChange] {
+                var all: [DirectoryChange] = []
+                reader.read { all += $0 }
+                return all
+            }
+            writer.prepare()
+            #expect(read(steady) == [] && read(slow) == [])
+            let limit = ChangeFile.limit(capacity: 1 << 20)
+            #expect(limit <= 1 << 14)
+            for number in 0..<1_000 {
+                let change = DirectoryChange.removed(KeyName(resource: 1, low: UInt64(number)))
+                writer.tell(change, capacity: 1 << 20)
+                // Where the file was begun anew, a row may have been missed.
+                #expect([[change], [.removedAll]].contains(read(steady)))
+                #expect(try SystemFiles().status(at: paths.changes).size <= limit)
+            }
+            #expect(read(slow) == [.removedAll] && read(slow) == [])
+        }
+
+        @Test func rowsAreWhole() {
+            let changes: [DirectoryChange] = [
+                .stored(Self.key.name), .removed(Self.key.name), .removedResource(7), .removedAll,
+            ]
+            for change in changes {
+                var bytes = change.row(by: 5 << 8)
+                #expect(bytes.count == DirectoryChange.length)
+                let decoded = bytes.withUnsafeBytes { DirectoryChange.decode($0) }
+                #expect(decoded?.change == change && decoded?.writer == 5 << 8)
+                for bit in 0..<bytes.count * 8 {
+                    bytes[bit / 8] ^= 1 << (bit % 8)
+                    #expect(bytes.withUnsafeBytes { DirectoryChange.decode($0) } == nil)
+                    bytes[bit / 8] ^= 1 << (bit % 8)
+                }
+            }
+        }
+    }
+
+    extension TieredStore {
+        /// A store as a process has it, over its disk.
+        static func over(_ disk: DiskStore, _ maintenance: MaintenanceQueue) -> TieredStore {
+            TieredStore(
+                configuration: TieredStore.Configuration(
+                    memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
+                    writeBufferLimit: 8 << 20),
+                disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+        }
+
+        /// One that was opened just now: nothing was done on its queue yet.
+        fileprivate static func forTests(_ directory: String) -> TieredStore {
+            let maintenance = MaintenanceQueue()
+            maintenance.pause()
+            let disk = DiskStore(
+                configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20),
+                maintenance: maintenance)
+            return over(disk, maintenance)
+        }
+    }
+#endif
