@@ -279,7 +279,13 @@ extension DiskStore {
                 return isTooOld || accessAge.map { now - Double(row.accessedAt) > $0 + 1 } ?? false
             }
         }
-        for row in expired { withIO { _ = records.evict(row, &$0.events) } }
+        for row in expired {
+            withIO { io in
+                // Another cache has given the record another head since: the row is not about it.
+                if let status = records.status(of: row.name), !row.isAbout(status) { return catalog.requestExamination(of: row.key) }
+                _ = records.evict(row, &io.events)
+            }
+        }
     }
 
     /// True when nothing is left.

@@ -40,22 +40,6 @@ import Testing
         #expect(try journalSize(fixture) <= 4096)
     }
 
-    @Test func aJournalIsFoldedBeforeAnythingIsEvictedForIt() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open(capacity: 100 << 20)
-        for number in 0..<100 { store.store(.test(testBody(number, length: 300)), for: .test("\(number)")) }
-        store.flush()
-        // Uses alone make the journal longer.
-        while try journalSize(fixture) < 100 << 10 {
-            for number in 0..<100 { _ = store.variants(of: .test("\(number)")) }
-            store.flush()
-        }
-        store.capacity = fixture.allocated() - (20 << 10)
-        store.flush()
-        #expect(store.entryCount == 100)
-        #expect(fixture.allocated() <= store.capacity)
-    }
-
     @Test("Garbage in the lock does not count for ever") func garbageInLock() throws {
         let fixture = try DiskFixture()
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)

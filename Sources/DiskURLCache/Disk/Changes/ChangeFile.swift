@@ -140,7 +140,9 @@ final class ChangeFile: Sendable {
 
     /// Makes the file where there is none, so that on a disk that is full by then there is one to append to, or to remove.
     func prepare() {
-        if (try? files.status(at: paths.changes)) == nil { _ = try? begin(with: [], isNew: true) }
+        let status = try? files.status(at: paths.changes)
+        // A link, or whatever else is no file of this cache's, is replaced: it would be a removal of everything at each look.
+        if status?.kind != .regular || status?.links != 1 { _ = try? begin(with: [], isNew: status == nil) }
     }
 
     /// False where the file was replaced meanwhile: the row is lost.
