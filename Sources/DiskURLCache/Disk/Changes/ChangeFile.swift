@@ -81,6 +81,10 @@ final class ChangeFile: Sendable {
         // What is appended from now on is for the next call.
         position.offset = opened.status.size
         position.token = token(of: opened.file)
+        // Where there was none: a file that is being begun, whose header comes at any moment. The next call looks at it anew.
+        if before.isKnown, before.status == nil, position.token == nil, opened.status.size < Self.headerLength {
+            return ([], before)
+        }
         // What was before the first look is in no memory.
         guard before.isKnown else { return ([], position) }
         var start: Int?
