@@ -92,16 +92,22 @@ struct SessionLink: Sendable {
         #endif
     }
 
-    /// True when it is certain that each piece reaches a delegate: a completion handler would get the last one only.
-    /// To be asked on `workQueue`.
-    func deliversPieces(of task: URLSessionTask) -> Bool {
-        #if canImport(FoundationNetworking)
-            guard let session, let workQueue, session.delegate is any URLSessionDataDelegate else { return false }
-            return TaskSession(session: session, workQueue: workQueue).audience(of: task) == .delegate
-        #else
+    #if canImport(FoundationNetworking)
+        /// Where the body of a task goes; nil if that is not known. To be asked on `workQueue`.
+        func audience(of task: URLSessionTask) -> TaskSession.Audience? {
+            guard let session, let workQueue else { return nil }
+            return TaskSession(session: session, workQueue: workQueue).audience(of: task)
+        }
+
+        /// True when it is certain that each piece reaches a delegate: a completion handler would get the last one only.
+        /// To be asked on `workQueue`.
+        func deliversPieces(of task: URLSessionTask) -> Bool {
+            guard session?.delegate is any URLSessionDataDelegate, case .delegate? = audience(of: task) else {
+                return false
+            }
             return true
-        #endif
-    }
+        }
+    #endif
 }
 
 extension SessionLink: Transport {
