@@ -47,6 +47,6 @@ public struct CacheStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
         try await reader.next()
     }
 
-    /// The stream itself: all iterators continue where the last one stopped.
+    /// The stream itself: all iterators continue after the last piece that was read.
     public func makeAsyncIterator() -> CacheStream { self }
 }

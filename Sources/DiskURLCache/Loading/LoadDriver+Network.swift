@@ -91,7 +91,7 @@ extension LoadDriver {
     func holdUpIfBehind() {
         guard let client, client.undeliveredBytes > Self.undeliveredLimit, let fetch = state.withLock({ $0.fetch })
         else { return }
-        // One slow reader does not delay the others.
+        // One slow reader does not hold up others.
         finishLeading()
         fetch.pause()
         // The client may have caught up in between.
