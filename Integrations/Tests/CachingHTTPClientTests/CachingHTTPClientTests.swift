@@ -653,25 +653,24 @@ import Testing
         }
         var configuration = HTTPClient.Configuration()
         configuration.decompression = .enabled(limit: .ratio(25))
-        let client = CachingHTTPClient(
-            cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0), configuration: configuration)
-        var texts: Set<String> = []
-        for count in [[], ["2"], ["2"]] {
-            let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
-            #expect(response.status == .ok && response.headers["X-Count"] == count)
-            try await texts.insert(response.text())
+        try await withClient(configuration: configuration) { client in
+            var texts: Set<String> = []
+            for count in [[], ["2"], ["2"]] {
+                let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+                #expect(response.status == .ok && response.headers["X-Count"] == count)
+                try await texts.insert(response.text())
+            }
+            #expect(texts.count == 1 && texts.first?.isEmpty == false)
+            // To the caller's own condition, and without one.
+            for method in status == .ok ? [HTTPMethod.HEAD] : [.GET, .HEAD] {
+                var request = HTTPClientRequest(url: origin.url("/bare"))
+                request.method = method
+                if status == .notModified { request.headers = ["If-None-Match": "\"1\""] }
+                let response = try await client.execute(request, timeout: patience)
+                #expect(response.status == status)
+                #expect(try await response.text() == "")
+            }
         }
-        #expect(texts.count == 1 && texts.first?.isEmpty == false)
-        // To the caller's own condition, and without one.
-        for method in status == .ok ? [HTTPMethod.HEAD] : [.GET, .HEAD] {
-            var request = HTTPClientRequest(url: origin.url("/bare"))
-            request.method = method
-            if status == .notModified { request.headers = ["If-None-Match": "\"1\""] }
-            let response = try await client.execute(request, timeout: patience)
-            #expect(response.status == status)
-            #expect(try await response.text() == "")
-        }
-        try await client.shutdown()
     }
 
     @Test func whatIsNoWebAddressIsTheClientsAffair() async throws {
@@ -736,8 +735,8 @@ enum RequestBody: CaseIterable {
 
 /// A client on a scratch directory, shut down at the end.
 private func withClient(
-    _ storage: DiskURLCache.Configuration? = nil, followsRedirects: Bool = true,
-    methodsKeyedByBody: [HTTPMethod] = [], _ body: (CachingHTTPClient) async throws -> Void
+    _ storage: DiskURLCache.Configuration? = nil, configuration: HTTPClient.Configuration = .init(),
+    followsRedirects: Bool = true, methodsKeyedByBody: [HTTPMethod] = [], _ body: (CachingHTTPClient) async throws -> Void
 ) async throws {
     let directory = scratch()
     defer { try? FileManager.default.removeItem(at: directory) }
@@ -745,7 +744,7 @@ private func withClient(
     storage.directory = directory
     storage.cacheStatusName = "test"
     let client = CachingHTTPClient(
-        cache: DiskURLCache(configuration: storage), followsRedirects: followsRedirects,
+        cache: DiskURLCache(configuration: storage), configuration: configuration, followsRedirects: followsRedirects,
         methodsKeyedByBody: methodsKeyedByBody)
     do {
         try await body(client)
