@@ -16,7 +16,8 @@ enum TLSIdentity: Equatable, Sendable {
             self = .anonymous
             return
         }
-        guard (tls as any HasKeyCallback).pskClientCallback == nil, tls.pskClientProvider == nil, tls.sslContextCallback == nil
+        guard (tls as any HasKeyCallback).pskClientCallback == nil, tls.pskClientProvider == nil,
+            tls.sslContextCallback == nil
         else {
             self = .unknown
             return

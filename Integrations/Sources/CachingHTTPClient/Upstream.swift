@@ -50,7 +50,7 @@ final class Upstream: CacheTransport {
         do {
             // Copied: the client reads the next piece into the same memory then. To share it was slower.
             for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
-        } catch where request.httpMethod == "HEAD" || [204, 304].contains(response.status.code) {
+        } catch  where request.httpMethod == "HEAD" || [204, 304].contains(response.status.code) {
             // Such an answer is whole with its head. The client's decompression fails those that name a coding: it finds nothing to decode.
         }
     }

@@ -81,7 +81,8 @@ public final class RedisStorage: EntryStorage {
         tell(
             RedisFailure(
                 .passwordInTheClear,
-                "The password goes to \(configuration.place) unencrypted. Set `tls`: `.makeClientConfiguration()` checks the server, too."))
+                "The password goes to \(configuration.place) unencrypted. Set `tls`: `.makeClientConfiguration()` checks the server, too."
+            ))
     }
 
     deinit { server.close() }

@@ -361,7 +361,9 @@ import Testing
     }
 
     /// Fresh redirects too: no request is sent for them, and the loop is as long.
-    @Test(arguments: ["no-store", "max-age=60"]) func aLoopOfRedirectsIsAnErrorOfTheClient(lifetime: String) async throws {
+    @Test(arguments: ["no-store", "max-age=60"]) func aLoopOfRedirectsIsAnErrorOfTheClient(lifetime: String)
+        async throws
+    {
         let origin = try await Origin { request, answer in
             let number = Int(request.path.dropFirst(2)) ?? 0
             let next = request.path.hasPrefix("/n") ? "/n\(number + 1)" : "/l\((number + 1) % 3)"
@@ -371,7 +373,8 @@ import Testing
             configuration: .init(redirectConfiguration: .follow(max: 20, allowCycles: false)))
         try await withClient { client in
             for (path, expected) in [
-                ("/l0", HTTPClientError.redirectCycleDetected), ("/n0", .redirectLimitReached), ("/l0", .redirectCycleDetected),
+                ("/l0", HTTPClientError.redirectCycleDetected), ("/n0", .redirectLimitReached),
+                ("/l0", .redirectCycleDetected),
             ] {
                 let request = HTTPClientRequest(url: origin.url(path))
                 let error = await #expect(throws: HTTPClientError.self) {
@@ -736,7 +739,8 @@ enum RequestBody: CaseIterable {
 /// A client on a scratch directory, shut down at the end.
 private func withClient(
     _ storage: DiskURLCache.Configuration? = nil, configuration: HTTPClient.Configuration = .init(),
-    followsRedirects: Bool = true, methodsKeyedByBody: [HTTPMethod] = [], _ body: (CachingHTTPClient) async throws -> Void
+    followsRedirects: Bool = true, methodsKeyedByBody: [HTTPMethod] = [],
+    _ body: (CachingHTTPClient) async throws -> Void
 ) async throws {
     let directory = scratch()
     defer { try? FileManager.default.removeItem(at: directory) }

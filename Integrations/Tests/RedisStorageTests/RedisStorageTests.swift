@@ -509,7 +509,8 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
     /// No server is needed: it is told before a connection is made.
     @Test(arguments: [
         ("redis.internal", true, false, true), ("10.0.0.7", true, false, true), ("127.evil.example", true, false, true),
-        ("redis.internal", false, false, false), ("redis.internal", true, true, false), ("localhost", true, false, false),
+        ("redis.internal", false, false, false), ("redis.internal", true, true, false),
+        ("localhost", true, false, false),
         ("127.0.0.2", true, false, false), ("::1", true, false, false),
     ])
     func aPasswordInTheClearIsTold(host: String, hasPassword: Bool, isEncrypted: Bool, isTold: Bool) async throws {

@@ -91,7 +91,8 @@ struct MatrixTests {
         return found
     }
 
-    private static func request(_ shape: MatrixShape, _ number: Int, _ cell: Int, _ origins: MatrixOrigins) -> URLRequest
+    private static func request(_ shape: MatrixShape, _ number: Int, _ cell: Int, _ origins: MatrixOrigins)
+        -> URLRequest
     {
         var request = URLRequest(origins.url(shape, number, cell), shape.fields, method: shape.method)
         if shape.method == "POST" { request.httpBody = Data("sent".utf8) }
