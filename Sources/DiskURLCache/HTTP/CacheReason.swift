@@ -51,7 +51,7 @@ public struct CacheReason: Sendable, Hashable, Codable, CustomStringConvertible 
     public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
-// MARK: Why the network was asked
+// MARK: Why a request was sent
 
 extension CacheReason {
     /// Nothing is stored for the request.
@@ -112,7 +112,7 @@ extension CacheReason {
     static let storedError = CacheReason("stored-error", "the stored response is an error itself", "RFC 5861 §4")
 }
 
-// MARK: Why the cache had no part in a load
+// MARK: Why the cache was not used
 
 extension CacheReason {
     static let upload = CacheReason("upload", "uploads are not cached")

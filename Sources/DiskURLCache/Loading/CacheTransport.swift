@@ -103,7 +103,7 @@ public final class CacheReceiver: Sendable {
         }
     }
 
-    /// - Parameter isTimeout: only counts while there is no head.
+    /// - Parameter isTimeout: then the call has no effect after the head.
     fileprivate func end(_ error: (any Error)?, isTimeout: Bool = false) {
         let isEnd = state.withLock { state in
             guard !state.hasEnded, !(isTimeout && state.hasHead) else { return false }

@@ -8,7 +8,6 @@ import Foundation
 final class DirectLoad: LoadClient {
     fileprivate struct State {
         var head: DeliveredHead?
-        /// Pieces of the body.
         var pieces = CallQueue()
         var end: Result<Void, any Error>?
         var summary: LoadSummary?

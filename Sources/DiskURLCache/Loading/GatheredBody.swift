@@ -66,7 +66,6 @@ final class GatheredBody: Sendable {
     /// Whether the body is no longer to be stored.
     var isGivenUp: Bool { state.withLock { $0.refusal != nil } }
 
-    /// The bytes in memory.
     var data: Data { state.withLock { $0.data } }
 
     var content: Content {

@@ -7,7 +7,6 @@ import Foundation
 /// The parts of the cache that its loads use: keys, rules, time, the store, and events.
 protocol LoadHost: AnyObject, Sendable {
     var hub: EventHub { get }
-    /// Loads in progress.
     var loads: LoadTable { get }
     var now: Date { get }
     /// The cache's identifier in `Cache-Status`; nil if responses get no such field.

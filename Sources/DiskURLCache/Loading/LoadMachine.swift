@@ -199,7 +199,6 @@ struct LoadMachine {
     var hasEnded: Bool { if case .ended = state { true } else { false } }
     var isFetching: Bool { if case .fetching = state { true } else { false } }
 
-    /// The body of a stored answer is being read.
     var isReading: Bool {
         switch state {
         case .reading, .readingForAnswer: true
@@ -246,7 +245,7 @@ struct LoadMachine {
         case (.fetching, .head(100...199, _, _, _)): return []  // Interim: the answer is still to come.
         case (.fetching(let fetch), .head(let status, let fields, let options, let now)) where fetch.answer == nil:
             return receive(ResponseHead(status: status, fields: fields), fetch: fetch, options: options, now: now)
-        case (.fetching, .head): return []  // The next part of a multipart answer: Foundation tells of each.
+        case (.fetching, .head): return []  // The next part of a multipart answer: Foundation reports each.
         case (.fetching(let fetch), .data(let data)):
             // A protocol class of the app may send data before a head.
             return fetch.answer.map { receive(data, for: $0) } ?? []
@@ -262,7 +261,6 @@ struct LoadMachine {
         }
     }
 
-    /// Continues with the next hop.
     private mutating func follow(_ next: KeyedRequest) -> [Action] {
         waited = nil
         hops += 1

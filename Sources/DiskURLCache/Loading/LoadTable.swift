@@ -108,7 +108,6 @@ final class LoadTable: Sendable {
         }
     }
 
-    /// The number of waiting loads.
     var waiterCount: Int { state.withLock { $0.fetches.values.reduce(0) { $0 + $1.count } } }
 
     // MARK: Refreshes

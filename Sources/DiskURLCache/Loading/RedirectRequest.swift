@@ -54,7 +54,6 @@ extension URL {
     /// The URL's text for files: without user name and password.
     var withoutCredentials: String? {
         let text = absoluteString
-        // A text without "@" has none, and searching for the byte is faster than parsing.
         let hasNone = text.utf8.withContiguousStorageIfAvailable { !$0.contains(UInt8(ascii: "@")) }
         if hasNone == true { return text }
         guard user != nil || password != nil else { return text }

@@ -13,7 +13,6 @@ final class Timeouts: Sendable {
     private struct State {
         var calls: [ID: (due: DispatchTime, call: @Sendable () -> Void)] = [:]
         var count: UInt64 = 0
-        /// The system's timer.
         var timer: SuspendableTimer?
         /// The time for which it is set, no later than any call's.
         var wakesAt: DispatchTime?
