@@ -2,8 +2,11 @@
 
 import PackageDescription
 
+/// The library: the folder above, as in its repository, or the folder or URL that this variable names.
+let library = Context.environment["DISK_URL_CACHE"] ?? ".."
+
 let package = Package(
-    name: "Integrations",
+    name: "disk-url-cache-integrations",
     platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1), .macCatalyst(.v15)],
     products: [
         .library(name: "CachingHTTPClient", targets: ["CachingHTTPClient"]),
@@ -11,7 +14,8 @@ let package = Package(
         .library(name: "RedisStorage", targets: ["RedisStorage"]),
     ],
     dependencies: [
-        .package(name: "DiskURLCache", path: ".."),
+        library.contains("://")
+            ? .package(url: library, branch: "main") : .package(name: "DiskURLCache", path: library),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
