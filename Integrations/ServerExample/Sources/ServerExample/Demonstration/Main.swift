@@ -7,14 +7,20 @@
 //
 //     … ServerExample serve --upstream http://127.0.0.1:8081 --port 8080 --directory /tmp/articles
 
+import DiskURLCache
 import Foundation
+import Logging
+import Metrics
 
 @main struct ServerExample {
     static func main() async throws {
         signal(SIGPIPE, SIG_IGN)
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == "serve" {
-            try await serve(ServerSettings(Array(arguments.dropFirst())))
+            LoggingSystem.bootstrap(StreamLogHandler.standardError)
+            let metrics = PrometheusText()
+            MetricsSystem.bootstrap(metrics)
+            try await serve(ServerSettings(Array(arguments.dropFirst())), metrics, Logger(label: "server"))
         } else if arguments.count <= 1, let seconds = Int(arguments.first ?? "5"), (1...600).contains(seconds) {
             try await Demonstration.run(seconds: seconds)
         } else {
@@ -27,9 +33,16 @@ import Foundation
 struct ServerSettings {
     /// What the endpoint asks.
     var upstream = ""
-    /// Where answers are stored; nil for a server without a cache.
+    /// Where answers are stored; nil for a server that stores none.
     var directory: URL?
     var port = 0
+
+    var treatment: CacheTreatment? { directory == nil ? CacheTreatment(storage: .never) : nil }
+
+    func tellPort(_ port: Int) {
+        print("port \(port)")
+        fflush(nil)
+    }
 
     init(_ arguments: [String]) {
         for (name, value) in zip(arguments, arguments.dropFirst()) {
