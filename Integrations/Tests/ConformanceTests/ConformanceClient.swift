@@ -18,6 +18,8 @@ actor ConformanceClient {
         case restartedDisk
         /// As `memory`, of a shared cache that looks for `CDN-Cache-Control`.
         case shared
+        /// The same one without `sharesCautiously`.
+        case sharedFreely
     }
 
     /// By which the cache and the origin tell the time.
@@ -89,7 +91,9 @@ actor ConformanceClient {
             memoryCapacity: isOnDisk ? 0 : 16 << 20, diskCapacity: isOnDisk ? 16 << 20 : 0,
             directory: directory.appendingPathComponent("cache"))
         settings.clock = clock.wallClock
-        if mode == .shared { (settings.sharing, settings.targetedFields) = (.shared, ["CDN-Cache-Control"]) }
+        settings.sharing = [.shared, .sharedFreely].contains(mode) ? .shared : .private
+        settings.targetedFields = ["CDN-Cache-Control"]
+        settings.sharesCautiously = mode != .sharedFreely
         return CachingHTTPClient(cache: DiskURLCache(configuration: settings))
     }
 }
