@@ -133,7 +133,7 @@ import Testing
         #expect(network.requests.count == (sharing == .shared ? 1 : 2))
         guard sharing == .shared else { return }
         #expect(
-            "\(cache.explanation(for: URLRequest(Responses.request("/a").url!)))".contains(
+            "\(cache.explanation(for: Responses.request("/a")))".contains(
                 "from CDN-Cache-Control: max-age=60"))
     }
 }
