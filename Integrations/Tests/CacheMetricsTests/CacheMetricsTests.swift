@@ -94,9 +94,7 @@ import Testing
             try await load("/c", "max-age=60")
             await eventually { loads("stale").count == 1 && loads("miss").times == 3 }
             #expect(loads("miss").count == 3)
-            for outcome in ["hit", "revalidated", "stale"] {
-                #expect(loads(outcome).count == 1 && loads(outcome).times == 1)
-            }
+            for outcome in ["hit", "revalidated", "stale"] { #expect(loads(outcome).count == 1) }
             #expect(loads("failed").count == 0)
             // And it ends with its group.
             trigger.triggerGracefulShutdown()
