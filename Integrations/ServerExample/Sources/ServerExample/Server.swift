@@ -13,10 +13,12 @@ func serve(_ settings: ServerSettings, _ metrics: PrometheusText, _ logger: Logg
     var configuration = HTTPClient.Configuration()
     // The standard 8 would be what many first loads wait for.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
-    var storage = DiskURLCache.Configuration(memoryCapacity: 64 << 20, directory: settings.directory)
-    storage.diskCapacity = settings.directory == nil ? 0 : 1 << 30
+    var storage = DiskURLCache.Configuration(
+        memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: settings.directory)
+    storage.sharing = .shared
     storage.cacheStatusName = "articles"
-    let client = CachingHTTPClient(storage: storage, configuration: configuration)
+    try settings.change(&storage)
+    let client = CachingHTTPClient(cache: DiskURLCache(configuration: storage), configuration: configuration)
     let health = CacheMetrics(client.cache, name: "articles", logger: logger)
 
     let router = Router()
@@ -50,7 +52,7 @@ func serve(_ settings: ServerSettings, _ metrics: PrometheusText, _ logger: Logg
 
     var server = Application(
         router: router, configuration: .init(address: .hostname("127.0.0.1", port: settings.port)),
-        onServerRunning: { settings.tellPort($0.localAddress?.port ?? 0) }, logger: logger)
+        onServerRunning: { ServerSettings.tellPort($0.localAddress?.port ?? 0) }, logger: logger)
     server.addServices(client, health)
     try await server.runService()
 }
