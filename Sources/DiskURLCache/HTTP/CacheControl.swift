@@ -3,8 +3,8 @@ struct CacheControl: Sendable, Hashable {
     enum Argument: Sendable, Hashable {
         case none
         case value(String)
-        /// There is something behind the name that the grammar does not allow. The directive still counts: what
-        /// restricts is obeyed, and what allows is taken as invalid.
+        /// The text behind the name breaks the grammar. The directive still counts: one that restricts is obeyed, one that
+        /// allows is taken as invalid.
         case malformed
     }
 
@@ -58,8 +58,8 @@ struct CacheControl: Sendable, Hashable {
         directives.contains { $0.name == name }
     }
 
-    /// The least of several values. RFC 9111 §4.2.1 lets a cache take the first or see the response as stale; the least
-    /// is never fresher than either.
+    /// The least of several values. RFC 9111 §4.2.1 lets a cache take the first or treat the response as stale; the least is
+    /// never fresher than either.
     func seconds(_ name: String) -> Seconds {
         var result = Seconds.absent
         for directive in directives where directive.name == name {
@@ -94,7 +94,7 @@ struct CacheControl: Sendable, Hashable {
     }
 }
 
-/// What a response says about its storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate` concern shared
+/// The directives of a response about storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate` concern shared
 /// caches only.
 struct ResponseDirectives: Sendable, Hashable {
     var noStore: Bool
@@ -114,7 +114,7 @@ struct ResponseDirectives: Sendable, Hashable {
     var maxAge: CacheControl.Seconds
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
-    /// The field that says all this in place of `Cache-Control` and `Expires`.
+    /// The field that says all this instead of `Cache-Control` and `Expires`.
     var targetedField: String?
 
     /// - Parameter targeted: names of fields to look at before `Cache-Control` (RFC 9213).
@@ -124,7 +124,7 @@ struct ResponseDirectives: Sendable, Hashable {
         let control = field?.control ?? CacheControl(fields["Cache-Control"])
         noStore = control.contains("no-store")
         mustUnderstand = control.contains("must-understand")
-        // What a targeted field withholds by name is withheld as a whole.
+        // A targeted field that withholds a field withholds the whole response.
         let names = field != nil && control.contains("no-cache") ? nil : control.fieldNames("no-cache")
         noCache = names == nil
         noCacheFields = names ?? []
@@ -137,15 +137,15 @@ struct ResponseDirectives: Sendable, Hashable {
         maxAge = control.seconds("max-age")
         staleWhileRevalidate = control.allowance("stale-while-revalidate")
         staleIfError = control.allowance("stale-if-error")
-        // RFC 9111 §5.4: `Pragma` in a response was never specified; the old meaning is the cautious reading when
-        // nothing newer is said.
+        // RFC 9111 §5.4: `Pragma` in a response was never specified. Without `Cache-Control`, its old meaning is the
+        // cautious reading.
         if field == nil, control.directives.isEmpty, let pragma = fields["Pragma"] {
             noCache = CacheControl(pragma).contains("no-cache")
         }
     }
 }
 
-/// What a request says about reuse (RFC 9111 §5.2.1).
+/// The directives of a request about reuse (RFC 9111 §5.2.1).
 struct RequestDirectives: Sendable, Hashable {
     enum MaxStale: Sendable, Hashable {
         case any
@@ -159,7 +159,7 @@ struct RequestDirectives: Sendable, Hashable {
     var maxAge: Int64?
     var minFresh: Int64?
     var maxStale: MaxStale?
-    /// RFC 5861 §4 lets a request carry it too.
+    /// RFC 5861 §4 lets a request carry the directive, too.
     var staleIfError: Int64?
 
     init(_ fields: HeaderFields) {

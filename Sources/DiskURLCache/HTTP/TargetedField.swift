@@ -1,4 +1,5 @@
-/// A field such as `CDN-Cache-Control` (RFC 9213), which governs a response in place of `Cache-Control` and `Expires` for caches that look for it.
+/// A field such as `CDN-Cache-Control` (RFC 9213), which governs a response for caches that look for it; `Cache-Control` and
+/// `Expires` do not count then.
 struct TargetedField {
     let name: String
     let control: CacheControl
