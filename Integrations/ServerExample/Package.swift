@@ -34,7 +34,6 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "RedisStorage", package: "disk-url-cache-integrations"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ])
     ],
