@@ -53,7 +53,7 @@ import Testing
         try await load("/a")
         try await load("/a")
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         try await load("/a")
         try await load("/b", "no-cache")
         try await load("/b", "no-cache")

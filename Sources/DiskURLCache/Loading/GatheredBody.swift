@@ -73,7 +73,7 @@ final class GatheredBody: Sendable {
         state.withLock { state in
             switch (state.refusal, state.file) {
             // More bytes may have come since.
-            case (let refusal?, _) where refusal.isOfSize:
+            case (let refusal?, _) where refusal == .tooLarge:
                 .givenUp(.tooLarge(bytes: state.count, limit: state.limit))
             case (let refusal?, _): .givenUp(refusal)
             case (nil, let file?): .file(file)

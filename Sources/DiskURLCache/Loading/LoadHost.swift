@@ -21,7 +21,7 @@ protocol LoadHost: AnyObject, Sendable {
     func keyDecision(for request: URLRequest) -> KeyDecision
     /// - Parameter response: the head of what is stored or received, as far as there is one.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions
-    /// What the delegate or the app made of a response about to be stored; nil when one refused.
+    /// What the app makes of a response about to be stored, which the delegate accepted; nil when the app refused.
     func admit(
         _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse?

@@ -272,8 +272,14 @@ struct LoadMachine {
         return [.lookUp]
     }
 
-    func loadError(_ code: URLError.Code) -> URLError {
+    /// - Parameter reason: why the network was not asked, and what is stored does not answer.
+    func loadError(_ code: URLError.Code, because reason: CacheReason? = nil) -> URLError {
         var userInfo: [String: Any] = [NSLocalizedDescriptionKey: Self.description(of: code)]
+        if let reason {
+            let policy =
+                code == .notConnectedToInternet ? "DiskURLCache.isOffline is true" : "the cachePolicy forbids it"
+            userInfo[NSLocalizedFailureReasonErrorKey] = "The network was not asked (\(policy)), and \(reason)."
+        }
         if let url = request.url {
             userInfo[NSURLErrorFailingURLErrorKey] = url
             // The constant for it is deprecated; Foundation's own errors have it.

@@ -36,7 +36,7 @@ public struct CacheTreatment: Sendable, Hashable, Codable {
     /// See ``DiskURLCache/Configuration/minimumDiskLifetime``. Seconds.
     public var minimumDiskLifetime: TimeInterval?
     /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. A name that is not there means: not cached.
-    public var keyPolicy: KeyPolicy.Name?
+    public var keyPolicy: String?
     /// Groups the stored response belongs to, for ``DiskURLCache/removeCachedResponses(tag:)``. Tags are written
     /// to disk as they are: name groups, not secrets.
     public var tags: Set<String> = []
@@ -46,7 +46,7 @@ public struct CacheTreatment: Sendable, Hashable, Codable {
     /// Sets what is given; the rest is left to rules and configuration. Durations are in seconds.
     public init(
         storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeInterval? = nil,
-        staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: KeyPolicy.Name? = nil,
+        staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: String? = nil,
         tags: Set<String> = [], isPinned: Bool? = nil
     ) {
         self.storage = storage

@@ -92,7 +92,7 @@ import Testing
         let task = plain.dataTask(with: Responses.url("/a"))
         cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "body"), for: task)
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(await lookup(task, in: cache)?.data == Data("body".utf8))
     }
 
@@ -143,7 +143,7 @@ import Testing
     /// As after a launch.
     private func forgetMemory() {
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
     }
 
     @Test func whatMemoryHasIsTheObjectThatWasStored() async throws {
@@ -293,7 +293,7 @@ import Testing
         settings.staleWhileRevalidate = 60
         settings.cacheStatusName = "app"
         settings.admission = { response, _ in response }
-        try settings.setRules([CacheRule(.host("example.com"), CacheTreatment(lifetime: .always(60)))])
+        settings.rules = [CacheRule(.host("example.com"), CacheTreatment(lifetime: .always(60)))]
         #expect(
             settings.settingsOfLoader == [
                 "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "admission", "cacheStatusName",
