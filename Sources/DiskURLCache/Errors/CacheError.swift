@@ -102,7 +102,8 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
                 : "\(path) is not a cache: it has no folder \"records\". Name the folder that DiskURLCache was given."
         case .notReadable: "\(path) cannot be read\(cause). Give the user of the process the right to read it."
         case .notWritable:
-            "\(path) cannot be written\(cause). Name another folder, or give the user of the process the right to write it."
+            "\(path) cannot be written\(cause). Name another folder, or give the user of the process the right to"
+                + " write it."
         case .otherOwner:
             "\(path) belongs to \(userID.map { "user \($0)" } ?? "another user"), not to user \(geteuid()) of this process. Name another"
                 + " folder, or give this one to the user of the process: chown -R."
@@ -120,17 +121,17 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
                 ? "A removal was asked for what no URL has. Give a host, or the beginning of a URL."
                 : "Nothing was removed: \(advice)"
         case .otherSettings:
-            "Another cache of this process has \(path) open with other settings, which hold for both: \(advice). Use that cache, or"
-                + " another folder."
+            "Another cache of this process has \(path) open with other settings, which hold for both: \(advice)."
+                + " Use that cache, or another folder."
         case .sharedStorage:
             "The storage keeps entries of several users, and this cache stores what is for one user only. Set `isShared` to true."
         case .inUse: "\(path) is in use: the process that has it open keeps its index. End that process first."
         case .loaderMissing where !advice.isEmpty:
-            "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or data(for:),"
-                + " obeys them."
+            "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or"
+                + " data(for:), obeys them."
         case .loaderMissing:
-            "A session has this cache as its urlCache, but nothing is cached for it\(path.isEmpty ? "" : ", such as \(path)"): make it"
-                + " from a configuration that attach(to:) was called with."
+            "A session has this cache as its urlCache, but nothing is cached for it"
+                + "\(path.isEmpty ? "" : ", such as \(path)"): make it from a configuration that attach(to:) was called with."
         }
     }
 }

@@ -314,6 +314,26 @@ import Testing
         #expect(problems.first?.description.contains("makeSession") == true)
     }
 
+    @Test func eventsThatASlowReaderDoesNotGetAreCounted() async {
+        let hub = EventHub { _ in }
+        var events = hub.stream().makeAsyncIterator()
+        for number in 0..<1_003 { hub.emit(.evicted(entries: number, bytes: 0)) }
+        #expect(hub.statistics.droppedEvents == 3)
+        guard case .evicted(let oldest, _)? = await events.next() else {
+            Issue.record("an event")
+            return
+        }
+        #expect(oldest == 3)
+    }
+
+    /// Noticed by another load, it is the same mistake.
+    @Test func aMissingLoaderIsToldOnceWhateverTheURL() {
+        let lines = Mutex<[String]>([])
+        let hub = EventHub { line in lines.withLock { $0.append(line) } }
+        for path in ["/a", "/b"] { hub.report(once: CacheError(.loaderMissing, path: "https://example.com" + path)) }
+        #expect(lines.withLock { $0 }.count == 1 && lines.withLock { $0 }[0].contains("https://example.com/a"))
+    }
+
     @Test func aProblemIsLoggedOnceAndSentOnceToTheFirstListener() async {
         let lines = Mutex<[String]>([])
         let hub = EventHub { line in lines.withLock { $0.append(line) } }
