@@ -18,7 +18,7 @@ extension DiskURLCache {
     public func data(for request: URLRequest, session: URLSession? = nil) async throws -> CacheAnswer {
         try Task.checkCancellation()
         try request.requireURL()
-        let transport = SessionLink(session: session ?? directSession)
+        var transport = SessionLink(session: session ?? directSession)
         // A task has its session's fields and cookies since it was made; here is no task.
         let request = transport.withCookies(transport.effectiveRequest(request))
         let keyed = KeyedRequest(request, in: self)
