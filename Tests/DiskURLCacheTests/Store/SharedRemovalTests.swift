@@ -281,8 +281,8 @@
                 #expect(Self.body(in: writer) == nil, "round \(round)")
                 group.wait()
                 writer.flush()
-                writer.removeAllCachedResponses(from: .memory)
-                remover.removeAllCachedResponses(from: .memory)
+                writer.removeMemory()
+                remover.removeMemory()
                 #expect(Self.body(in: writer) == nil, "round \(round), on disk")
                 #expect(Self.body(in: remover) == nil, "round \(round), on disk")
             }

@@ -57,7 +57,7 @@
             try #expect(#require(remover.disk as? DiskStore).entryCount == 1)
             remover.flush()
             #expect(Self.body(in: remover) == body)
-            remover.removeAllCachedResponses(from: .memory)
+            remover.removeMemory()
             return (writer, remover)
         }
 
@@ -124,7 +124,7 @@
             }
             let left = what == "since" ? nil : "a"
             #expect(Self.body(in: writer) == left)
-            remover.removeAllCachedResponses(from: .memory)
+            remover.removeMemory()
             #expect(Self.body(in: remover) == left)
             #expect(Self.body(in: Self.open(directory)) == left)
             writer.maintenance.resume()
@@ -212,7 +212,7 @@
             Self.store("older", in: other)
             other.maintenance.perform { other.pass(isFlush: true) }
             Self.store("newer", memoryOnly: true, in: maintainer)
-            maintainer.removeAllCachedResponses(from: .memory)
+            maintainer.removeMemory()
             files.rule = { _ in nil }
             other.maintenance.perform { other.pass(isFlush: true) }
             maintainer.flush()
@@ -462,7 +462,7 @@
             _ = store.update(number, of: Self.key) { $0.isPinned = true }
             store.flush()
             other.maintenance.perform { other.pass(isFlush: true) }
-            other.removeAllCachedResponses(from: .memory)
+            other.removeMemory()
             #expect(Self.body(in: other) == "newer")
             #expect(Self.body(in: Self.open(directory)) == "newer")
         }
