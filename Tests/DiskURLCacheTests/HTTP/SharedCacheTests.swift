@@ -232,7 +232,7 @@ import Testing
 
     @Test func storedByHand() throws {
         let scratch = try ScratchDirectory()
-        let cache = Self.open(scratch.appending("c"), .shared)
+        let cache = Self.open(scratch.appending("c"), isShared: true)
         let request = Responses.request("/a")
         func store(_ fields: [String: String]) {
             cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "body", fields: fields), for: request)
@@ -261,7 +261,7 @@ import Testing
                 : OriginResponse(fields: ["Cache-Control": "max-age=0, s-maxage=60"])
         }
         let scratch = try ScratchDirectory()
-        let cache = Self.open(scratch.appending("c"), .shared)
+        let cache = Self.open(scratch.appending("c"), isShared: true)
         let session = LoadingHarness.session(of: cache)
         defer { session.invalidateAndCancel() }
         for path in ["/mine", "/all"] {
