@@ -1,7 +1,7 @@
 import Foundation
 
 extension DiskURLCache {
-    /// Makes calls that wait for the disk on a queue of the cache's own: the task is suspended, and no thread of it is blocked.
+    /// Makes calls that wait for the disk on a queue of the cache: the task is suspended, and its thread is not blocked.
     ///
     /// ```swift
     /// let stored = await cache.perform { $0.cachedResponse(for: request) }
@@ -9,13 +9,13 @@ extension DiskURLCache {
     /// ```
     ///
     /// The calls have no asynchronous overloads: in an asynchronous function Swift would prefer these, and a plain
-    /// `cache.cachedResponse(for: request)` would not compile there. Nothing is undone when the task is cancelled.
+    /// `cache.cachedResponse(for: request)` would not compile there. The cancellation of the task undoes no call.
     public func perform<Result: Sendable>(_ calls: @escaping @Sendable (DiskURLCache) -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             Self.callQueue.async { [self] in continuation.resume(returning: calls(self)) }
         }
     }
 
-    /// Apart from the loader's queue, so that a long removal holds no lookup up.
+    /// Apart from the loader's queue, so that a long removal delays no lookup.
     private static let callQueue = DispatchQueue(label: "DiskURLCache.perform", attributes: .concurrent)
 }
