@@ -103,7 +103,7 @@ import Testing
         #expect(count("problems") == 0)
         health.take(.removedDamagedRecord)
         health.take(.rebuiltIndex(wasDamaged: true))
-        health.take(.notStored(url: nil, reason: .diskFailed(errno: ENOSPC)))
+        health.take(.notStored(url: nil, reason: .diskFailed))
         #expect(count("problems") == 3)
         #expect(
             lines.withLockedValue { $0.map { $0.prefix(7) } } == ["debug: ", "debug: "]
