@@ -30,9 +30,9 @@ extension URLRequest {
     public var cacheLifetime: TimeInterval? {
         get { if case .always(let seconds)? = cacheTreatment?.lifetime { seconds } else { nil } }
         set {
-            var treatment = cacheTreatment ?? CacheTreatment()
-            treatment.lifetime = newValue.map { .always($0) }
-            cacheTreatment = treatment == CacheTreatment() ? nil : treatment
+            var changed = cacheTreatment ?? CacheTreatment()
+            changed.lifetime = newValue.map { .always($0) }
+            cacheTreatment = changed == CacheTreatment() ? nil : changed
         }
     }
 
