@@ -1,5 +1,5 @@
 extension EventHub {
-    /// Tells the disk layer's events in public terms.
+    /// Sends the disk layer's events as public events.
     func report(_ event: DiskEvent) {
         switch event {
         case .stored, .becameMaintainer, .remadeDirectory: break

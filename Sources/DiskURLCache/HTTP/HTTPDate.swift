@@ -73,7 +73,7 @@ private struct DateScanner {
     private var position = 0
 
     init(_ text: Substring) {
-        // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; what is far longer is no date.
+        // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; a far longer text is no date.
         bytes = Array(text.utf8.prefix(64))
     }
 
@@ -103,7 +103,7 @@ private struct DateScanner {
             let shortYear = digits(2), take(" "), let time = timeOfDay(), zone()
         else { return nil }
         let today = reference.timeIntervalSince1970.wholeSeconds
-        // RFC 9110 §5.6.7: what seems more than 50 years ahead is the latest year in the past with these two digits.
+        // RFC 9110 §5.6.7: a year more than 50 years ahead means the latest year in the past with these two digits.
         let thisYear = Int(1970 + today / 31_556_952)
         var year = thisYear - thisYear % 100 + shortYear
         if year > thisYear + 50 { year -= 100 }

@@ -7,7 +7,7 @@ enum CanonicalJSON {
     // Deeper texts count by their bytes: recursion on hostile input must end.
     private static let maximumDepth = 128
 
-    /// Nil for what is not one whole JSON value.
+    /// Nil for a text that is not one whole JSON value.
     static func text(of bytes: some Collection<UInt8>) -> [UInt8]? {
         var scanner = Scanner(bytes: Array(bytes))
         guard let value = scanner.value(depth: 0) else { return nil }

@@ -59,7 +59,7 @@ struct RequestKey: Sendable, Hashable {
     /// The key in a shared cache: on one folder it finds nothing that a private cache stored, and the other way round.
     var inSharedCache: RequestKey { RequestKey(text: "\(text)\nshared", uri: uri, isForHead: isForHead) }
 
-    /// The key of the same in another form; nil for the form that all others have.
+    /// The key of the same request in a named form; nil gives the key itself.
     func variant(_ name: String?) -> RequestKey {
         guard let name else { return self }
         return RequestKey(text: "\(text)\nvariant:\(name)", uri: uri, isForHead: isForHead)
@@ -84,7 +84,7 @@ struct RequestKey: Sendable, Hashable {
         return text.withUTF8 { hash64($0, seed: seed) }
     }
 
-    /// Two texts may have one hash, so what is found by it may be too much.
+    /// Two texts may have one hash, so a removal by hash may remove too much.
     private static func hash64(_ bytes: UnsafeBufferPointer<UInt8>, seed: UInt64) -> UInt64 {
         TextHash.hash(UnsafeRawBufferPointer(bytes), seed: seed)
     }
@@ -112,7 +112,7 @@ extension KeyPolicy {
         guard let url = request.url else { return .none(.notHTTP) }
         let (credentials, hostField) = Self.fieldsInEveryKey(of: request, url: url)
         let address = url.absoluteString
-        // As most requests are: no string is built.
+        // Most requests are plain: no string is built for them.
         if isPlain, credentials == nil, hostField == nil, request.httpMethod == "GET", request.httpBody == nil,
             request.httpBodyStream == nil, URLCanonicalizer.isNormal(address)
         {
@@ -120,7 +120,7 @@ extension KeyPolicy {
         }
         guard let parts = URLCanonicalizer.parts(of: address) else { return .none(.notHTTP) }
         if parts.hasDotSegments { return .none(.dotSegments) }
-        // With a stream set, `httpBody` is nil: the body that will be sent is not known, so no answer may be shared.
+        // With a stream set, `httpBody` is nil: the body that will be sent is unknown, so no answer may be shared.
         guard request.httpBodyStream == nil else { return .none(.streamedBody) }
         let method = request.httpMethod ?? "GET"
         let uri = uri(of: parts)
@@ -129,7 +129,7 @@ extension KeyPolicy {
             guard let key = custom(request) else { return .none(.keyPolicy) }
             text = "custom:\(key)"
         } else {
-            // HEAD is answered from GET, so it has GET's key.
+            // A HEAD may be answered by the response to a GET, so both have one key.
             let isRead = method == "GET" || method == "HEAD"
             guard isRead || bodyForms[method] != nil else { return .none(.methodNotCached) }
             // Requests whose bodies are not in the key would share answers.

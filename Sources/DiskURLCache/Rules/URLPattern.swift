@@ -43,7 +43,7 @@ struct URLPattern: Sendable {
         }
     }
 
-    /// - Parameter rest: what follows the two slashes.
+    /// - Parameter rest: the text behind the two slashes.
     private static func match(scheme: String, _ rest: Substring, of written: String) -> CacheRule.Match.Kind {
         guard ["http", "https"].contains(where: { Glob.matches(scheme.utf8, $0.utf8) }) else {
             return .nothing("no URL matches \"\(written)\": only http and https are cached.")
@@ -87,7 +87,7 @@ struct URLPattern: Sendable {
         var text: String
     }
 
-    /// Path and query of a pattern in canonical form. What no URL can hold is escaped, as Foundation does it.
+    /// Path and query of a pattern in canonical form. Characters that no URL can hold are escaped, as Foundation does it.
     private static func canonicalTail(_ tail: Substring) -> Result<String, Problem> {
         let escaped = tail.utf8.flatMap { byte -> [UInt8] in
             let isAllowed = byte > 0x20 && byte < 0x7F && !"\"<>\\^`{|}".utf8.contains(byte)
@@ -108,7 +108,7 @@ struct URLPattern: Sendable {
 enum Glob {
     static func matches<Pattern: Collection<UInt8>, Text: Collection<UInt8>>(_ pattern: Pattern, _ text: Text) -> Bool {
         var (p, t) = (pattern.startIndex, text.startIndex)
-        // Where to go on after a mismatch: one more byte for the last star. Linear but for that retry.
+        // The state to return to after a mismatch: one more byte for the last star. Linear except for that retry.
         var retry: (pattern: Pattern.Index, text: Text.Index)?
         while t != text.endIndex {
             if p != pattern.endIndex, pattern[p] == UInt8(ascii: "*") {

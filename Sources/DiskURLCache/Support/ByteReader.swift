@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads what `ByteWriter` wrote, trusting no length: nil at the first that does not fit what is left.
+/// Reads the output of `ByteWriter` and trusts no length: gives nil if a length exceeds the bytes that are left.
 struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
@@ -42,7 +42,7 @@ struct ByteReader {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 
-    /// The contents of a string as they lie there.
+    /// The bytes of a string, in place.
     @inline(__always)
     mutating func stringBytes() -> UnsafeRawBufferPointer? {
         guard let count = number(UInt32.self) else { return nil }
