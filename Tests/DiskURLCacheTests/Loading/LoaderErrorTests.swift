@@ -33,11 +33,7 @@ import Testing
 
     @Test func timeoutOfTheRequestAndOfTheConfiguration() async throws {
         let gate = Gate()
-        let origin = try OriginServer { _ in
-            var response = OriginResponse.ok("late")
-            response.beforeHead = { gate.wait() }
-            return response
-        }
+        let origin = try OriginServer.held(by: gate, "late")
         var request = URLRequest(origin.url("/a"))
         request.timeoutInterval = 1
         let harness = try LoadingHarness()

@@ -189,7 +189,7 @@ struct MatrixShape: Sendable {
     // MARK: - Others
 
     private static let others: [MatrixShape] = [
-        MatrixShape("204") { _ in .status(204, "No Content", day) },
+        MatrixShape("204", requests: 1) { _ in .status(204, "No Content", day) },
         MatrixShape("206 unasked", requests: 4) { _ in
             OriginResponse(
                 status: 206, reason: "Part",
