@@ -64,39 +64,7 @@ import Testing
 
     // MARK: Cache policies
 
-    enum Stored: CaseIterable { case fresh, stale, nothing }
-
-    struct PolicyRow: Sendable {
-        var policy: ReusePolicy
-        var stored: Stored
-        var source: PureCache.Source
-    }
-
-    @Test(arguments: [
-        PolicyRow(policy: .useProtocol, stored: .fresh, source: .stored),
-        PolicyRow(policy: .useProtocol, stored: .stale, source: .origin),
-        PolicyRow(policy: .useProtocol, stored: .nothing, source: .origin),
-        PolicyRow(policy: .reloadIgnoring, stored: .fresh, source: .origin),
-        PolicyRow(policy: .reloadIgnoring, stored: .stale, source: .origin),
-        PolicyRow(policy: .reloadIgnoring, stored: .nothing, source: .origin),
-        PolicyRow(policy: .elseLoad, stored: .fresh, source: .stored),
-        PolicyRow(policy: .elseLoad, stored: .stale, source: .stored),
-        PolicyRow(policy: .elseLoad, stored: .nothing, source: .origin),
-        PolicyRow(policy: .dontLoad, stored: .fresh, source: .stored),
-        PolicyRow(policy: .dontLoad, stored: .stale, source: .stored),
-        PolicyRow(policy: .dontLoad, stored: .nothing, source: .unsatisfiable),
-        PolicyRow(policy: .revalidate, stored: .fresh, source: .origin),
-        PolicyRow(policy: .revalidate, stored: .stale, source: .origin),
-        PolicyRow(policy: .revalidate, stored: .nothing, source: .origin),
-    ])
-    func policyAgainstStored(_ row: PolicyRow) {
-        var cache = PureCache()
-        if row.stored != .nothing {
-            _ = cache.load(answer: ["Cache-Control": "max-age=60, must-revalidate", "ETag": "\"a\""])
-            cache.now += row.stored == .stale ? 61 : 1
-        }
-        #expect(cache.load(policy: row.policy).source == row.source)
-    }
+    // Each policy, with what is stored fresh, stale or not at all: `LoaderPolicyTests`.
 
     @Test func reloadTellsTheCachesOnTheWay() {
         var cache = PureCache()

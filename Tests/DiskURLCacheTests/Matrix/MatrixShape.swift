@@ -139,7 +139,7 @@ struct MatrixShape: Sendable {
             (answer.isChunked, answer.partSize) = (true, 4)
             return answer
         },
-        MatrixShape("chunked, cut") { request in
+        MatrixShape("chunked, cut", requests: 4) { request in
             var answer = request.ok()
             (answer.isChunked, answer.partSize, answer.ending) = (true, 4, .cutBody(after: 8))
             return answer
