@@ -67,7 +67,7 @@ extension DiskURLCache {
         /// that may be reused.
         public var minimumDiskLifetime: TimeInterval = 0
         /// How files are protected while the device is locked; Apple platforms but macOS only. With `.complete` a lookup on a locked
-        /// device is a miss, and nothing is deleted for it.
+        /// device is a miss, and no record is deleted for it.
         public var fileProtection = FileProtectionType.completeUntilFirstUserAuthentication
         /// Adds an RFC 9211 `Cache-Status` field with this name as the cache's identifier to responses that the
         /// loader delivers; nil adds none.

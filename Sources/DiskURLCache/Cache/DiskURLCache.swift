@@ -338,7 +338,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. `.fallback` changes
-    /// nothing: these folders are read-only.
+    /// nothing, since its folders are read-only.
     public func removeAllCachedResponses(from layer: CacheLayer) {
         switch layer {
         case .memory: store.removeMemory()

@@ -43,7 +43,7 @@ struct EntryMetadata: Sendable, Hashable {
 /// In which layers an entry may be stored: decided once, when the response is stored, and kept through every later change.
 enum EntryPlacement: Sendable, Hashable {
     case memoryAndDisk
-    /// Never on disk, because the app or a delegate asked for it (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).
+    /// Never on disk, because the app or a delegate demands it (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).
     case memoryOnly
     /// Not on disk, since the response expires too soon to be worth a file.
     case memoryWhileFresh

@@ -2,7 +2,7 @@
     import Foundation
     import FoundationNetworking
 
-    /// A cached response that builds its `HTTPURLResponse` when it is first asked for: building one costs more than reading a
+    /// A cached response that builds its `HTTPURLResponse` when it is first needed: building one costs more than reading a
     /// small record, and many callers want the body alone. Equal to one that was built at once.
     ///
     /// Not on Apple platforms: the class has its accessors in Objective-C there, and the system may read past an override.

@@ -36,7 +36,7 @@ extension StoredResponse {
         .http(url: url, status: status, fields: fields)
     }
 
-    /// The head as a load delivers it without asking the origin.
+    /// The head as a load delivers it without a request.
     /// - Parameters:
     ///   - age: `current_age` in seconds.
     ///   - cacheStatus: this cache's member of `Cache-Status`; nil when none is added.
@@ -115,7 +115,6 @@ extension StoredEntry {
         return StoredEntry(metadata: metadata, body: body).makeCachedURLResponse(requestedURL: requestedURL)
     }
 
-    /// The entry as a new object of Foundation.
     func makeCachedURLResponse(requestedURL: URL) -> CachedURLResponse {
         let userInfo = metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue)
         let policy = metadata.placement == .memoryOnly ? URLCache.StoragePolicy.allowedInMemoryOnly : .allowed

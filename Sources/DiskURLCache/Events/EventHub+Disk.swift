@@ -1,5 +1,4 @@
 extension EventHub {
-    /// Sends the disk layer's events as public events.
     func report(_ event: DiskEvent) {
         switch event {
         case .stored, .becameMaintainer, .remadeDirectory: break

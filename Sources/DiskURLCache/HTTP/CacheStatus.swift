@@ -32,7 +32,7 @@ struct CacheStatus: Sendable, Hashable {
         case partial
     }
 
-    /// The member as it goes into the field.
+    /// The member as text for the field.
     var fieldValue: String {
         var parts = [Self.tokenOrString(cacheName)]
         if hit {

@@ -32,8 +32,8 @@ struct CachingOptions: Sendable, Hashable {
 
     /// The cache serves several users (RFC 9111 §1): responses for one user are not stored.
     var isShared = false
-    /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`. RFC 9111 asks for
-    /// neither; origins that tell users apart by a cookie and forget `private` do.
+    /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`. RFC 9111 demands
+    /// neither, but some origins distinguish users by a cookie and forget `private`.
     var isCautious = true
     /// The request's `Cookie` is part of its key: no two users share it.
     var keysCookie = false

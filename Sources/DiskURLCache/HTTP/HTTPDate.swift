@@ -1,11 +1,11 @@
 import Foundation
 
-/// The three date forms of RFC 9110 §5.6.7, read by hand: `DateFormatter` takes too much and depends on the locale.
+/// The three date forms of RFC 9110 §5.6.7, without `DateFormatter`, which is slow and depends on the locale.
 ///
 /// Names of days and months and the zone are taken in any case. Whether the day of the week fits the date is not checked:
-/// no form needs it to tell the time.
+/// no form needs it to give the time.
 enum HTTPDate {
-    /// - Parameter reference: about now; RFC 850 dates have two digits of the year, and are not more than 50 years ahead.
+    /// - Parameter reference: about now; RFC 850 dates have two digits of the year, and are at most 50 years ahead.
     static func parse(_ value: String, reference: Date) -> Date? {
         var scanner = DateScanner(FieldSyntax.trimming(Substring(value)))
         guard let seconds = scanner.scan(reference: reference) else { return nil }
@@ -14,7 +14,7 @@ enum HTTPDate {
 
     /// The preferred form (IMF-fixdate).
     static func format(_ date: Date) -> String {
-        // The four digits of the form end here.
+        // The form has four digits for the year.
         let seconds = min(max(date.timeIntervalSince1970.wholeSeconds, -62_167_219_200), 253_402_300_799)
         let time = Int(((seconds % 86_400) + 86_400) % 86_400)
         let days = Int((seconds - Int64(time)) / 86_400)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// May the selected response be reused without asking the origin (RFC 9111 §4, last list; §4.2.4; §5.2.1)?
+/// May the selected response be reused without a validation (RFC 9111 §4, last list; §4.2.4; §5.2.1)?
 struct ReuseVerdict {
     enum Outcome: Sendable, Hashable {
         case reuse(Reuse.Basis)

@@ -17,7 +17,7 @@ enum StatusCode {
         }
     }
 
-    /// Answers to the request's own condition, range or expectation: they say nothing to a request without it, and
+    /// Answers to the request's own condition, range or expectation: they do not fit a request without it, and
     /// the cache's key does not hold those fields. Servers do send them with a lifetime (nginx a 416, by `expires`).
     static func isAboutRequestOnly(_ status: Int) -> Bool {
         switch status {

@@ -24,7 +24,7 @@ enum SystemHead {
         return fields
     }
 
-    /// Request fields that the loader adds after it showed the request to the cache. They tell one user from another.
+    /// Request fields that the loader adds after the cache has seen the request. They distinguish users.
     private static let addedLater: Set<String> = ["cookie", "authorization", "accept-language"]
 
     /// Whether a field that the cache did not see selected the response. The request of another user looks the same to the cache.

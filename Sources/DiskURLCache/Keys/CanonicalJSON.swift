@@ -1,6 +1,6 @@
 /// A JSON text in a form that does not depend on white space or on the order of members.
 ///
-/// Everything else stays as it was written: numbers keep their spelling (`1` and `1.0`, or two numbers that one
+/// The rest stays as it was written: numbers keep their spelling (`1` and `1.0`, or two numbers that one
 /// `Double` cannot tell apart, may differ to the server), strings their escapes, repeated members their order. Two
 /// bodies are made the same only when they are the same JSON.
 enum CanonicalJSON {

@@ -1,6 +1,6 @@
-/// The name under which the records of a key lie on disk: 128 bits, hashed from the text of the key by `TextHash`.
+/// The name of the key's records on disk: 128 bits, hashed from the text of the key by `TextHash`.
 ///
-/// A name is cheap, so a miss costs no SHA-256. A name proves nothing: two texts can be made that share one. So each record
+/// A name is cheap, so a miss costs no SHA-256. A name is no proof: two texts that share one can be made. So each record
 /// holds the SHA-256 of its key, and a record with another digest is not an answer. See decision record 0005.
 struct KeyName: Sendable, Hashable {
     var high: UInt64

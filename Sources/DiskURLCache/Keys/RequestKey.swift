@@ -6,7 +6,7 @@ import Foundation
 
 /// The primary cache key of a request (RFC 9111 §2), as a `KeyPolicy` makes it. Equal requests make equal keys.
 struct RequestKey: Sendable, Hashable {
-    /// All that tells requests apart. It may hold credentials, so it stays in memory.
+    /// The parts of a request that distinguish it from others. They may hold credentials, so the text stays in memory.
     let text: String
     /// The canonical URL as far as the key policy keeps it, without what the policy adds: names the resource for invalidation
     /// (RFC 9111 §4.4).
@@ -39,7 +39,7 @@ struct RequestKey: Sendable, Hashable {
         Int(UInt(bitPattern: hashValue) % UInt(count))
     }
 
-    /// Where the records of the key are on disk. Cheap.
+    /// Names the records of the key on disk. Cheap.
     var name: KeyName { KeyName(text) }
 
     /// Proves that a record belongs to the key. Costs a SHA-256, so it is computed only when a record is read or written.
@@ -56,7 +56,7 @@ struct RequestKey: Sendable, Hashable {
         isForHead && response?.method == "HEAD" ? storedForHead : self
     }
 
-    /// The key in a shared cache: on one folder it finds nothing that a private cache stored, and the other way round.
+    /// The key in a shared cache: on one folder it finds no response that a private cache stored, and the other way round.
     var inSharedCache: RequestKey { RequestKey(text: "\(text)\nshared", uri: uri, isForHead: isForHead) }
 
     /// The key of the same request in a named form; nil gives the key itself.
@@ -97,7 +97,7 @@ enum KeyDecision: Sendable {
 
     var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
 
-    /// Why there is no key; nil for one.
+    /// The reason why there is no key; nil if there is one.
     var refusal: CacheReason? { if case .none(let reason) = self { reason } else { nil } }
 
     /// See `RequestKey.variant(_:)`.
@@ -142,7 +142,7 @@ extension KeyPolicy {
         return .key(RequestKey(text: text, uri: uri, isForHead: method == "HEAD"))
     }
 
-    /// The `Authorization` field, and the `Host` field when the request asks another host than its URL names (RFC 9110 §7.1).
+    /// The `Authorization` field, and the `Host` field if it names another host than the URL (RFC 9110 §7.1).
     private static func fieldsInEveryKey(of request: URLRequest, url: URL) -> (credentials: String?, host: String?) {
         var (credentials, host): (String?, String?)
         for (name, value) in request.allHTTPHeaderFields ?? [:] {

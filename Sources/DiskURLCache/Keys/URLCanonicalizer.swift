@@ -95,7 +95,7 @@ enum URLCanonicalizer {
             hasDotSegments: withoutDots != path)
     }
 
-    /// Whether a text is an `http` or `https` URL in its canonical form, told in one pass without allocating. False also for rare
+    /// Whether a text is an `http` or `https` URL in its canonical form, decided in one pass without allocating. False also for rare
     /// forms that `parts(of:)` has to judge: IPv6 literals, a segment that begins with a dot.
     static func isNormal(_ text: String) -> Bool {
         // Bridged strings of Apple platforms may have no contiguous bytes: those take the long way.
@@ -125,7 +125,7 @@ enum URLCanonicalizer {
         }
         guard index < count, bytes[index] == .slash else { return false }
 
-        // The C library looks at many bytes at a time.
+        // The C library searches many bytes at a time.
         let rest = UnsafeBufferPointer(rebasing: bytes[index...])
         if rest.position(of: .hash) != nil { return false }
         let path = UnsafeBufferPointer(rebasing: rest[..<(rest.position(of: .question) ?? rest.count)])

@@ -1,6 +1,6 @@
 /// The variants of one key in memory.
 struct MemoryRecord: Sendable {
-    /// The most recent first. A variant without an entry is on disk: its body is too large for memory, or was not asked for yet.
+    /// The most recent first. A variant without an entry is on disk: its body is too large for memory, or was not needed yet.
     private(set) var variants: [StoredVariant]
     /// True when no layer below has a variant that is not listed here, so that a lookup skips them.
     private(set) var isComplete: Bool

@@ -15,8 +15,8 @@ struct URLPattern: Sendable {
         self.forms = forms.map { Array($0.utf8) }
     }
 
-    /// The kind of match for a pattern as an app writes it. A pattern that no canonical URL can match is an error, not a rule that
-    /// does nothing.
+    /// The kind of match for a pattern as an app writes it. A pattern that no canonical URL can match is an error, not a rule without
+    /// effect.
     static func match(_ written: String) -> CacheRule.Match.Kind {
         if written.isEmpty { return .nothing("the URL pattern is empty; use Match.all for every request.") }
         if written.contains("#") {
@@ -61,7 +61,7 @@ struct URLPattern: Sendable {
                 "no URL matches \"\(written)\": its host is missing, or not written as in a URL (\"xn--...\").")
         }
         var tail = rest[end...]
-        // A canonical URL has a path. The star may stand for it.
+        // A canonical URL has a path. The star may match it.
         if !tail.hasPrefix("/"), !host.hasSuffix("*") { tail = "/" + tail }
         return switch canonicalTail(tail) {
         case .success(let tail): .url(URLPattern(["\(scheme)://\(host)\(tail)"]))

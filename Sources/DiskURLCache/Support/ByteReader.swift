@@ -22,7 +22,7 @@ struct ByteReader {
         number(UInt64.self).map(Double.init(bitPattern:))
     }
 
-    /// A time as Foundation counts it; nil for one that is no number or lies beyond all calendars.
+    /// A time in Foundation's seconds; nil for a value that is not a number or beyond all calendars.
     mutating func date() -> Date? {
         guard let seconds = double(), abs(seconds) < 1e15 else { return nil }
         return Date(timeIntervalSinceReferenceDate: seconds)

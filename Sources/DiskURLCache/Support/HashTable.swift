@@ -38,7 +38,7 @@ struct HashTable: Sendable {
         var place = (gap + 1) & mask
         while places[place] != 0 {
             let home = hashOf(Int(places[place]) - 1) & mask
-            // It may move into the gap unless its home lies between the two, round the end or not.
+            // The position may move into the gap unless its home lies between the two, also across the end of the table.
             if (place - home) & mask >= (place - gap) & mask {
                 places[gap] = places[place]
                 gap = place
