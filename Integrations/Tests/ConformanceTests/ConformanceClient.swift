@@ -91,7 +91,7 @@ actor ConformanceClient {
             memoryCapacity: isOnDisk ? 0 : 16 << 20, diskCapacity: isOnDisk ? 16 << 20 : 0,
             directory: directory.appendingPathComponent("cache"))
         settings.clock = clock.wallClock
-        settings.sharing = [.shared, .sharedFreely].contains(mode) ? .shared : .private
+        settings.isShared = [.shared, .sharedFreely].contains(mode)
         settings.targetedFields = ["CDN-Cache-Control"]
         settings.sharesCautiously = mode != .sharedFreely
         return CachingHTTPClient(cache: DiskURLCache(configuration: settings))
