@@ -15,11 +15,11 @@ extension DiskURLCache {
     /// ``resumeMaintenance()``, or for another process. Waits for file operations on the caller's thread, as ``flush()`` does.
     public func suspendMaintenance() {
         flush()
-        (store.disk as? DiskStore)?.releaseLock()
+        (store.disk as? DiskStore)?.suspend()
     }
 
     /// Undoes ``suspendMaintenance()``. Without it before, nothing changes.
     public func resumeMaintenance() {
-        (store.disk as? DiskStore)?.reacquireLock()
+        (store.disk as? DiskStore)?.resume()
     }
 }

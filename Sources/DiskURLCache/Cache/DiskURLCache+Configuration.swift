@@ -88,8 +88,6 @@ extension DiskURLCache {
         var superclassDirectory = Platform.superclassDirectory
         /// Injected by tests.
         var fileSystem: any FileSystem = SystemFiles()
-        /// Injected by tests: see `PassLock`.
-        var passActivity: PassLock.Activity = ExpiringActivity.request
 
         /// Capacities in bytes. The defaults suit an app that shows images: 16 MB in memory, 200 MB on disk.
         public init(memoryCapacity: Int = 16 << 20, diskCapacity: Int = 200 << 20, directory: URL? = nil) {

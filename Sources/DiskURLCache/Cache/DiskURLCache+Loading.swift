@@ -53,7 +53,7 @@ extension DiskURLCache {
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
         for uri in Set(policies.map { $0.uri(of: parts) }) {
             var criteria = EntryCriteria()
-            criteria.uriHash = RequestKey.uriHash(uri)
+            criteria.resource = KeyName.resource(of: uri)
             store.remove(matching: criteria, by: ticket)
         }
     }

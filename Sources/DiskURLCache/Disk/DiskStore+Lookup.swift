@@ -31,11 +31,8 @@ extension DiskStore {
 
     /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
     func mayContain(_ key: RequestKey) -> Bool {
-        let name = key.name
-        while true {
-            if let answer = catalog.mayContain(name) { return answer }
-            lookOutside()
-        }
+        lookIfDue(at: MonotonicTime.nanoseconds)
+        return catalog.mayContain(key.name)
     }
 
     private func variant(_ record: LoadedRecord) -> StoredVariant {
@@ -51,16 +48,14 @@ extension DiskStore {
     // MARK: Planning
 
     private func plan(for key: KeyName, now: Date, isUse: Bool = true) -> Catalog.LookupPlan {
-        while true {
-            guard let plan = catalog.plan(key, now: now, isUse: isUse) else {
-                lookOutside()
-                continue
-            }
-            if plan.isFirstChange, !configuration.isReadOnly {
-                maintenance.schedule(after: configuration.accessTimeDelay)
-            }
-            return plan
-        }
+        lookIfDue(at: MonotonicTime.nanoseconds)
+        let plan = catalog.plan(key, now: now, isUse: isUse)
+        if plan.isFirstChange { scheduleSaving() }
+        return plan
+    }
+
+    private func scheduleSaving() {
+        if !configuration.isReadOnly { maintenance.schedule(after: configuration.savingInterval) }
     }
 
     func isTooOld(_ storedAt: Date, _ now: Date) -> Bool {
@@ -75,10 +70,10 @@ extension DiskStore {
         var records: [LoadedRecord] = []
         var proof: KeyDigest?
         var slots = plan.slots
-        let isSingle = plan.isAuthoritative && slots.nonzeroBitCount == 1
+        let isSingle = plan.isExact && slots.nonzeroBitCount == 1
         // Not knowing the slots, most keys have one record only: the first that is found is read as if it were the only one.
-        var extent: RecordReader.Extent = isSingle || !plan.isAuthoritative ? .lookup : .head
-        var isProbingAll = !plan.isAuthoritative
+        var extent: RecordReader.Extent = isSingle || !plan.isExact ? .lookup : .head
+        var isProbingAll = !plan.isExact
         while slots != 0 {
             let slot = UInt8(slots.trailingZeroBitCount)
             slots &= slots - 1
@@ -160,35 +155,19 @@ extension DiskStore {
             return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
         }
         let isFirst = catalog.change { index in
-            let before = index.dirtyCount
+            let wasChanged = index.isChanged
             index.note(noted)
-            return before == 0 && index.dirtyCount > 0
+            return !wasChanged && index.isChanged
         }
-        if isFirst, !configuration.isReadOnly { maintenance.schedule(after: configuration.accessTimeDelay) }
+        if isFirst { scheduleSaving() }
     }
 
-    // MARK: Changes by other processes
+    // MARK: Repair
 
     /// Notes that a key's files and rows do not agree; the maintenance queue looks into it.
     func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
         if configuration.isReadOnly { return }
         catalog.requestExamination(of: key, verifyingBodies: verifyingBodies)
         maintenance.schedule(after: configuration.maintenanceDelay)
-    }
-
-    /// At most once a second, looks whether the directory is still the same, and whether secondary processes left rows to be read.
-    /// So changes by other processes are seen within a second, and lookups in between cost no system call for it.
-    private func lookOutside() {
-        guard catalog.takeCheck() else { return }
-        let status = try? files.status(at: paths.records)
-        let known = catalog.folder
-        let isChanged = known != nil && status?.identity != known
-        let hasNews = catalog.isAuthoritative && !SecondaryFile(files: files, paths: paths).isEmpty
-        // A link, a file or the folder of another user is at the path: nothing is read through it. Maintenance unblocks the folder
-        // later; a read-only store has no maintenance and does it here.
-        let isForeign = status.map { !configuration.owner.trusts($0) } ?? false
-        if isForeign || configuration.isReadOnly { catalog.isBlocked = isForeign }
-        if isChanged || hasNews { catalog.isAuthoritative = false }
-        if (isChanged || hasNews || isForeign) && !configuration.isReadOnly { maintenance.schedule(after: 0) }
     }
 }

@@ -6,7 +6,7 @@ import Testing
 /// What is not records (index, journal, lock) takes its small share of a small capacity, and no more.
 @Suite("Small capacities") struct SmallCapacityTests {
     private func journalSize(_ fixture: DiskFixture) throws -> Int {
-        try SystemFiles().status(at: fixture.directory + "/index.journal").allocated
+        try SystemFiles().status(at: fixture.directory + "/index.plist").allocated
     }
 
     @Test("The journal does not eat a small capacity", arguments: [350 << 10, 200 << 10])
@@ -40,22 +40,6 @@ import Testing
         #expect(try journalSize(fixture) <= 4096)
     }
 
-    @Test func aJournalIsFoldedBeforeAnythingIsEvictedForIt() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open(capacity: 100 << 20)
-        for number in 0..<100 { store.store(.test(testBody(number, length: 300)), for: .test("\(number)")) }
-        store.flush()
-        // Uses alone make the journal longer.
-        while try journalSize(fixture) < 100 << 10 {
-            for number in 0..<100 { _ = store.variants(of: .test("\(number)")) }
-            store.flush()
-        }
-        store.capacity = fixture.allocated() - (20 << 10)
-        store.flush()
-        #expect(store.entryCount == 100)
-        #expect(fixture.allocated() <= store.capacity)
-    }
-
     @Test("Garbage in the lock does not count for ever") func garbageInLock() throws {
         let fixture = try DiskFixture()
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
@@ -65,31 +49,6 @@ import Testing
         store.flush()
         #expect(store.body(.test("a")) == testBody(1))
         #expect(try SystemFiles().status(at: fixture.directory + "/lock").size == 0)
-    }
-
-    @Test("Trimming removes one entry more than needed at most", arguments: [3000, 300]) func trimming(length: Int)
-        throws
-    {
-        let fixture = try DiskFixture()
-        let store = fixture.open()
-        store.flush()
-        let size = TestLength.pick(plain: 1 << 18, long: 1 << 20)
-        let last = size * 10 / 4096
-        for number in 0...last { store.store(.test(testBody(number, length: length)), for: .test("\(number)")) }
-        store.flush()
-        #expect(fixture.allocated() > size * 10)
-        for bytes in [8 * size, 5 * size, size] {
-            store.trim(toBytes: bytes)
-            #expect(fixture.allocated() <= bytes)
-            // An entry and a block of the index.
-            #expect(fixture.allocated() > bytes - 3 * 4096)
-            #expect(store.contains(.test("\(last)")))
-        }
-        let count = store.entryCount
-        for number in last - count + 1...last { #expect(store.contains(.test("\(number)"))) }
-        store.trim(toBytes: 0)
-        #expect(fixture.recordNames().isEmpty)
-        #expect(store.entryCount == 0)
     }
 
     @Test func theInspectorTrimsAsExactly() throws {
@@ -114,7 +73,7 @@ import Testing
         store.flush()
         store.maintenance.pause()
         _ = store.variants(of: .test("a"))
-        store.catalog.setNextCheck(.max)
+        store.setNextLook(.max)
         _ = files.takeCalls()
         #expect(!store.mayContain(.test("b")))
         #expect(store.mayContain(.test("a")))
@@ -138,27 +97,4 @@ import Testing
         #expect(!store.mayContain(.test("b")))
     }
 
-    @Test func whatIsWrittenAfterAnotherCachesClearStays() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open()
-        store.store(.test(testBody(1)), for: .test("a"))
-        store.flush()
-        let before = try #require(store.folderIdentity())
-        #expect(store.folderIdentity() == before)
-        // Held by the tests, so that the file system does not give its number to the new one.
-        let held = try SystemFiles().openFile(fixture.records, O_RDONLY | O_DIRECTORY)
-        defer { SystemFiles().closeQuietly(held) }
-        let other = fixture.open()
-        other.removeAll()
-        #expect(store.folderIdentity() != before)
-        store.store(.test(testBody(2)), for: .test("b"))
-        store.flush()
-        #expect(store.body(.test("b")) == testBody(2))
-        #expect(store.variants(of: .test("a")).isEmpty)
-        #expect(store.entryCount == 1)
-        // Moved while nobody writes: what is removed file by file may get a new one meanwhile.
-        for store in [store, other] { store.maintenance.pause() }
-        try FileManager.default.moveItem(atPath: fixture.directory, toPath: fixture.directory + ".away")
-        #expect(store.folderIdentity() == nil)
-    }
 }

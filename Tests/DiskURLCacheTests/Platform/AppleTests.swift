@@ -147,7 +147,7 @@
             let other = DiskStore(
                 configuration: .init(directory: scratch.appending("cache").path, capacity: 1 << 20))
             other.flush()
-            #expect(other.isMaintainer)
+            #expect(other.isOwner)
         }
 
         /// Where a hit comes from.

@@ -4,194 +4,40 @@ import Testing
 
 @testable import DiskURLCache
 
-/// Locks of a directory where a process may be suspended: held during a pass that was granted time, and at no other moment.
+/// Locks of a directory where a process may be suspended.
 @Suite struct PassLockTests {
     private let key = RequestKey.test("a")
-
-    private static let granting: PassLock.Activity = { handler in
-        Thread.detachNewThread { handler(false) }
-    }
 
     /// Calls that lock a file.
     private static func locks(_ calls: [FaultyFileSystem.Call]) -> [FaultyFileSystem.Call] {
         calls.filter { $0.operation == .lockFile || $0.operation == .lockProcess }
     }
 
-    @Test func anIdleCacheHoldsNoLock() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open { $0.passActivity = Self.granting }
-        store.store(.test(testBody(1)), for: key)
-        store.flush()
-        #expect(!store.isMaintainer)
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
-        let other = fixture.open()
-        other.flush()
-        #expect(other.isMaintainer)
-        #expect(other.body(key) == testBody(1))
-    }
-
-    @Test func theActivityEndsWithThePass() throws {
-        let fixture = try DiskFixture()
-        let hasEnded = DispatchSemaphore(value: 0)
-        let store = fixture.open {
-            $0.passActivity = { handler in
-                Thread.detachNewThread {
-                    handler(false)
-                    hasEnded.signal()
-                }
-            }
-        }
-        store.flush()
-        #expect(hasEnded.isSignalled())
-    }
-
-    @Test func theNextPassReadsNothingAnewWhereNobodyElseWasThere() throws {
+    @Test func aSuspendedCacheLocksNothingAndWorks() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
-        let store = fixture.open(files: files) { $0.passActivity = Self.granting }
+        let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
         store.flush()
+        #expect(store.isOwner)
+        store.suspend()
+        #expect(!store.isOwner)
         _ = files.takeCalls()
-        store.store(.test(testBody(2)), for: .test("b"))
-        store.flush()
-        let calls = files.takeCalls()
-        #expect(Self.locks(calls).contains { $0.name == "lock" }, "it locks during the pass")
-        #expect(!calls.contains { $0.operation == .list && $0.name == "records" })
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
-    }
-
-    @Test func whatOthersDidBetweenPassesIsTakenIn() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open { $0.passActivity = Self.granting }
-        store.store(.test(testBody(1)), for: key)
-        store.flush()
-        let other = fixture.open()
-        other.store(.test(testBody(2)), for: .test("b"))
-        other.flush()
-        other.close()
-        store.flush()
-        #expect(store.entryCount == 2)
-        #expect(store.body(.test("b")) == testBody(2))
-    }
-
-    @Test func aPassWithoutTimeLocksNothingAndWritesAllTheSame() throws {
-        let fixture = try DiskFixture()
-        let files = FaultyFileSystem()
-        let hasTime = Mutex(false)
-        let store = fixture.open(files: files) {
-            $0.passActivity = { handler in
-                let hasTime = hasTime.withLock { $0 }
-                Thread.detachNewThread { handler(!hasTime) }
-            }
-        }
-        _ = files.takeCalls()
-        store.store(.test(testBody(1)), for: key)
+        store.store(.test(testBody(2), sequence: 2), for: key)
+        store.store(.test(testBody(3)), for: .test("b"))
+        store.remove(.test("b"))
         store.flush()
         #expect(Self.locks(files.takeCalls()).isEmpty)
-        #expect(store.body(key) == testBody(1))
-        #expect(fixture.recordNames().count == 1)
-        hasTime.withLock { $0 = true }
-        store.flush()
-        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
-        #expect(store.entryCount == 1)
-    }
-
-    @Test func expiryGivesTheLockUpInTheMiddleOfAPass() throws {
-        let fixture = try DiskFixture()
-        let files = FaultyFileSystem()
-        let handler = Mutex<(@Sendable (Bool) -> Void)?>(nil)
-        let mayExpire = Mutex(true)
-        // The records are listed in the first pass, while the lock is held: there the system takes the time back.
-        files.rule = { call in
-            guard call.operation == .list, call.name == "records" else { return nil }
-            guard
-                mayExpire.withLock({ may in
-                    defer { may = false }
-                    return may
-                })
-            else { return nil }
-            let isDone = DispatchSemaphore(value: 0)
-            let expire = handler.withLock { $0 }
-            Thread.detachNewThread {
-                expire?(true)
-                isDone.signal()
-            }
-            if !isDone.isSignalled() { Issue.record("the expiry waits for the pass") }
-            _ = files.takeCalls()
-            return nil
-        }
-        let store = fixture.open(files: files) {
-            $0.passActivity = { given in
-                handler.withLock { $0 = given }
-                // The flush may be another pass than the one whose time ran out: that one gets none.
-                Thread.detachNewThread { given(!mayExpire.withLock { $0 }) }
-            }
-        }
-        _ = files.takeCalls()
-        store.flush()
-        #expect(!mayExpire.withLock { $0 }, "the records were listed")
-        #expect(!store.isMaintainer)
+        #expect(store.body(key) == testBody(2) && !store.contains(.test("b")))
         let other = fixture.open()
         other.flush()
-        #expect(other.isMaintainer)
+        #expect(other.isOwner && other.body(key) == testBody(2))
+        other.close()
+        store.resume()
+        store.flush()
+        #expect(store.isOwner && store.entryCount == 1)
     }
 
-    @Test func afterTheExpiryThePassTakesNoLock() throws {
-        let handler = Mutex<(@Sendable (Bool) -> Void)?>(nil)
-        let lock = PassLock { given in
-            handler.withLock { $0 = given }
-            Thread.detachNewThread { given(false) }
-        }
-        let expiries = Mutex(0)
-        #expect(!lock.isGranted)
-        lock.begin { expiries.withLock { $0 += 1 } }
-        #expect(lock.isGranted)
-        #expect(lock.whileGranted { 1 } == 1)
-        handler.withLock { $0 }?(true)
-        #expect(!lock.isGranted)
-        #expect(lock.whileGranted { 1 } == nil)
-        lock.end()
-        #expect(expiries.withLock { $0 } == 1)
-        // A call that comes late is about a pass that is over.
-        handler.withLock { $0 }?(true)
-        #expect(expiries.withLock { $0 } == 1)
-    }
-
-    /// The whole cache, by the platform's own choice.
-    @Test(arguments: [(Platform.iOS, false), (.watchOS, false), (.macOS, true)])
-    func whoHoldsALockWhenIdle(_ platform: Platform, _ isHeld: Bool) throws {
-        let fixture = try DiskFixture()
-        var configuration = DiskURLCache.Configuration(
-            memoryCapacity: 0, diskCapacity: 1 << 20, directory: URL(fileURLWithPath: fixture.directory))
-        configuration.platform = platform
-        configuration.superclassDirectory = fixture.scratch.appending("superclass")
-        let cache = DiskURLCache(configuration: configuration)
-        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
-        cache.flush()
-        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
-        // Idle: no later pass begins, and one that has begun is over.
-        cache.store.maintenance.pause()
-        cache.store.maintenance.perform {}
-        let other = fixture.open()
-        other.flush()
-        #expect(other.isMaintainer != isHeld)
-        #expect(cache.contains(Responses.request("/a")))
-    }
-
-    @Test func removingAndClosingWorkBetweenPasses() throws {
-        let fixture = try DiskFixture()
-        do {
-            let store = fixture.open { $0.passActivity = Self.granting }
-            for name in ["a", "b"] { store.store(.test(testBody(1)), for: .test(name)) }
-            store.flush()
-            store.remove(key)
-            #expect(store.body(key) == nil)
-            store.close()
-        }
-        let next = fixture.open()
-        #expect(next.entryCount == 1)
-        #expect(next.body(key) == nil)
-    }
 }
 
 /// A device that is locked: files are there and cannot be read.

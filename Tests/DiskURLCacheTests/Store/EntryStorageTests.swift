@@ -121,19 +121,6 @@ import Testing
         #expect(disk.sizeQuestions.withLock { $0 } == 2)
     }
 
-    /// What was written is remembered until removals by others were looked for, and not at all where there are no others.
-    @Test(arguments: [true, false]) func nothingIsRememberedOfWhatWasWritten(isOwn: Bool) {
-        var configuration = DiskURLCache.Configuration(directory: scratch.appending("c"))
-        if isOwn { configuration.diskStorage = DictionaryStorage(capacity: 1 << 20) }
-        let cache = DiskURLCache(configuration: configuration)
-        for number in 0..<20 {
-            let request = Responses.request("/\(number)")
-            cache.storeCachedResponse(Responses.cached(request.url!, "body"), for: request)
-            if number % 5 == 4 { cache.flush() }
-        }
-        #expect(cache.store.unconfirmed.withLock { $0.isEmpty })
-    }
-
     @Test func entriesSurviveTheirBytesAndNothingElseDoes() throws {
         let storage = DictionaryStorage(capacity: 1 << 20)
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
@@ -253,7 +240,7 @@ import Testing
         // As another process would open it.
         let other = DiskStore(configuration: DiskStore.Configuration(directory: directory.path, capacity: 1 << 20))
         other.flush()
-        #expect(other.isMaintainer, "another may maintain the folder")
+        #expect(other.isOwner, "another may maintain the folder")
         other.close()
         cache.storeCachedResponse(Responses.cached(request.url!, "two"), for: request)
         #expect(cache.cachedResponse(for: request)?.data == Data("two".utf8))

@@ -4,8 +4,6 @@ struct EvictionPolicy {
     var pinnedLimit: Int
     /// Records that could not be removed just now.
     var passedOver: Set<RecordName> = []
-    /// What a record gives back besides its file: its row, where the index is saved anew afterwards.
-    var rowLength = 0
     /// How many are chosen at a time, so that no lock is held for long.
     var batch = 64
 
@@ -25,7 +23,7 @@ struct EvictionPolicy {
             let isSpared = row.isPinned && !takesPinned && pinnedBytes <= pinnedLimit
             if !isSpared, passedOver.isEmpty || !passedOver.contains(row.name) {
                 victims.append(row)
-                freed += row.bytes + rowLength
+                freed += row.bytes
                 if row.isPinned { pinnedBytes -= row.bytes }
             }
             return freed < excess && victims.count < batch

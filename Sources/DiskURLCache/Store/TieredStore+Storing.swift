@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// What changes the store. Each change holds the stripe of its key.
+// Stores and updates. Each holds the stripe of its key.
 
 extension TieredStore {
     // MARK: Storing
@@ -27,7 +27,7 @@ extension TieredStore {
     ) -> CacheReason? {
         let reason = stripe(of: key).withLock { _ -> CacheReason? in
             // What comes after the removal is not to go with it.
-            takeRemovalsNow()
+            disk?.lookNow()
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
             let entry = StoredEntry(metadata: metadata, body: body, presented: presented)
@@ -58,7 +58,7 @@ extension TieredStore {
 
     /// To be taken when the network is asked.
     func ticket(at now: Date) -> StoreTicket {
-        takeRemovalsNow()
+        disk?.lookNow()
         return history.ticket(at: now)
     }
 
@@ -120,12 +120,11 @@ extension TieredStore {
 
     /// False where the disk does not keep up.
     private func insertIntoBuffer(_ entry: StoredEntry, for key: RequestKey, isInMemory: Bool) -> Bool {
-        let folder = diskStore?.folderIdentity()
         // Half of the limit, and once the caller was slowed down the whole.
         var share = 0.5
         var waitsUntil = DispatchTime.now() + 0.004
         while true {
-            switch buffer.insert(entry, for: key, folder: folder, isInMemory: isInMemory, share: share) {
+            switch buffer.insert(entry, for: key, isInMemory: isInMemory, share: share) {
             case .inserted(let isFirst, let isPressing):
                 if isFirst || isPressing { maintenance.schedule(after: isPressing ? 0 : Self.drainDelay) }
                 return true
@@ -156,7 +155,7 @@ extension TieredStore {
     @discardableResult
     func update(_ number: UInt64, of key: RequestKey, _ change: (inout EntryMetadata) -> Void) -> EntryMetadata? {
         stripe(of: key).withLock { _ in
-            takeRemovalsNow()
+            disk?.lookNow()
             let start = history.next
             guard let variant = lookup(key).variants().first(where: { $0.metadata.sequence == number }) else {
                 return nil
@@ -198,8 +197,8 @@ extension TieredStore {
         // The entry may be on its way to the disk at this moment.
         writing.withLock { _ in }
         let isUpdated = disk.update(metadata, of: key, replacing: sequence, usedAt: now)
-        // Another process may have removed it just now, and not have found what was written anew meanwhile.
-        takeRemovalsNow()
+        // Another process may have removed it just now, and not have found the new record.
+        disk.lookNow()
         if history.concerns(key, metadata, since: start) {
             if isUpdated { disk.remove(key, sequence: metadata.sequence) }
             return false
@@ -209,195 +208,108 @@ extension TieredStore {
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }
         return insertIntoBuffer(StoredEntry(metadata: metadata, body: entry.body), for: key, isInMemory: true)
     }
-
-    // MARK: Removal
-
-    /// Removes what is stored of a key, all its variants.
-    func remove(_ key: RequestKey) {
-        for key in key.isForHead ? [key, key.storedForHead] : [key] {
-            stripe(of: key).withLock { _ in
-                history.note(.key(key))
-                eraseBelow(key) { _ in
-                    true
-                } onDisk: {
-                    $0.remove(key)
-                }
-                memory.removeValue(for: key)
-                weakResponses.remove(key)
-            }
-        }
-        updateReserved()
-    }
-
-    /// Removes one variant.
-    /// - Parameters:
-    ///   - metadata: as they were found.
-    ///   - ticket: of the load whose answer removes it; nil where no answer does.
-    func remove(_ key: RequestKey, _ metadata: EntryMetadata, by ticket: StoreTicket? = nil) {
-        stripe(of: key).withLock { _ in
-            if let ticket { history.note(.superseded(key, asked: ticket.number)) }
-            let sequence = ticket.map { successor(of: metadata, for: key, before: $0) } ?? metadata.sequence
-            // What is buffered stands before an older version of its variant on disk, which is not to come back.
-            let buffered = buffer.entries(of: key).first { $0.metadata.sequence == sequence }?.metadata.varyKey
-            eraseBelow(key) {
-                $0.metadata.sequence == sequence
-            } onDisk: { layer in
-                if let buffered {
-                    layer.remove(key, variant: buffered)
-                } else {
-                    layer.remove(key, sequence: sequence)
-                }
-            }
-            removeFromMemory(key) { $0.sequence == sequence }
-        }
-        updateReserved()
-    }
-
-    /// The number of the entry by now: an older answer may have freshened or replaced it since it was found, and that one says no
-    /// more than it did.
-    private func successor(of metadata: EntryMetadata, for key: RequestKey, before ticket: StoreTicket) -> UInt64 {
-        let stored = lookup(key).variants().map(\.metadata)
-        if stored.contains(where: { $0.sequence == metadata.sequence }) { return metadata.sequence }
-        let successor = stored.first { other in
-            other.varyKey == metadata.varyKey && other.http.map { $0.requestTime <= ticket.askedAt } == true
-        }
-        return successor?.sequence ?? metadata.sequence
-    }
-
-    /// Removes the variant that an entry would have replaced, with the key's stripe held.
-    private func erase(_ key: RequestKey, varyKey: VaryKey) {
-        eraseBelow(key) {
-            $0.metadata.varyKey == varyKey
-        } onDisk: {
-            $0.remove(key, variant: varyKey)
-        }
-        removeFromMemory(key) { $0.varyKey == varyKey }
-    }
-
-    func removeFromMemory(_ key: RequestKey, where isRemoved: (EntryMetadata) -> Bool) {
-        memory.update(key) { record in
-            guard var record else { return nil }
-            record.removeAll { isRemoved($0.metadata) }
-            return record.variants.isEmpty ? nil : (record, record.cost)
-        }
-        weakResponses.remove(key)
-    }
-
-    /// Erases the layers below memory: what is buffered is seen by lookups until the disk has nothing older any more.
-    private func eraseBelow(
-        _ key: RequestKey, where isRemoved: (StoredEntry) -> Bool, onDisk erase: (any StorageLayer) -> Void
-    ) {
-        let cancelled = buffer.cancel(key, where: isRemoved)
-        // What is being written at this moment is erased with the rest.
-        writing.withLock { _ in }
-        if let disk { erase(disk) }
-        buffer.drop(cancelled)
-    }
-
-    /// Removes what matches from all layers.
-    /// - Parameter ticket: of the load whose answer removes it; nil where no answer does.
-    func remove(matching criteria: EntryCriteria, by ticket: StoreTicket? = nil) {
-        holdingAllStripes {
-            history.note(.matching(criteria, by: ticket?.number))
-            let cancelled = buffer.cancelAll { criteria.matches($0, $1.metadata) }
-            writing.withLock { _ in }
-            // The older versions of what is buffered may not match, and are not to come back.
-            for write in cancelled { disk?.remove(write.key, variant: write.entry.metadata.varyKey) }
-            disk?.remove(matching: criteria)
-            buffer.drop(cancelled)
-            memory.updateAll { key, record in
-                var record = record
-                record.removeAll { criteria.matches(key, $0.metadata) }
-                return record.variants.isEmpty ? nil : (record, record.cost)
-            }
-            weakResponses.removeAll()
-        }
-        updateReserved()
-    }
-
-    func removeAll() {
-        holdingAllStripes {
-            history.note(.everything)
-            let cancelled = buffer.cancelAll()
-            writing.withLock { _ in }
-            disk?.removeAll()
-            buffer.drop(cancelled)
-            memory.removeAll()
-            weakResponses.removeAll()
-        }
-        updateReserved()
-    }
-
-    /// Empties memory; the disk gets what it does not have yet.
-    func removeMemory() {
-        holdingAllStripes {
-            memory.updateAll { key, _ in
-                _ = buffer.noteAlone(key)
-                return nil
-            }
-            weakResponses.removeAll()
-        }
-        updateReserved()
-    }
-
-    /// Empties the disk; memory keeps what it has.
-    func removeDisk() {
-        holdingAllStripes {
-            let cancelled = buffer.cancelAll()
-            writing.withLock { _ in }
-            disk?.removeAll()
-            buffer.drop(cancelled)
-            // What memory knows to lie on disk is gone.
-            memory.updateAll { _, record in
-                var record = record
-                record.removeAll { $0.entry == nil }
-                return record.variants.isEmpty ? nil : (record, record.cost)
-            }
-        }
-        updateReserved()
-    }
-
-    /// Empties memory, but what the app still holds of it can be found.
-    func relieveMemory() {
-        holdingAllStripes {
-            memory.forEachValue { key, record in
-                // A lone response answers for its key; of several variants one alone would say too little.
-                guard record.isComplete, record.variants.count == 1, let entry = record.variants[0].entry,
-                    let response = entry.presentedResponse
-                else { return }
-                weakResponses.add(response, entry.metadata, for: key)
-            }
-            memory.updateAll { key, _ in
-                _ = buffer.noteAlone(key)
-                return nil
-            }
-        }
-        weakResponses.removeReleased()
-        updateReserved()
-    }
-
-    // MARK: Locks
-
-    func stripe(of key: RequestKey) -> Mutex<Void> { stripes[key.stripe(of: stripes.count)] }
-
-    /// Takes the stripes in their order, so that two such changes cannot wait for each other.
-    private func holdingAllStripes(_ body: () -> Void) {
-        func take(_ index: Int) {
-            guard index < stripes.count else { return body() }
-            stripes[index].withLock { _ in take(index + 1) }
-        }
-        take(0)
-    }
-
-    /// Memory and what is buffered keep to one limit together.
-    func updateReserved() {
-        let bytes = buffer.aloneBytes
-        if memory.reserved != bytes { memory.reserved = bytes }
-    }
 }
 
-extension EntryCriteria {
-    func matches(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
-        matches(metadata, uriHash: key.uriHash, hostHash: key.hostHash)
+// Bodies that are written to disk while they arrive. They are in no memory layer and in no buffer: each becomes a record at once.
+
+extension TieredStore {
+    /// Bodies up to this length are gathered in memory, in bytes.
+    static let gatheringLimit = 1 << 20
+
+    /// Whether a large body may be left on disk: there is a disk layer of ours, and it takes what memory takes. An app's own
+    /// storage gets whole bodies.
+    var takesIncoming: Bool {
+        guard let diskStore, diskStore.isOwnProcess else { return false }
+        return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
+    }
+
+    /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Tells why where that cannot be
+    /// done. From one thread at a time.
+    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {
+        guard let disk = diskStore else { return .diskFailed(errno: 0) }
+        do throws(Errno) {
+            if body == nil { body = try disk.beginIncoming() }
+            guard let file = body else { throw Errno(0) }
+            if file.reserve(data.count), !hasRoom(disk) { throw Errno(ENOSPC) }
+            try file.append(data)
+            return nil
+        } catch {
+            return .diskFailed(errno: error.code)
+        }
+    }
+
+    /// The directory keeps to its capacity while a body arrives. A cache that does not maintain it leaves that to the one that does.
+    private func hasRoom(_ disk: DiskStore) -> Bool {
+        guard disk.isOverCapacity else { return true }
+        maintenance.perform {
+            noteUses()
+            disk.evictIfNeeded(now: false)
+        }
+        guard disk.isOverCapacity else { return true }
+        return !disk.isOwner
+    }
+
+    /// Stores a response whose body has arrived whole, as `store` does with one in memory.
+    func store(
+        _ metadata: EntryMetadata, _ body: IncomingBody, for key: RequestKey, ticket: StoreTicket?
+    ) -> CacheReason? {
+        let length = body.count
+        let reason = stripe(of: key).withLock { _ -> CacheReason? in
+            disk?.lookNow()
+            var metadata = metadata
+            metadata.sequence = sequence.next(at: metadata.storedAt)
+            if let ticket, let reason = outdated(metadata, for: key, ticket) { return reason }
+            return adopt(body, metadata, for: key, ticket)
+        }
+        tellStored(metadata, bytes: length, unless: reason)
+        body.discard()
+        updateReserved()
+        return reason
+    }
+
+    /// With the key's stripe held.
+    private func adopt(
+        _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
+    ) -> CacheReason? {
+        guard let disk = diskStore else { return .diskFailed(errno: 0) }
+        let varyKey = metadata.varyKey
+        var buffered: [WriteBuffer.Write] = []
+        let result = writing.withLock { _ -> DiskWriteResult? in
+            // Removals by others are taken in without the stripe; those that come from now on wait for this write and find it.
+            if let ticket, history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) {
+                return nil
+            }
+            let result = disk.adopt(body, metadata, for: key, usedAt: MonotonicTime.nanoseconds)
+            if case .dropped(.failed) = result { return result }
+            if case .dropped(.unavailable) = result { return result }
+            // An older one that waits to be written must not come after it.
+            buffered = buffer.cancel(key) { $0.metadata.varyKey == varyKey }
+            return result
+        }
+        buffer.drop(buffered)
+        // A removal by another process that began meanwhile may not have found the record.
+        let start = history.next
+        disk.lookNow()
+        if history.concerns(key, metadata, since: start) {
+            disk.remove(key, sequence: metadata.sequence)
+            return .removedMeanwhile
+        }
+        switch result {
+        case nil: return .removedMeanwhile
+        // What was stored before stays, as far as it can.
+        case .dropped(.failed(let errno))?: return .diskFailed(errno: errno)
+        case .dropped(.unavailable)?: return .diskFailed(errno: 0)
+        case .dropped(let reason)?:
+            removeFromMemory(key) { $0.varyKey == varyKey }
+            return CacheReason(reason)
+        case .written?, .superseded?:
+            weakResponses.remove(key)
+            memory.update(key) { record in
+                guard var record else { return nil }
+                record.insert(nil, for: varyKey)
+                return record.variants.isEmpty ? nil : (record, record.cost)
+            }
+            return nil
+        }
     }
 }

@@ -1,15 +1,10 @@
 /// Where everything lies in an index file of a given number of rows.
 ///
-/// The file is a binary property list, readable by any tool for those: a dictionary of four numbers and eleven columns of
-/// packed data. All its numbers are written in full width, so the count of rows alone decides every byte but the columns,
-/// the snapshot's number and the checksum. A reader need not parse: it compares.
+/// The file is a binary property list, readable by any tool for those: a dictionary of three numbers and twelve columns
+/// of packed data. All its numbers are written in full width, so the count of rows alone decides every byte but the columns and
+/// the checksum. A reader need not parse: it compares.
 struct IndexFileLayout {
-    /// A column's name, and the bytes that a row takes in it.
-    static let columns: [(name: String, width: Int)] = [
-        ("names", 16), ("keyChecks", 4), ("uriHashes", 4), ("hostHashes", 4), ("tags", 4), ("varyHashes", 4),
-        ("blocks", 4), ("accessedAt", 4), ("storedAt", 4), ("slots", 1), ("flags", 1),
-    ]
-    static let rowLength = 50
+    static let rowLength = IndexFile.columns.reduce(0) { $0 + $1.width }
     static let version: UInt64 = 1
     /// 200 MB: more than a cache of small files on any disk of ours; bounds what a hostile file can make us allocate.
     static let maximumCount = 4 << 20
@@ -18,11 +13,10 @@ struct IndexFileLayout {
     private(set) var pieces: [(offset: Int, bytes: [UInt8])] = []
     /// Where each column's data starts.
     private(set) var columnOffsets: [Int] = []
-    private(set) var snapshotOffset = 0
     private(set) var checksumOffset = 0
     private(set) var length = 0
 
-    private static let names = ["version", "count", "snapshot", "checksum"] + columns.map(\.name)
+    private static let names = ["version", "count", "checksum"] + IndexFile.columns.map(\.name)
     private static let emptyLength = IndexFileLayout(count: 0).length
 
     /// The count of rows that gives a file its length; nil when none does.
@@ -62,14 +56,10 @@ struct IndexFileLayout {
         objectOffsets.append(place())
         appendInteger(UInt64(count))
         objectOffsets.append(place())
-        fixed.append(0x13)
-        snapshotOffset = place()
-        skip(8)
-        objectOffsets.append(place())
         fixed.append(0x48)
         checksumOffset = place()
         skip(8)
-        for column in Self.columns {
+        for column in IndexFile.columns {
             objectOffsets.append(place())
             fixed.append(0x4F)
             appendInteger(UInt64(count * column.width))

@@ -1,21 +1,24 @@
 /// Which records there are, what they take, and in which order they were used.
 ///
-/// Invariants: each row is in the table once and in the order of use once; `count`, `bytes`, `pinnedBytes` and `dirtyCount`
-/// are those of the rows, changed together with them; key and slot name a row uniquely; along the order of use `lastUse`
-/// never falls. Recency is this order: a wall clock that is set back changes nothing here.
+/// Invariants: each row is in both tables once and in the order of use once; `count`, `bytes` and `pinnedBytes` are those of the
+/// rows, changed together with them; key and slot name a row uniquely; along the order of use `lastUse` never falls. Recency is
+/// this order: a wall clock that is set back changes nothing here.
 ///
 /// A value without locks or files: its owner has those.
 struct DiskIndex: Sendable {
     private(set) var count = 0
     private(set) var bytes = 0
     private(set) var pinnedBytes = 0
-    /// Rows that changed, or were used, since `takeDirty`.
-    private(set) var dirtyCount = 0
+    /// A row changed, or was used, since `noteSaved`.
+    private(set) var isChanged = false
 
     private var rows: [IndexRow] = []
     private var free: [Int32] = []
     private var table = HashTable()
+    private var resources = HashTable()
     private var order = LRUList()
+
+    init() {}
 
     // MARK: Lookup
 
@@ -40,6 +43,16 @@ struct DiskIndex: Sendable {
         return found
     }
 
+    /// The rows of all keys of a resource.
+    func rows(ofResource resource: UInt64) -> [IndexRow] {
+        var found: [IndexRow] = []
+        _ = resources.position(hash: Int(truncatingIfNeeded: resource)) { position in
+            if rows[position].key.resource == resource { found.append(rows[position]) }
+            return false
+        }
+        return found
+    }
+
     func contains(_ key: KeyName) -> Bool {
         table.position(hash: Self.hash(of: key)) { rows[$0].key == key } != nil
     }
@@ -54,22 +67,14 @@ struct DiskIndex: Sendable {
 
     // MARK: Changing
 
-    /// Adds a row as the most recently used one, or replaces that of its name: how an index is loaded.
+    /// Adds a row as the most recently used one: how an index is loaded. The row of its name is replaced.
     mutating func append(_ row: IndexRow) {
-        var row = row
-        row.lastUse = newestUse
-        if let position = position(row.name) {
-            replace(position, with: row)
-            order.touch(position)
-        } else {
-            order.insert(add(row))
-        }
+        put(row, usedAt: newestUse)
     }
 
     /// Adds a row that was used at that time of the monotonic clock, or replaces that of its name.
     mutating func put(_ row: IndexRow, usedAt time: UInt64) {
         var row = row
-        row.flags.insert(.dirty)
         row.lastUse = time
         if let known = position(row.name) {
             row.lastUse = max(time, rows[known].lastUse)
@@ -85,20 +90,16 @@ struct DiskIndex: Sendable {
     /// Replaces the row of its name, which keeps its place; adds an unknown one where its time of access, in seconds, puts
     /// it.
     mutating func put(_ row: IndexRow) {
-        var row = row
-        row.flags.insert(.dirty)
         if let known = position(row.name) {
+            var row = row
             row.lastUse = rows[known].lastUse
             replace(known, with: row)
-            return
+        } else {
+            putUnknown([row])
         }
-        var older = order.mostRecent
-        while let position = older, rows[position].accessedAt > row.accessedAt { older = order.older(than: position) }
-        row.lastUse = older.map { rows[$0].lastUse } ?? 0
-        order.insert(add(row), newerThan: older)
     }
 
-    /// Adds those rows that are not known, in one walk. They must be sorted by their time of access, the oldest first.
+    /// Adds those rows whose names have none, in one walk. They must be sorted by their time of access, the oldest first.
     mutating func putUnknown(_ batch: [IndexRow]) {
         var older = order.mostRecent
         for row in batch.reversed() where position(row.name) == nil {
@@ -106,7 +107,6 @@ struct DiskIndex: Sendable {
                 older = order.older(than: position)
             }
             var row = row
-            row.flags.insert(.dirty)
             row.lastUse = older.map { rows[$0].lastUse } ?? 0
             order.insert(add(row), newerThan: older)
         }
@@ -117,6 +117,7 @@ struct DiskIndex: Sendable {
         guard let position = position(name) else { return nil }
         let row = rows[position]
         table.remove(position, hash: row.hash) { rows[$0].hash }
+        resources.remove(position, hash: row.resourceHash) { rows[$0].resourceHash }
         order.remove(position)
         free.append(Int32(position))
         count -= 1
@@ -136,6 +137,7 @@ struct DiskIndex: Sendable {
             rows.append(row)
         }
         table.insert(position, hash: row.hash) { rows[$0].hash }
+        resources.insert(position, hash: row.resourceHash) { rows[$0].resourceHash }
         count += 1
         account(row, 1)
         return position
@@ -150,8 +152,14 @@ struct DiskIndex: Sendable {
     private mutating func account(_ row: IndexRow, _ sign: Int) {
         bytes += sign * row.bytes
         if row.isPinned { pinnedBytes += sign * row.bytes }
-        if row.flags.contains(.dirty) { dirtyCount += sign }
+        isChanged = true
     }
+
+    /// The rows are in the file.
+    mutating func noteSaved() { isChanged = false }
+
+    /// The file could not be written.
+    mutating func noteUnsaved() { isChanged = true }
 
     // MARK: Use
 
@@ -184,10 +192,7 @@ struct DiskIndex: Sendable {
     private mutating func markUsed(_ position: Int, _ time: UInt64, _ seconds: UInt32) {
         rows[position].lastUse = time
         rows[position].accessedAt = seconds
-        if !rows[position].flags.contains(.dirty) {
-            rows[position].flags.insert(.dirty)
-            dirtyCount += 1
-        }
+        isChanged = true
     }
 
     /// Uses that were noted elsewhere: each row moves to the place of its use, unless it was used later than that. One walk
@@ -196,9 +201,7 @@ struct DiskIndex: Sendable {
         var older = order.mostRecent
         for use in uses.sorted(by: { $0.time > $1.time }) {
             var positions: [Int] = []
-            forEachPosition(of: use.key) { position in
-                if use.slot == nil || rows[position].slot == use.slot { positions.append(position) }
-            }
+            forEachPosition(of: use.key) { positions.append($0) }
             for position in positions where rows[position].lastUse < use.time {
                 markUsed(position, use.time, use.seconds)
                 while let current = older, current == position || rows[current].lastUse > use.time {
@@ -208,24 +211,6 @@ struct DiskIndex: Sendable {
                 order.insert(position, newerThan: older)
             }
         }
-    }
-
-    /// Takes over this process's uses from another index of the same directory. Returns the keys of records about which the two
-    /// indexes do not agree.
-    mutating func adopt(usesOf other: DiskIndex) -> [KeyName] {
-        var uncertain: [KeyName] = []
-        other.forEachLeastRecentFirst { row in
-            guard row.lastUse > 0 else { return true }
-            if var known = self.row(row.name), known.isSameRecord(as: row) {
-                known.accessedAt = row.accessedAt
-                put(known, usedAt: row.lastUse)
-            } else {
-                put(row, usedAt: row.lastUse)
-                uncertain.append(row.key)
-            }
-            return true
-        }
-        return uncertain
     }
 
     // MARK: In order of use
@@ -239,58 +224,15 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// The rows from the most recent one back to the last one that is dirty, the least recent first: repeating them as uses
-    /// gives another index of the same rows this order. Their marks are taken off. Nil, and nothing changed, for more than
-    /// `limit`.
-    mutating func takeDirty(limit: Int) -> [IndexRow]? {
-        var found: [Int] = []
-        var left = dirtyCount
-        var position = order.mostRecent
-        while left > 0, let current = position {
-            if found.count == limit { return nil }
-            found.append(current)
-            if rows[current].flags.contains(.dirty) { left -= 1 }
-            position = order.older(than: current)
+    /// All rows, the least recently used first.
+    var leastRecentFirst: [IndexRow] {
+        var all: [IndexRow] = []
+        all.reserveCapacity(count)
+        forEachLeastRecentFirst {
+            all.append($0)
+            return true
         }
-        for position in found { rows[position].flags.remove(.dirty) }
-        dirtyCount = 0
-        return found.reversed().map { rows[$0] }
-    }
-
-    /// Takes all marks off, where the whole is saved.
-    mutating func clearDirty() {
-        guard dirtyCount > 0 else { return }
-        for position in rows.indices { rows[position].flags.remove(.dirty) }
-        dirtyCount = 0
-    }
-
-    // MARK: Listing
-
-    /// Rows that are looked up or added together while the lock is held.
-    static let batchSize = 256
-
-    /// Marks the rows of a batch of records; gives the records that have none.
-    mutating func setSeen(_ names: ArraySlice<RecordName>) -> [RecordName] {
-        var unknown: [RecordName] = []
-        for name in names {
-            if let position = position(name) { rows[position].flags.insert(.seen) } else { unknown.append(name) }
-        }
-        return unknown
-    }
-
-    /// Takes the marks of `setSeen` off; gives the rows that had none.
-    mutating func takeUnseen() -> [IndexRow] {
-        var unseen: [IndexRow] = []
-        var position = order.mostRecent
-        while let current = position {
-            if rows[current].flags.contains(.seen) {
-                rows[current].flags.remove(.seen)
-            } else {
-                unseen.append(rows[current])
-            }
-            position = order.older(than: current)
-        }
-        return unseen
+        return all
     }
 
     private mutating func reserve(_ capacity: Int) {
@@ -302,13 +244,13 @@ struct DiskIndex: Sendable {
     mutating func prepare(for rowCount: Int) {
         reserve(rowCount)
         table.reserve(rowCount) { rows[$0].hash }
+        resources.reserve(rowCount) { rows[$0].resourceHash }
     }
 }
 
-/// One use of the records of a key, or of one of them.
+/// One use of the records of a key.
 struct IndexUse: Sendable {
     var key: KeyName
-    var slot: UInt8?
     /// Of the monotonic clock, in nanoseconds.
     var time: UInt64
     /// Seconds since 1970.

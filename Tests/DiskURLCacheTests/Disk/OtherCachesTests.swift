@@ -1,0 +1,173 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// What another cache on the directory, or somebody else, does to it.
+@Suite struct OtherCachesTests {
+    private let key = RequestKey.test("a")
+
+    private func tiered(_ fixture: DiskFixture) -> (store: TieredStore, disk: DiskStore) {
+        let maintenance = MaintenanceQueue()
+        let disk = DiskStore(
+            configuration: .init(directory: fixture.directory, capacity: 100 << 20), maintenance: maintenance)
+        let store = TieredStore(
+            configuration: .init(
+                memoryCapacity: 10 << 20, memoryCountLimit: .max, maximumEntryShare: 0.5, writeBufferLimit: 1 << 20),
+            disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+        return (store, disk)
+    }
+
+    private func put(_ number: Int, _ key: RequestKey, in store: TieredStore) {
+        store.store(StoredEntry.test(testBody(number)).metadata, body: testBody(number), for: key)
+    }
+
+    private func body(_ key: RequestKey, in store: TieredStore) -> Data? {
+        store.lookup(key).variants().first?.load()?.body
+    }
+
+    // MARK: Removals
+
+    @Test(arguments: ["key", "resource", "criteria", "all"], [true, false])
+    func aRemovalReachesTheOthersMemoryWithinASecond(what: String, isByOwner: Bool) throws {
+        let fixture = try DiskFixture()
+        let (first, firstDisk) = tiered(fixture)
+        first.flush()
+        let (second, secondDisk) = tiered(fixture)
+        second.flush()
+        #expect(firstDisk.isOwner && !secondDisk.isOwner)
+        put(1, key, in: first)
+        first.flush()
+        #expect(body(key, in: first) == testBody(1) && body(key, in: second) == testBody(1))
+        let remover = isByOwner ? first : second
+        switch what {
+        case "key": remover.remove(key)
+        case "resource": remover.remove(matching: EntryCriteria(resource: key.resource))
+        case "criteria": remover.remove(matching: EntryCriteria(storedAfter: .distantPast))
+        default: remover.removeAll()
+        }
+        for disk in [firstDisk, secondDisk] { disk.setNextLook(0) }
+        #expect(body(key, in: first) == nil && body(key, in: second) == nil)
+        #expect(fixture.recordNames().isEmpty)
+        // What is stored afterwards stays.
+        put(2, key, in: first)
+        put(3, .test("b"), in: second)
+        first.flush()
+        second.flush()
+        for disk in [firstDisk, secondDisk] { disk.setNextLook(0) }
+        #expect(body(key, in: second) == testBody(2) && body(.test("b"), in: first) == testBody(3))
+    }
+
+    /// An answer that was under way when another cache removed its key is not stored.
+    @Test(arguments: [true, false]) func aLateAnswerIsNotStored(isAll: Bool) throws {
+        let fixture = try DiskFixture()
+        let (first, _) = tiered(fixture)
+        first.flush()
+        let (second, _) = tiered(fixture)
+        second.flush()
+        let ticket = second.ticket(at: Date())
+        if isAll { first.removeAll() } else { first.remove(key) }
+        let metadata = StoredEntry.test(testBody(1)).metadata
+        #expect(second.store(metadata, body: testBody(1), for: key, ticket: ticket) == .removedMeanwhile)
+        second.flush()
+        #expect(fixture.recordNames().isEmpty)
+    }
+
+    /// What waits to be written when another cache removes everything is not written.
+    @Test func whatIsBufferedGoesToo() throws {
+        let fixture = try DiskFixture()
+        let (first, _) = tiered(fixture)
+        first.flush()
+        let (second, disk) = tiered(fixture)
+        second.flush()
+        disk.maintenance.pause()
+        put(1, key, in: second)
+        first.removeAll()
+        second.flush()
+        disk.maintenance.resume()
+        #expect(fixture.recordNames().isEmpty && body(key, in: second) == nil)
+    }
+
+    @Test func theOwnerCountsWhatAGuestStored() throws {
+        let fixture = try DiskFixture()
+        let owner = fixture.open()
+        owner.flush()
+        let guest = fixture.open()
+        guest.flush()
+        for number in 0..<20 { guest.store(.test(testBody(number)), for: .test("\(number)")) }
+        #expect(owner.entryCount == 20 && owner.usage == fixture.allocatedByRecords())
+        guest.remove(.test("3"))
+        #expect(owner.entryCount == 19 && owner.usage == fixture.allocatedByRecords())
+        #expect(guest.entryCount == 19 && guest.usage == owner.usage)
+    }
+
+    // MARK: The file of changes
+
+    @Test func aFileThatIsNotUnderstoodIsARemovalOfEverything() throws {
+        let fixture = try DiskFixture()
+        let files = SystemFiles()
+        let paths = DiskPaths(directory: fixture.directory)
+        try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+        let (writer, reader) = (ChangeFile(files, paths), ChangeFile(files, paths))
+        func read() -> [DirectoryChange] {
+            var all: [DirectoryChange] = []
+            reader.read { all += $0 }
+            return all
+        }
+        #expect(read() == [])
+        writer.tell(.removed(key.name), capacity: 1 << 30)
+        #expect(read() == [.removed(key.name)] && read() == [])
+        writer.tell(.stored(key.name), capacity: 1 << 30)
+        writer.tell(.removedResource(7), capacity: 1 << 30)
+        #expect(read() == [.stored(key.name), .removedResource(7)])
+        reader.tell(.removedAll, capacity: 1 << 30)
+        #expect(read() == [], "its own row")
+        let file = try #require(FileHandle(forUpdatingAtPath: paths.changes))
+        // A torn row.
+        try file.seekToEnd()
+        try file.write(contentsOf: Data(count: 7))
+        #expect(read() == [.removedAll])
+        // Shorter.
+        try file.truncate(atOffset: 20)
+        #expect(read() == [.removedAll])
+        unlink(paths.changes)
+        #expect(read() == [.removedAll] && read() == [])
+        // Begun where there was none: nothing was missed.
+        writer.tell(.removed(key.name), capacity: 1 << 30)
+        #expect(read() == [.removed(key.name)])
+        // Begun anew: rows may have been missed.
+        for _ in 0..<200 { writer.tell(.stored(key.name), capacity: 0) }
+        #expect(read().contains(.removedAll))
+        #expect(try files.status(at: paths.changes).size <= 4_096)
+    }
+
+    // MARK: The directory
+
+    /// What is stored and flushed after that is found.
+    @Test(arguments: ["removed", "emptied", "renamed", "swapped"]) func aDirectoryThatGoes(how: String) throws {
+        let fixture = try DiskFixture()
+        let manager = FileManager.default
+        let (store, _) = tiered(fixture)
+        put(0, key, in: store)
+        store.flush()
+        let other = fixture.scratch.appending("other").path
+        if how == "swapped" { try manager.createDirectory(atPath: other + "/records", withIntermediateDirectories: true) }
+        if how == "swapped" { chmod(other, 0o700); chmod(other + "/records", 0o700) }
+        switch how {
+        case "removed": try manager.removeItem(atPath: fixture.directory)
+        case "emptied":
+            for name in try manager.contentsOfDirectory(atPath: fixture.directory) {
+                try manager.removeItem(atPath: fixture.directory + "/" + name)
+            }
+        default:
+            try manager.moveItem(atPath: fixture.directory, toPath: fixture.scratch.appending("away").path)
+            if how == "swapped" { try manager.moveItem(atPath: other, toPath: fixture.directory) }
+        }
+        for number in 1...10 { put(number, .test("\(number)"), in: store) }
+        store.flush()
+        for number in 1...10 { #expect(body(.test("\(number)"), in: store) == testBody(number)) }
+        #expect(fixture.recordNames().count == 10)
+        store.removeMemory()
+        for number in 1...10 { #expect(body(.test("\(number)"), in: store) == testBody(number)) }
+    }
+}
