@@ -48,6 +48,7 @@ extension DiskStore {
                 if body == nil { io.events.append(.dropped(key: key, .unavailable)) }
                 return .dropped(.unavailable)
             }
+            tellStored(key)
             do throws(Errno) {
                 guard let bytes = try place(&record, of: body, usedAt: usedAt, &io) else { return .superseded }
                 io.events.append(.stored(key: key, bytes: bytes))
@@ -74,8 +75,8 @@ extension DiskStore {
         }
     }
 
-    /// A guest tells the owner of each record that it wrote; other caches drop what they have in memory. The owner's own records
-    /// are found by every guest.
+    /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed, and after it: other
+    /// caches drop what they have in memory. The owner's own records are found by every guest.
     private func tellStored(_ key: KeyName) {
         if !catalog.state.isOwner { changes.tell(.stored(key), capacity: catalog.capacity) }
     }
@@ -106,8 +107,9 @@ extension DiskStore {
         if configuration.isReadOnly { return false }
         let key = key.diskKey
         let isDone = withIO { io in
-            isUsable(&io)
-                && records.update(metadata, of: key, replacing: sequence, usedAt: usedAt, &io.events)
+            guard isUsable(&io) else { return false }
+            tellStored(key.name)
+            return records.update(metadata, of: key, replacing: sequence, usedAt: usedAt, &io.events)
         }
         guard isDone else { return false }
         tellStored(key.name)
@@ -173,6 +175,7 @@ extension DiskStore {
         changes.tell(.removedAll, capacity: catalog.capacity)
         lookNow()
         let hasIndex = refresh()
+        if hasIndex { for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } } }
         let rows = hasIndex ? judged(criteria) : listed()
         for (row, isCertain) in rows {
             withIO { io in
@@ -213,7 +216,8 @@ extension DiskStore {
     }
 
     /// Removes one variant.
-    /// - Parameter tells: false where all other caches take the records of the key for removed already.
+    /// - Parameter tells: false for a caller that is told of another cache's removal: all caches take the records of the key for removed
+    ///   already.
     func remove(_ key: RequestKey, variant: VaryKey, tells: Bool) {
         let hash = UInt32(truncatingIfNeeded: variant.recordHash)
         remove(key.diskKey, tells: tells) { $0.varyHash == hash }
@@ -230,6 +234,7 @@ extension DiskStore {
 
     private func remove(_ key: DiskKey, tells: Bool = true, where isRemoved: (IndexRow) -> Bool) {
         guard mayRemove else { return }
+        if tells { lookNow() }
         let isAny = withIO { records.remove(key, &$0.events, where: isRemoved) }
         if isAny, tells { changes.tell(.stored(key.name), capacity: catalog.capacity) }
         scheduleAfterRemoval()

@@ -235,10 +235,8 @@ final class DiskStore: Sendable {
         }
         if configuration.isReadOnly { return }
         changes.read { changes in
-            if catalog.state.isOwner {
-                for change in changes { note(change) }
-                maintenance.schedule(after: configuration.maintenanceDelay)
-            }
+            for change in changes { note(change) }
+            if catalog.state.isOwner { maintenance.schedule(after: configuration.maintenanceDelay) }
             observer.withLock { $0 }(changes)
         }
     }
@@ -246,7 +244,11 @@ final class DiskStore: Sendable {
     /// The index may not agree with the files of a key, or of all.
     private func note(_ change: DirectoryChange) {
         switch change {
-        case .stored(let key), .removed(let key): catalog.requestExamination(of: key)
+        case .stored(let key):
+            catalog.noteShared(key)
+            if catalog.state.isOwner { catalog.requestExamination(of: key) }
+        case .removed(let key):
+            if catalog.state.isOwner { catalog.requestExamination(of: key) }
         case .removedResource(let resource):
             for row in catalog.read({ $0.rows(ofResource: resource) }) { catalog.requestExamination(of: row.key) }
         case .removedAll:

@@ -3,17 +3,38 @@ import Testing
 
 @testable import DiskURLCache
 
-/// What is not records (index, journal, lock) takes its small share of a small capacity, and no more.
+/// What is not records (index, changes, lock) takes its small share of a small capacity, and no more.
 @Suite("Small capacities") struct SmallCapacityTests {
-    private func journalSize(_ fixture: DiskFixture) throws -> Int {
+    private func indexSize(_ fixture: DiskFixture) throws -> Int {
         try SystemFiles().status(at: fixture.directory + "/index.plist").allocated
     }
 
-    @Test("The journal does not eat a small capacity", arguments: [350 << 10, 200 << 10])
-    func journal(capacity: Int) throws {
+    /// Each store by the second cache has two rows of 32 bytes, each removal two.
+    @Test("The changes do not eat a small capacity", arguments: [350 << 10, 8 << 20])
+    func changes(capacity: Int) throws {
+        let fixture = try DiskFixture()
+        let owner = fixture.open(capacity: capacity)
+        owner.flush()
+        let guest = fixture.open(capacity: capacity)
+        guest.flush()
+        let limit = ChangeFile.limit(capacity: capacity)
+        #expect(limit <= max(4096, capacity / 64))
+        var sizes: [Int] = []
+        for number in 0..<limit / 64 {
+            guest.store(.test(testBody(number, length: 300)), for: .test("\(number)"))
+            owner.remove(.test("\(number)"))
+            sizes.append(try SystemFiles().status(at: fixture.directory + "/changes").size)
+        }
+        #expect(sizes.allSatisfy { $0 <= limit })
+        // It was begun anew at least once, and not with each row.
+        #expect(zip(sizes, sizes.dropFirst()).contains { $0 > $1 })
+        #expect(sizes.contains { $0 > limit / 2 })
+    }
+
+    @Test("The index does not eat a small capacity", arguments: [350 << 10, 200 << 10])
+    func index(capacity: Int) throws {
         let fixture = try DiskFixture()
         let store = fixture.open(capacity: capacity)
-        // Each has 68 bytes in the journal, and 68 more once evicted: 200 KB when nothing folds the journal.
         let count = TestLength.pick(plain: 1_500, long: 5_000)
         for number in 0..<count {
             store.store(.test(testBody(number, length: 300)), for: .test("\(number)"))
@@ -27,17 +48,17 @@ import Testing
         #expect(served == Array((count - served.count)..<count))
     }
 
-    @Test func aCapacityOfZeroLeavesNoJournal() throws {
+    @Test func aCapacityOfZeroLeavesNoIndex() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
         store.flush()
         for number in 0..<400 { store.store(.test(testBody(number, length: 300)), for: .test("\(number)")) }
         store.flush()
-        #expect(try journalSize(fixture) > 20 << 10)
+        #expect(try indexSize(fixture) > 20 << 10)
         store.capacity = 0
         store.flush()
         #expect(fixture.recordNames().isEmpty)
-        #expect(try journalSize(fixture) <= 4096)
+        #expect(try indexSize(fixture) <= 4096)
     }
 
     @Test("Garbage in the lock does not count for ever") func garbageInLock() throws {

@@ -128,6 +128,76 @@
             writer.maintenance.resume()
         }
 
+        /// A process is killed between its record and the row that tells of it. The owner has looked at the key just before.
+        @Test(arguments: ["tag", "host", "key", "resource", "all"]) func whatAKilledProcessLeftIsRemoved(what: String) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let (remover, killed) = (Self.open(directory), Self.open(directory, files: files))
+            let disk = try #require(remover.disk as? DiskStore)
+            let (isArmed, isWritten, isDead) = (Mutex(true), Mutex(false), Mutex(false))
+            files.rule = { call in
+                if isDead.withLock({ $0 }) { return .error(EIO) }
+                guard call.isRecord else { return nil }
+                if isArmed.disarm() { _ = disk.entryCount }
+                if call.operation == .write { isWritten.withLock { $0 = true } }
+                if call.operation == .close, isWritten.withLock({ $0 }) { isDead.withLock { $0 = true } }
+                return nil
+            }
+            Self.store("private", tags: ["account"], in: killed)
+            killed.maintenance.perform { killed.pass(isFlush: true) }
+            #expect(isDead.withLock { $0 })
+            #expect(disk.catalog.sharedKeys == [Self.key.name])
+            Self.remove(what, in: remover)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/records").isEmpty)
+            #expect(Self.body(in: remover) == nil)
+        }
+
+        private static func remove(_ what: String, in store: TieredStore) {
+            switch what {
+            case "all": store.removeAll()
+            case "key": store.remove(key)
+            case "tag": store.remove(matching: EntryCriteria(tag: "account"))
+            case "resource": store.remove(matching: EntryCriteria(resource: key.resource))
+            default: store.remove(matching: EntryCriteria(hostHash: key.hostHash))
+            }
+        }
+
+        /// A cache that is suspended locks no file, and tells of what it writes all the same.
+        @Test(arguments: ["all", "tag", "host"]) func whatASuspendedCacheWroteIsRemoved(what: String) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let writer = Self.open(directory)
+            try #require(writer.disk as? DiskStore).suspend()
+            let remover = Self.open(directory)
+            Self.store("private", tags: ["account"], in: writer)
+            writer.flush()
+            Self.remove(what, in: remover)
+            for store in [writer, remover, Self.open(directory)] {
+                store.removeMemory()
+                #expect(Self.body(in: store) == nil)
+            }
+        }
+
+        /// A guest stored the older answer a moment ago; the owner has not looked since. The newer one is not for the disk.
+        @Test(arguments: [true, false]) func whatANewerAnswerReplacedStaysGone(isTold: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let maintainer = Self.open(directory)
+            let other = Self.open(directory, files: files)
+            files.rule = { $0.name == "changes" && $0.operation == .open && !isTold ? .error(EMFILE) : nil }
+            Self.store("older", in: other)
+            other.maintenance.perform { other.pass(isFlush: true) }
+            Self.store("newer", memoryOnly: true, in: maintainer)
+            maintainer.removeMemory()
+            files.rule = { _ in nil }
+            other.maintenance.perform { other.pass(isFlush: true) }
+            maintainer.flush()
+            #expect(Self.body(in: maintainer) == nil)
+            #expect(Self.body(in: Self.open(directory)) == nil)
+        }
+
         /// A clearing that could not be done at once is done later, and takes what was stored since.
         @Test func aClearingThatIsDoneLaterLeavesWhatWasStoredSince() throws {
             let scratch = try ScratchDirectory()

@@ -4,9 +4,12 @@ import Foundation
 /// the others appended.
 ///
 /// No cache locks the file or waits for another. The order of the steps does it: a remover appends a row, removes, and appends the row
-/// again. A writer writes its record, a cache that is not the owner appends a row, and then the writer reads the rows. So either the
-/// writer reads the remover's first row, and removes its own record; or the record was whole before that row, and the remover
-/// finds it. A reader that read a record before the removal finds the second row after it.
+/// again. A writer writes its record, and then reads the rows. So either the writer reads the remover's first row, and removes its own
+/// record; or the record was whole before that row, and the remover finds it. A reader that read a record before the removal finds the
+/// second row after it.
+///
+/// A writer that is not the owner appends a row before it writes its record, and again after it. From the first row on the owner
+/// looks at the files of that key, not at the index: a record of a writer that was killed is found, too.
 ///
 /// A row that cannot be appended becomes a file that is begun anew, an empty one, or no file. A reader that finds another file, a shorter one, or
 /// bytes that it does not understand takes every record for removed.
@@ -85,8 +88,11 @@ final class ChangeFile: Sendable {
         if before.isKnown, before.status == nil, position.token == nil, opened.status.size < Self.headerLength {
             return ([], before)
         }
-        // What was before the first look is in no memory.
-        guard before.isKnown else { return ([], position) }
+        // What was before the first look is in no memory. But what was to be stored may come yet.
+        guard before.isKnown else {
+            let rows = rows(of: opened.file, from: Self.headerLength, to: opened.status.size) ?? []
+            return (rows.filter { if case .stored = $0 { true } else { false } }, position)
+        }
         var start: Int?
         if let token = position.token {
             if token == before.token { start = before.offset }
@@ -146,7 +152,8 @@ final class ChangeFile: Sendable {
     func prepare() {
         let status = try? files.status(at: paths.changes)
         // A link, or whatever else is no file of this cache's, is replaced: it would be a removal of everything at each look.
-        if status?.kind != .regular || status?.links != 1 { _ = try? begin(with: [], isNew: status == nil) }
+        // One without a name was replaced by another cache just now.
+        if status?.kind != .regular || (status?.links ?? 0) > 1 { _ = try? begin(with: [], isNew: status == nil) }
     }
 
     /// False where the file was replaced meanwhile: the row is lost.

@@ -14,14 +14,19 @@ final class Catalog: Sendable {
         var earlyUses: [IndexUse] = []
         /// Keys whose files and rows may not agree; true where the bodies are to be verified too.
         var examinations: [KeyName: Bool] = [:]
+        /// Keys that other caches write. Such a write may be under way, or never be told of: their slots are probed from then on.
+        var shared: Set<KeyName> = []
         /// More keys than are kept: the folder is to be listed again.
         var isUncertain = false
 
         func isExact(_ key: KeyName) -> Bool {
             state.isCurrent && !isUncertain && (examinations.isEmpty || examinations[key] == nil)
+                && (shared.isEmpty || !shared.contains(key))
         }
     }
 
+    /// How many keys of a kind are kept.
+    private static let keyLimit = 65_536
     private let contents: Mutex<Contents>
     /// The largest record that is read; nil for the capacity.
     private let fixedLimit: Int?
@@ -165,7 +170,7 @@ final class Catalog: Sendable {
     /// A key's files and rows may not agree. Until the key is examined, its slots are probed.
     func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
         contents.withLock { contents in
-            guard contents.examinations.count < 65_536 else {
+            guard contents.examinations.count < Self.keyLimit else {
                 contents.examinations = [:]
                 contents.isUncertain = true
                 return
@@ -182,10 +187,24 @@ final class Catalog: Sendable {
         contents.withLock { $0.examinations.first }.map { ($0.key, $0.value) }
     }
 
-    /// The keys of a resource that are to be examined.
-    func examinations(ofResource resource: UInt64) -> [KeyName] {
-        contents.withLock { $0.examinations.keys.filter { $0.resource == resource } }
+    /// The keys of a resource whose rows are not certain.
+    func uncertainKeys(ofResource resource: UInt64) -> Set<KeyName> {
+        contents.withLock { contents in
+            Set(contents.examinations.keys).union(contents.shared).filter { $0.resource == resource }
+        }
     }
+
+    func noteShared(_ key: KeyName) {
+        contents.withLock { contents in
+            if contents.shared.count >= Self.keyLimit {
+                contents.shared = []
+                contents.isUncertain = true
+            }
+            contents.shared.insert(key)
+        }
+    }
+
+    var sharedKeys: Set<KeyName> { contents.withLock { $0.shared } }
 
     /// The index lacks more keys than are to be examined.
     var isUncertain: Bool { contents.withLock { $0.isUncertain } }

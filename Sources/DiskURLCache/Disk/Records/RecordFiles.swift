@@ -165,7 +165,7 @@ struct RecordFiles: Sendable {
 
     /// Removes the records of all keys of a resource. Without an index the folder is listed for it.
     func remove(resource: UInt64, _ events: inout [DiskEvent]) {
-        for key in catalog.examinations(ofResource: resource) { examine(key, &events) }
+        for key in catalog.uncertainKeys(ofResource: resource) { examine(key, &events) }
         var names: [RecordName] = []
         if catalog.state.isCurrent, !catalog.isUncertain {
             names = catalog.read { $0.rows(ofResource: resource).map(\.name) }
