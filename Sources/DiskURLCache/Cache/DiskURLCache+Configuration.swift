@@ -86,6 +86,8 @@ extension DiskURLCache {
         /// Injected by tests that are on Linux as on another platform: Foundation's `URLCache` there writes what it is handed into its
         /// folder, whatever its capacity.
         var superclassDirectory = Platform.superclassDirectory
+        /// Injected by tests: see `PassTime`.
+        var passActivity: PassTime.Activity = ExpiringActivity.request
         /// Injected by tests.
         var fileSystem: any FileSystem = SystemFiles()
 

@@ -78,9 +78,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             appLife = AppLifeObserver(
                 AppLifeActions(
                     relieveMemoryPressure: { [weak self] in self?.relieveMemoryPressure() },
-                    flush: { [weak self] in self?.flush() },
-                    suspendMaintenance: { [weak self] in self?.suspendMaintenance() },
-                    resumeMaintenance: { [weak self] in self?.resumeMaintenance() }))
+                    flush: { [weak self] in self?.flush() }))
         #endif
     }
 
@@ -102,6 +100,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             settings.keepsURLs = configuration.keepsURLs
             settings.maximumAccessAge = configuration.maximumAgeSinceAccess
             settings.maximumStorageAge = configuration.maximumAgeSinceStorage
+            if configuration.platform.lockLifetime == .duringPass { settings.passActivity = configuration.passActivity }
             if let preparation = FolderPreparation.current {
                 let protection = configuration.fileProtection
                 settings.prepareFolders = { preparation($0, protection: protection) }

@@ -23,6 +23,8 @@ struct DiskConfiguration: Sendable {
     var owner: FileOwner { isReadOnly ? .processOrRoot : .process }
     /// Called when the directory was opened, or is another one, with the folders that hold files. On the maintenance queue.
     var prepareFolders: (@Sendable ([String]) -> Void)?
+    /// Where the system may suspend the process: asks for the time of a pass. Files are locked only within it.
+    var passActivity: PassTime.Activity?
     /// Seconds between a change and the pass that follows: long enough to do a burst's work at once.
     var maintenanceDelay = 0.02
     /// Seconds between two savings of an index that changes: what a crash may cost of the times of use.

@@ -18,6 +18,8 @@ final class DiskStore: Sendable {
     let reader: RecordReader
     let clock: WallClock
     let maintenance: MaintenanceQueue
+    /// Nil where the system suspends no process.
+    let passTime: PassTime?
     /// What caches on the directory tell each other.
     let changes: ChangeFile
     /// Is told what other caches changed. Set once, before the first lookup.
@@ -42,6 +44,7 @@ final class DiskStore: Sendable {
         var eviction = Eviction()
         /// The next time to ask for the directory's lock, in seconds of the monotonic clock.
         var nextElection = 0.0
+        var wasOwner = false
         /// The directory was found by the pass that is under way: its writes need not look again.
         var isInPass = false
         /// The directory whose folders were prepared.
@@ -74,7 +77,9 @@ final class DiskStore: Sendable {
         changes = ChangeFile(fileSystem, paths)
         let catalog = Catalog(configuration)
         self.catalog = catalog
-        let writer = RecordWriter(files: fileSystem, paths: paths) { !catalog.state.isSuspended }
+        let passTime = configuration.passActivity.map { PassTime(activity: $0) }
+        self.passTime = passTime
+        let writer = RecordWriter(files: fileSystem, paths: paths) { !catalog.state.isSuspended && passTime?.isGranted != false }
         records = RecordFiles(
             files: fileSystem, paths: paths, reader: reader, writer: writer, catalog: catalog, clock: clock,
             keepsURLs: configuration.keepsURLs)
@@ -111,6 +116,14 @@ final class DiskStore: Sendable {
         if catalog.state.isClosed { return }
         // Outside the catalog's lock: the state before may hold the last reference to the directory's lock.
         withExtendedLifetime(catalog.enter(state)) {}
+    }
+
+    /// Leaves the directory to the other caches; the index in memory stays a hint.
+    func giveUpLock() {
+        guard case .owner(let lock, _) = catalog.state else { return }
+        become(.guest)
+        // At once, though a pass may hold a reference still.
+        lock.release()
     }
 
     /// Makes sure that the directory and its folder of records are there and can be used; two system calls when they are. False

@@ -7,9 +7,6 @@
     struct AppLifeActions: Sendable {
         var relieveMemoryPressure: @Sendable () -> Void
         var flush: @Sendable () -> Void
-        /// Writes everything down, and holds no lock on a file from then on.
-        var suspendMaintenance: @Sendable () -> Void
-        var resumeMaintenance: @Sendable () -> Void
     }
 
     /// Observes the notifications of an app's life for one cache. Names are spelt out so that neither UIKit nor AppKit
@@ -24,16 +21,14 @@
             pressure.setEventHandler { actions.relieveMemoryPressure() }
             pressure.activate()
             observe("UIApplicationDidReceiveMemoryWarningNotification", actions.relieveMemoryPressure)
-            // An app, an extension, an app of a watch: each has names of its own.
+            // An app, an extension, an app of a watch: each has a name of its own.
             for name in ["UIApplication", "NSExtensionHost", "WKApplication"] {
                 observe("\(name)DidEnterBackgroundNotification") {
-                    // Asks for the time that writing takes; without it the app may be suspended first, with a lock on a file: the
-                    // system ends such an app (0xdead10cc).
+                    // Asks for the time that writing takes; without it the app may be suspended first. The pass asks for its own.
                     ExpiringActivity.request { isExpired in
-                        if !isExpired { actions.suspendMaintenance() }
+                        if !isExpired { actions.flush() }
                     }
                 }
-                observe("\(name)WillEnterForegroundNotification", actions.resumeMaintenance)
             }
             observe("UIApplicationWillTerminateNotification", actions.flush)
             observe("NSApplicationWillTerminateNotification", actions.flush)

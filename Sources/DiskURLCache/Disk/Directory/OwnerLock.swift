@@ -7,7 +7,8 @@ import Foundation
 /// registry lets only one cache open the file at all.
 final class OwnerLock: Sendable {
     private let files: any FileSystem
-    private let file: Int32
+    /// Nil once it is released.
+    private let file: Mutex<Int32?>
     private let paths: DiskPaths
     private let directory: FileIdentity
     private let process = getpid()
@@ -18,7 +19,7 @@ final class OwnerLock: Sendable {
     private init(_ files: any FileSystem, _ paths: DiskPaths, _ file: Int32, directory: FileIdentity) {
         self.files = files
         self.paths = paths
-        self.file = file
+        self.file = Mutex(file)
         self.directory = directory
     }
 
@@ -58,11 +59,18 @@ final class OwnerLock: Sendable {
     }
 
     /// Leaves the directory to the next cache that asks. In a forked child nothing happens: the lock is the parent's.
-    deinit {
+    func release() {
         guard process == getpid() else { return }
+        let file = file.withLock { file in
+            defer { file = nil }
+            return file
+        }
+        guard let file else { return }
         files.closeQuietly(file)
         Self.giveUp(directory, paths)
     }
+
+    deinit { release() }
 
     /// Only where the entry is still this cache's: the directory may have been moved meanwhile, and another cache have it there.
     private static func giveUp(_ directory: FileIdentity, _ paths: DiskPaths) {
