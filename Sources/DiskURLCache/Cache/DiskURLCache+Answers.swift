@@ -13,7 +13,7 @@ extension DiskURLCache {
     public func data(for request: URLRequest) async throws -> CacheAnswer {
         try Task.checkCancellation()
         try request.requireURL()
-        let transport = SessionLink(session: directSession)
+        var transport = SessionLink(session: directSession)
         // A task has its session's cookies since it was made; here is no task.
         let request = transport.withCookies(request)
         let keyed = KeyedRequest(request, in: self)

@@ -72,10 +72,11 @@ class CachingURLProtocol: URLProtocol {
             if let passThrough { return passThrough.startLoading() }
         #endif
         guard let task else { return fail() }
-        let link = SessionLink(task, loader: type(of: self))
+        var link = SessionLink(task, loader: type(of: self))
         let cache = SessionLink.cache(for: task, link: link)
         #if canImport(FoundationNetworking)
-            let keyed = cache.map { KeyedRequest(link.effectiveRequest(task.originalRequest ?? request), in: $0) }
+            let request = link.withCookies(link.effectiveRequest(task.originalRequest ?? request))
+            let keyed = cache.map { KeyedRequest(request, in: $0) }
             let reason =
                 link.servesTasks
                 ? Self.reasonToBypass(task, keyed?.decision ?? .none(.noKey)) : CacheReason.unknownSession

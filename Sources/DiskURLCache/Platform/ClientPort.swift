@@ -40,8 +40,12 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     private let session: URLSession?
     private let delegate: (any URLSessionTaskDelegate)?
     private let queue: (any ClientQueue)?
-    /// Who takes pieces directly; nil where they go through the client.
+    /// The delegate that takes pieces directly; nil if they go through the client.
     private let dataDelegate: (any URLSessionDataDelegate)?
+    #if canImport(FoundationNetworking)
+        /// The delegate of `data(for:delegate:)`. The client reports the head to it and keeps the body to itself.
+        private let taskDelegate: (any URLSessionDataDelegate)?
+    #endif
     private let stream = Mutex(Stream())
     /// What goes through the client.
     private var calls = CallQueue()
@@ -65,7 +69,11 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         #endif
         #if canImport(FoundationNetworking)
             delegate = task.delegate
-            takesPieces = delegate != nil && link.deliversPieces(of: task)
+            switch link.audience(of: task) {
+            case .delegate?: (takesPieces, taskDelegate) = (link.session?.delegate is any URLSessionDataDelegate, nil)
+            case .completionHandler(let delegate)?: (takesPieces, taskDelegate) = (false, delegate)
+            case nil: (takesPieces, taskDelegate) = (false, nil)
+            }
         #else
             // What only the session's delegate hears of, it is asked about where the task has no delegate of its own.
             delegate = task.delegate ?? link.session?.delegate as? any URLSessionTaskDelegate
@@ -146,6 +154,13 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             hasToldHead = true
             openStream()
         case .load(let data):
+            #if canImport(FoundationNetworking)
+                if let taskDelegate, let session, let dataTask = task as? URLSessionDataTask, !data.isEmpty {
+                    session.delegateQueue.addOperation {
+                        taskDelegate.urlSession(session, dataTask: dataTask, didReceive: data)
+                    }
+                }
+            #endif
             client.urlProtocol(urlProtocol, didLoad: data)
         case .read(var body):
             while !body.isEmpty {

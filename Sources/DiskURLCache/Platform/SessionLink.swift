@@ -14,6 +14,8 @@ struct SessionLink: Sendable {
     let workQueue: DispatchQueue?
     /// False where the loader must leave a task to Foundation's own class: its client can be called on one queue only.
     let servesTasks: Bool
+    /// The app gave the request a `Cookie` field: a redirect does not replace it by the session's.
+    private var hasOwnCookie = false
 
     /// For a load that no task stands for.
     init(session: URLSession) {
@@ -67,13 +69,23 @@ struct SessionLink: Sendable {
         return request
     }
 
-    /// The request with the session's cookies, unless it has its own or wants none: for a load without a task, and on Apple platforms,
-    /// where a protocol gets it without.
-    func withCookies(_ request: URLRequest) -> URLRequest {
-        guard request.httpShouldHandleCookies, request.value(forHTTPHeaderField: "Cookie") == nil else {
-            return request
+    /// The request with the session's cookies, unless it has its own or wants none. A task of Foundation on Linux has them since it was
+    /// made; a load without a task has not, nor has a protocol on Apple platforms.
+    mutating func withCookies(_ request: URLRequest) -> URLRequest {
+        guard let own = request.value(forHTTPHeaderField: "Cookie") else {
+            return servesTasks && workQueue != nil ? request : prepare(request)
         }
-        return prepare(request)
+        hasOwnCookie = own != sessionCookie(for: request)
+        return request
+    }
+
+    private func sessionCookie(for request: URLRequest) -> String? {
+        guard request.httpShouldHandleCookies, let configuration = session?.configuration,
+            configuration.httpShouldSetCookies, let url = request.url,
+            let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty,
+            let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
+        else { return nil }
+        return value
     }
 
     /// Whether the loader handles tasks of this session. `URLSession.shared` takes registered classes.
@@ -92,16 +104,22 @@ struct SessionLink: Sendable {
         #endif
     }
 
-    /// True when it is certain that each piece reaches a delegate: a completion handler would get the last one only.
-    /// To be asked on `workQueue`.
-    func deliversPieces(of task: URLSessionTask) -> Bool {
-        #if canImport(FoundationNetworking)
-            guard let session, let workQueue, session.delegate is any URLSessionDataDelegate else { return false }
-            return TaskSession(session: session, workQueue: workQueue).audience(of: task) == .delegate
-        #else
+    #if canImport(FoundationNetworking)
+        /// Where the body of a task goes; nil if that is not known. To be asked on `workQueue`.
+        func audience(of task: URLSessionTask) -> TaskSession.Audience? {
+            guard let session, let workQueue else { return nil }
+            return TaskSession(session: session, workQueue: workQueue).audience(of: task)
+        }
+
+        /// True when it is certain that each piece reaches a delegate: a completion handler would get the last one only.
+        /// To be asked on `workQueue`.
+        func deliversPieces(of task: URLSessionTask) -> Bool {
+            guard session?.delegate is any URLSessionDataDelegate, case .delegate? = audience(of: task) else {
+                return false
+            }
             return true
-        #endif
-    }
+        }
+    #endif
 }
 
 extension SessionLink: Transport {
@@ -113,15 +131,12 @@ extension SessionLink: Transport {
 
     var owner: ObjectIdentifier? { session.map { ObjectIdentifier($0) } }
 
-    /// The cookies that the session has by now, as Foundation does it.
+    /// The request with the cookies that the session has by now, as Foundation does it, unless the app gave the request its own.
     func prepare(_ request: URLRequest) -> URLRequest {
-        guard request.httpShouldHandleCookies, let configuration = session?.configuration,
-            configuration.httpShouldSetCookies, let url = request.url,
-            let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty,
-            let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
-        else { return request }
+        if hasOwnCookie, request.value(forHTTPHeaderField: "Cookie") != nil { return request }
+        guard let cookie = sessionCookie(for: request) else { return request }
         var request = request
-        request.setValue(value, forHTTPHeaderField: "Cookie")
+        request.setValue(cookie, forHTTPHeaderField: "Cookie")
         return request
     }
 

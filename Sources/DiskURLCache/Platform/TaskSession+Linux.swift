@@ -50,11 +50,12 @@
             return index.flatMap { $0 < children.endIndex ? children[$0].value : nil }
         }
 
-        /// Who hears of a task's answer.
+        /// Where the body of a task's answer goes.
         enum Audience {
-            /// The session's delegate, if it has one.
+            /// To the session's delegate, if the session has one.
             case delegate
-            case completionHandler
+            /// - Parameter taskDelegate: the one that `data(for:delegate:)` was given.
+            case completionHandler(taskDelegate: (any URLSessionDataDelegate)?)
         }
 
         /// Nil where that cannot be read. To be asked on `workQueue`, which guards what is read.
@@ -65,9 +66,13 @@
             // A cast is a tenth of what looking through the mirror of a dictionary takes.
             guard let behaviour = (behaviours as? [Int: Any])?[task.taskIdentifier] else { return nil }
             // A case with a handler has it as its one child. Async methods make tasks with a handler and room for a delegate.
-            switch Mirror(reflecting: behaviour).children.first?.label {
+            let child = Mirror(reflecting: behaviour).children.first
+            switch child?.label {
             case nil: return "\(behaviour)" == "callDelegate" ? .delegate : nil
-            case "dataCompletionHandler"?, "dataCompletionHandlerWithTaskDelegate"?: return .completionHandler
+            case "dataCompletionHandler"?: return .completionHandler(taskDelegate: nil)
+            case "dataCompletionHandlerWithTaskDelegate"?:
+                let values = child.map { Mirror(reflecting: $0.value).children.map(\.value) }
+                return .completionHandler(taskDelegate: values?.last as? any URLSessionDataDelegate)
             default: return nil
             }
         }
