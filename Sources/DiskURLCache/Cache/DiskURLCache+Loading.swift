@@ -64,7 +64,7 @@ extension DiskURLCache {
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheReason? {
         let storedKey = key.keeping(response)
-        guard let metadata = metadata(of: response, edited: edited, for: request, key: storedKey) else {
+        guard let metadata = metadata(of: response, edited: edited, for: request) else {
             return .refused
         }
         return store.store(metadata, body: body, presented: edited?.presented, for: storedKey, ticket: ticket)
@@ -74,7 +74,7 @@ extension DiskURLCache {
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheReason? {
-        guard let metadata = metadata(of: response, edited: edited, for: request, key: key) else { return .refused }
+        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .refused }
         // The delegate or the admission closure made it another kind of response.
         guard metadata.placement == .memoryAndDisk else {
             guard body.count <= largestMemoryEntry, let data = body.opening.contents else {
@@ -88,7 +88,7 @@ extension DiskURLCache {
 
     /// Nil where a rule says that the response is not stored.
     private func metadata(
-        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest, key: RequestKey?
+        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest
     ) -> EntryMetadata? {
         let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
         guard treatment.storage != .never else { return nil }
@@ -104,12 +104,12 @@ extension DiskURLCache {
         return EntryMetadata(
             sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
             placement: placement, userInfo: edited?.userInfo ?? [:],
-            tags: tags(of: treatment, for: request, replacing: key), isPinned: treatment.isPinned == true)
+            tags: tags(of: treatment, for: request), isPinned: treatment.isPinned == true)
     }
 
     /// Only what goes to disk goes to a file.
     func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
-        store.takesIncoming && metadata(of: response, edited: nil, for: request, key: nil)?.placement == .memoryAndDisk
+        store.takesIncoming && metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
     }
 
     func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {

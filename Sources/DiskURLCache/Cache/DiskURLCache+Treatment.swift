@@ -86,16 +86,12 @@ extension DiskURLCache {
 
     // MARK: Tags
 
-    /// The tags of a response that is stored: the treatment's, the one of the request's credentials, and those of the stored
-    /// responses of its key. A request without tags never takes an entry out of reach of a removal.
-    /// - Parameter key: nil when only the placement of the response matters.
-    func tags(of treatment: CacheTreatment, for request: URLRequest, replacing key: RequestKey?) -> [String] {
-        guard let key else { return [] }
+    /// The tags of a response that is stored: the treatment's, and the one of the request's credentials.
+    func tags(of treatment: CacheTreatment, for request: URLRequest) -> [String] {
         var tags = treatment.tags
         if let credentials = request.value(forHTTPHeaderField: "Authorization") {
             tags.insert(Self.tag(ofCredentials: credentials))
         }
-        for variant in store.lookup(key).variants() { tags.formUnion(variant.metadata.tags) }
         return tags.isEmpty ? [] : tags.sorted()
     }
 

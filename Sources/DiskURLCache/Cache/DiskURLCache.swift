@@ -224,7 +224,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         // What is stored for `HEAD` is no answer to `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
-        let tags = tags(of: treatment, for: request, replacing: storedKey)
+        let tags = tags(of: treatment, for: request)
         switch call.outcome(treatment: treatment, tags: tags, options: sharingOptions(treatment)) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {

@@ -67,16 +67,25 @@ extension DiskStore {
 
     /// The records of the key that the plan finds, one for each variant, the most recent first.
     private func read(_ plan: Catalog.LookupPlan, _ key: KeyName, _ digest: () -> KeyDigest) -> [LoadedRecord] {
+        var records = plan.isExact ? read(plan.slots, areAll: true, of: key, plan, digest) : nil
+        if records == nil {
+            if plan.isExact { requestExamination(of: key) }
+            // A record that replaces another one takes another slot: while the lock is held, none of this process moves past the reader.
+            records = withIO { _ in read(plan.isExact ? .max : plan.slots, areAll: false, of: key, plan, digest) }
+        }
+        guard let records, records.count > 1 else { return records ?? [] }
+        return oneForEachVariant(records, key)
+    }
+
+    /// - Parameter areAll: each of the slots has a record. Nil if one is empty: its record was replaced meanwhile, and is in another slot.
+    private func read(
+        _ slots: UInt8, areAll: Bool, of key: KeyName, _ plan: Catalog.LookupPlan, _ digest: () -> KeyDigest
+    ) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
         var proof: KeyDigest?
-        var slots = plan.slots
-        let isSingle = plan.isExact && slots.nonzeroBitCount == 1
         // Not knowing the slots, most keys have one record only: the first that is found is read as if it were the only one.
-        var extent: RecordReader.Extent = isSingle || !plan.isExact ? .lookup : .head
-        var isProbingAll = !plan.isExact
-        while slots != 0 {
-            let slot = UInt8(slots.trailingZeroBitCount)
-            slots &= slots - 1
+        var extent: RecordReader.Extent = !areAll || slots.nonzeroBitCount == 1 ? .lookup : .head
+        for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
             switch reader.read(RecordName(key: key, slot: slot), extent, limit: plan.limit) {
             case .record(let record):
                 extent = .head
@@ -84,22 +93,13 @@ extension DiskStore {
                 proof = expected
                 // Another key may have this name.
                 if record.header.digest == expected { records.append(record) }
-            case .missing:
-                if !isProbingAll {
-                    // It was replaced meanwhile, by us or by another process: somewhere among the other slots.
-                    isProbingAll = true
-                    slots = 0xFF
-                    records = []
-                    extent = .lookup
-                    requestExamination(of: key)
-                }
+            case .missing: if areAll { return nil }
             case .damaged: requestExamination(of: key, verifyingBodies: true)
-            case .foreign:
-                if plan.known & 1 << slot != 0 { requestExamination(of: key) }
+            case .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: key) }
             case .unreadable: break
             }
         }
-        return records.count < 2 ? records : oneForEachVariant(records, key)
+        return records
     }
 
     /// Of two records of one variant, which a crash may leave, the more recent counts.

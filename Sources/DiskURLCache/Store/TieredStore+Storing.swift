@@ -30,8 +30,8 @@ extension TieredStore {
             disk?.lookNow()
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
+            if let reason = prepare(&metadata, for: key, ticket) { return reason }
             let entry = StoredEntry(metadata: metadata, body: body, presented: presented)
-            if let ticket, let reason = outdated(metadata, for: key, ticket) { return reason }
             let limit = largestStorableBody
             guard entry.body.count <= limit else {
                 erase(key, varyKey: entry.metadata.varyKey)
@@ -62,20 +62,32 @@ extension TieredStore {
         return history.ticket(at: now)
     }
 
-    /// Why an answer that was under way meanwhile is not stored any more.
-    func outdated(_ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket) -> CacheReason? {
-        if history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) { return .removedMeanwhile }
-        // Another load that asked later has stored its answer already.
-        guard let asked = metadata.http?.requestTime else { return nil }
-        let varyKey = metadata.varyKey
-        var others = (memory.value(for: key)?.variants ?? []).map(\.metadata)
-        others += buffer.entries(of: key).map(\.metadata)
-        others.removeAll { $0.varyKey != varyKey }
-        // Memory may have evicted it, and another process may have stored it.
-        if others.isEmpty, disk?.mayContain(key) == true {
-            others = (disk?.variants(of: key) ?? []).map(\.metadata).filter { $0.varyKey == varyKey }
+    /// Gives the response the tags of the one that it replaces: a request without tags takes no entry out of reach of a removal. Returns why
+    /// an answer that was under way meanwhile is not stored any more. With the key's stripe held.
+    private func prepare(_ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?) -> CacheReason? {
+        if let ticket, history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) {
+            return .removedMeanwhile
         }
-        return others.contains { $0.http.map { $0.requestTime > asked } == true } ? .removedMeanwhile : nil
+        let replaced = replaced(by: metadata.varyKey, of: key)
+        // Another load that asked later has stored its answer already.
+        if ticket != nil, let asked = metadata.http?.requestTime,
+            replaced.contains(where: { $0.http.map { $0.requestTime > asked } == true })
+        {
+            return .removedMeanwhile
+        }
+        let tags = replaced.reduce(into: Set(metadata.tags)) { $0.formUnion($1.tags) }
+        if tags.count > metadata.tags.count { metadata.tags = tags.sorted() }
+        return nil
+    }
+
+    /// The stored responses of one variant, in the first layer that has any.
+    private func replaced(by varyKey: VaryKey, of key: RequestKey) -> [EntryMetadata] {
+        var found = (memory.value(for: key)?.variants ?? []).map(\.metadata)
+        found += buffer.entries(of: key).map(\.metadata)
+        found.removeAll { $0.varyKey != varyKey }
+        // Memory may have evicted it, and another process may have stored it.
+        guard found.isEmpty, let disk, disk.mayContain(key) else { return found }
+        return disk.variants(of: key).map(\.metadata).filter { $0.varyKey == varyKey }
     }
 
     /// With the key's stripe held.
@@ -258,7 +270,7 @@ extension TieredStore {
             disk?.lookNow()
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
-            if let ticket, let reason = outdated(metadata, for: key, ticket) { return reason }
+            if let reason = prepare(&metadata, for: key, ticket) { return reason }
             return adopt(body, metadata, for: key, ticket)
         }
         tellStored(metadata, bytes: length, unless: reason)
