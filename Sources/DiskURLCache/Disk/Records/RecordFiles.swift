@@ -262,18 +262,7 @@ struct RecordFiles: Sendable {
             if isOld, unlink(record.name, &events) { rows.removeAll { $0.slot == record.name.slot } }
         }
         guard isCurrent else { return rows }
-        catalog.change { index in
-            for slot in 0..<RecordName.slots {
-                let name = RecordName(key: key, slot: slot)
-                guard let row = rows.first(where: { $0.slot == slot }) else {
-                    index.remove(name)
-                    continue
-                }
-                if index.row(name)?.isSameRecord(as: row) != true { index.put(row) }
-            }
-        }
-        // With their places in the order of use.
-        return catalog.read { $0.rows(of: key) }
+        return catalog.replaceRows(of: key, by: rows)
     }
 
     /// Removes a record that proves damaged when read again with no writer at work; gives what it then is. A record that
