@@ -21,13 +21,10 @@
             pressure.setEventHandler { actions.relieveMemoryPressure() }
             pressure.activate()
             observe("UIApplicationDidReceiveMemoryWarningNotification", actions.relieveMemoryPressure)
-            // An app, an extension, an app of a watch: each has a name of its own.
             for name in ["UIApplication", "NSExtensionHost", "WKApplication"] {
+                // The time that writing takes: without it the process may be suspended first. The pass asks for its own.
                 observe("\(name)DidEnterBackgroundNotification") {
-                    // Asks for the time that writing takes; without it the app may be suspended first. The pass asks for its own.
-                    ExpiringActivity.request { isExpired in
-                        if !isExpired { actions.flush() }
-                    }
+                    ExpiringActivity.request { isExpired in if !isExpired { actions.flush() } }
                 }
             }
             observe("UIApplicationWillTerminateNotification", actions.flush)
