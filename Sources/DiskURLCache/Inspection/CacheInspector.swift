@@ -84,7 +84,9 @@ public struct CacheInspector: Sendable {
         }
         progress(names.count, names.count)
         // Within a second the order of the index tells.
-        func rank(_ record: Record) -> (Date, Int) { (record.lastUsed ?? .distantPast, places[record.name]?.place ?? .max) }
+        func rank(_ record: Record) -> (Date, Int) {
+            (record.lastUsed ?? .distantPast, places[record.name]?.place ?? .max)
+        }
         return records.sorted { rank($0) > rank($1) }
     }
 

@@ -124,7 +124,9 @@ import Testing
         #expect(read() == [], "its own row")
         let file = try #require(FileHandle(forUpdatingAtPath: paths.changes))
         // No row lies across two pages.
-        #expect(try 4096 % DirectoryChange.length == 0 && files.status(at: paths.changes).size == 5 * DirectoryChange.length)
+        #expect(
+            try 4096 % DirectoryChange.length == 0 && files.status(at: paths.changes).size == 5 * DirectoryChange.length
+        )
         // A row whose bytes are other ones.
         writer.tell(.stored(key.name), capacity: 1 << 30)
         try file.seek(toOffset: file.seekToEnd() - 30)
@@ -181,8 +183,13 @@ import Testing
         put(0, key, in: store)
         store.flush()
         let other = fixture.scratch.appending("other").path
-        if how == "swapped" { try manager.createDirectory(atPath: other + "/records", withIntermediateDirectories: true) }
-        if how == "swapped" { chmod(other, 0o700); chmod(other + "/records", 0o700) }
+        if how == "swapped" {
+            try manager.createDirectory(atPath: other + "/records", withIntermediateDirectories: true)
+        }
+        if how == "swapped" {
+            chmod(other, 0o700)
+            chmod(other + "/records", 0o700)
+        }
         switch how {
         case "removed": try manager.removeItem(atPath: fixture.directory)
         case "emptied":

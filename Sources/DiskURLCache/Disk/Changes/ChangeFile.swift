@@ -147,7 +147,9 @@ final class ChangeFile: Sendable {
         // No room, or no right to write. An empty file needs no room, and is another one each time. This cache, too, finds it the
         // next time: it may have missed a row of another cache.
         try? files.unlink(paths.changes)
-        if let file = try? files.openRegular(paths.changes, O_WRONLY | O_CREAT | O_EXCL).file { files.closeQuietly(file) }
+        if let file = try? files.openRegular(paths.changes, O_WRONLY | O_CREAT | O_EXCL).file {
+            files.closeQuietly(file)
+        }
     }
 
     /// Makes the file where there is none, so that on a disk that is full by then there is one to append to, or to remove.
