@@ -3,7 +3,7 @@
 
     // Never run by the project's tests: written from Apple's documentation.
 
-    /// What an app's life asks of a cache.
+    /// The calls to a cache at the events of an app's life.
     struct AppLifeActions: Sendable {
         var relieveMemoryPressure: @Sendable () -> Void
         var flush: @Sendable () -> Void
@@ -22,7 +22,7 @@
             pressure.activate()
             observe("UIApplicationDidReceiveMemoryWarningNotification", actions.relieveMemoryPressure)
             for name in ["UIApplication", "NSExtensionHost", "WKApplication"] {
-                // The time that writing takes: without it the process may be suspended first. The pass asks for its own.
+                // Requests the time for writing; without it the app may be suspended first. The pass requests its own.
                 observe("\(name)DidEnterBackgroundNotification") {
                     ExpiringActivity.request { isExpired in if !isExpired { actions.flush() } }
                 }

@@ -164,6 +164,26 @@ import Testing
         #expect(try await harness.load(origin.url("/c")).text == "session=new")
     }
 
+    /// A cookie that the app gave the request stays, whatever the session has for the target by then.
+    @Test(arguments: [true, false]) func aRedirectKeepsTheRequestsOwnCookie(handlesCookies: Bool) async throws {
+        let origin = try OriginServer { request in
+            request.path == "/a"
+                ? .status(302, "", ["Location": "/b", "Set-Cookie": "session=new; Path=/"])
+                : .ok(request.fields["Cookie"] ?? "none")
+        }
+        let harness = try LoadingHarness()
+        var request = URLRequest(origin.url("/a"), ["Cookie": "own=1"])
+        request.httpShouldHandleCookies = handlesCookies
+        #expect(try await LoadingHarness.load(request, in: harness.session).text == "own=1")
+        // Direct calls have no task whose request has the session's cookies.
+        var link = SessionLink(session: harness.session)
+        let direct = link.withCookies(URLRequest(origin.url("/c"), ["Cookie": "own=1"]))
+        #expect(link.prepare(direct).value(forHTTPHeaderField: "Cookie") == "own=1")
+        var without = URLRequest(url: origin.url("/c"))
+        without.httpShouldHandleCookies = false
+        #expect(link.prepare(link.withCookies(without)).value(forHTTPHeaderField: "Cookie") == nil)
+    }
+
     // MARK: The delegate's say
 
     private final class RedirectDelegate: RecordingDelegate, @unchecked Sendable {
