@@ -6,7 +6,7 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// A cache in memory for one test: it opens no folder, and its time is that of a clock that the test sets.
+    /// A cache in memory for one test: it opens no folder, and a clock that the test sets gives its time.
     /// - Parameters:
     ///   - clock: shows the time by which the cache judges freshness and age.
     ///   - configure: changes the settings of the app that matter to the test, such as rules. Called once, before this method returns.

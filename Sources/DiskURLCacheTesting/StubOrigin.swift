@@ -6,11 +6,11 @@ import Foundation
 
 /// An origin server that a test scripts: it answers the requests of its sessions in the process, without a socket.
 ///
-/// Each origin has a host name of its own, so tests that run at the same time do not meet. An origin answers until it is released.
+/// Each origin has a unique host name, so tests that run at the same time do not meet. An origin answers until it is released.
 ///
 /// Can be used from any thread.
 public final class StubOrigin: @unchecked Sendable {
-    /// What the origin answers to one request.
+    /// The answer of the origin to one request.
     public struct Response: Sendable {
         /// The HTTP status code (RFC 9110 §15).
         public var status: Int
@@ -38,7 +38,7 @@ public final class StubOrigin: @unchecked Sendable {
         }
     }
 
-    /// The URL of the origin's root: `http://`, a host name of its own, and a slash.
+    /// The URL of the origin's root: `http://`, its host name, and a slash.
     public let url: URL
     private let clock: TestClock
     private let answer: @Sendable (URLRequest) throws -> Response
@@ -65,7 +65,7 @@ public final class StubOrigin: @unchecked Sendable {
     /// The requests that reached the origin, the first one first. A request that the cache answered is not among them.
     public var requests: [URLRequest] { lock.withLock { received } }
 
-    /// A session configuration whose requests to this origin are answered by it. It has no cookies, credentials or cache of the process.
+    /// A session configuration that reaches this origin. It has no cookies, credentials or cache of the process.
     public var configuration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.protocolClasses = [StubProtocol.self] + (configuration.protocolClasses ?? [])
@@ -94,7 +94,7 @@ public final class StubOrigin: @unchecked Sendable {
     }
 }
 
-/// Which origin has which host name: Foundation makes a protocol from a class alone, so the class must find the origin by the request.
+/// The origins by host name: Foundation makes a protocol from a class alone, so the class must find the origin by the request.
 private final class Origins: @unchecked Sendable {
     private struct Weak { weak var origin: StubOrigin? }
     // `@unchecked`: the table is read and written under `lock` only.

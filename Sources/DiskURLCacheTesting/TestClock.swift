@@ -1,7 +1,7 @@
 import DiskURLCache
 import Foundation
 
-/// A clock that a test sets: a cache made with it sees a response expire without the test waiting for that.
+/// A clock that a test sets, so that a response expires without the test waiting.
 ///
 /// Can be used from any thread.
 public final class TestClock: @unchecked Sendable {

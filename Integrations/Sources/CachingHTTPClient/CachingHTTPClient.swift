@@ -27,6 +27,7 @@ public final class CachingHTTPClient: Sendable {
 
     private let client: HTTPClient
     private let decodes: Bool
+    private let identity: TLSIdentity
     private let followsRedirects: Bool
     private let methodsKeyedByBody: Set<String>
 
@@ -53,6 +54,7 @@ public final class CachingHTTPClient: Sendable {
         self.followsRedirects = followsRedirects
         self.methodsKeyedByBody = Set(methodsKeyedByBody.map(\.rawValue))
         if case .enabled = configuration.decompression { decodes = true } else { decodes = false }
+        identity = TLSIdentity(configuration.tlsConfiguration)
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
 
@@ -118,7 +120,10 @@ public final class CachingHTTPClient: Sendable {
             }
         } catch let error as URLError where error.code == .timedOut {
             throw HTTPClientError.deadlineExceeded
+        } catch let error as URLError where error.code == .httpTooManyRedirects {
+            throw HTTPClientError.redirectLimitReached
         }
+        if upstream.isCycle { throw HTTPClientError.redirectCycleDetected }
         if let logger, logger.logLevel <= .debug {
             let report = stream.report
             logger.debug("\(report.outcome)", metadata: ["cache-status": "\(report.cacheStatus)"])
@@ -135,8 +140,9 @@ public final class CachingHTTPClient: Sendable {
         if request.method != .GET { asked.httpMethod = request.method.rawValue }
         asked.httpShouldHandleCookies = false
         for (name, value) in request.headers.combined { asked.setValue(value, forHTTPHeaderField: name) }
-        // A client certificate is no part of the key.
-        asked.cacheTreatment = request.tlsConfiguration == nil ? treatment : CacheTreatment(storage: .never)
+        // A request's own certificate is no part of the key.
+        let hasKnownIdentity = request.tlsConfiguration == nil && identity != .unknown
+        asked.cacheTreatment = hasKnownIdentity ? treatment : CacheTreatment(storage: .never)
         guard let body = request.body else { return (asked, nil) }
         guard methodsKeyedByBody.contains(request.method.rawValue) else {
             // Only says that there is one which the key does not know. What is sent is the request's own.
@@ -148,7 +154,8 @@ public final class CachingHTTPClient: Sendable {
         return (asked, bytes)
     }
 
-    /// Which entries a request shares. What is stored is what the client delivers, and that depends on its decompression:
+    /// Which entries a request shares: those of clients that the server takes for the same one (``TLSIdentity``). And what is stored is
+    /// what the client delivers, which depends on its decompression:
     ///
     /// - A client that decodes shares entries with `URLSession`, which decodes too. It asks for `gzip` and `deflate`, unless the
     ///   request names codings itself. Then others may come, which stay as they are: such answers are kept apart.
@@ -157,7 +164,9 @@ public final class CachingHTTPClient: Sendable {
     /// `Vary: Accept-Encoding` does not see to that. The field is added below the cache, and an origin may send a coded body without
     /// `Vary`.
     func variant(of request: HTTPClientRequest) -> String? {
-        guard decodes else { return "coded" }
-        return request.headers.contains(name: "Accept-Encoding") ? "own-coding" : nil
+        let coding =
+            !decodes ? "coded" : request.headers.contains(name: "Accept-Encoding") ? "own-coding" : nil
+        guard case .named(let name) = identity else { return coding }
+        return "\(coding ?? "decoded") \(name)"
     }
 }

@@ -18,6 +18,8 @@ final class Upstream: CacheTransport {
         var version = HTTPVersion.http1_1
         /// The hops before the last.
         var history: [HTTPClientRequestResponse] = []
+        /// A redirect led to a request that was sent before.
+        var isCycle = false
     }
 
     private let client: HTTPClient
@@ -45,8 +47,12 @@ final class Upstream: CacheTransport {
         let response = try await client.execute(outgoing(request), deadline: deadline, logger: logger)
         state.withLockedValue { $0.version = response.version }
         receiver.receive(CacheHead(status: Int(response.status.code), fields: Array(response.headers)))
-        // Copied: the client reads the next piece into the same memory then. To share it was slower.
-        for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
+        do {
+            // Copied: the client reads the next piece into the same memory then. To share it was slower.
+            for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
+        } catch  where request.httpMethod == "HEAD" || [204, 304].contains(response.status.code) {
+            // Such an answer is whole with its head. The client's decompression fails those that name a coding: it finds nothing to decode.
+        }
     }
 
     /// The caller's own request, with what the cache changed: conditions that it added, credentials that a redirect took away.
@@ -75,9 +81,19 @@ final class Upstream: CacheTransport {
         }
         let hop = HTTPClientRequestResponse(
             request: request(for: response.url), responseHead: HTTPResponseHead(response))
-        state.withLockedValue { $0.history.append(hop) }
-        return next
+        let isCycle = state.withLockedValue { state in
+            state.history.append(hop)
+            let target = next.url?.absoluteString ?? ""
+            // A redirect that changes the method, after a POST, may lead to the same URL once.
+            state.isCycle =
+                next.httpMethod == original.method.rawValue && state.history.contains { $0.request.url == target }
+            return state.isCycle
+        }
+        return isCycle ? nil : next
     }
+
+    /// Whether the answer is a redirect that was not followed since it leads back.
+    var isCycle: Bool { state.withLockedValue { $0.isCycle } }
 
     private func request(for url: URL?) -> HTTPClientRequest {
         var request = original

@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 
 /// An origin on a loopback port: each request is answered by a closure, with the pace of the client's reading.
 public final class Origin: Sendable {
@@ -9,6 +10,8 @@ public final class Origin: Sendable {
         public let head: HTTPRequestHead
         public let body: ByteBuffer
         public var path: String { head.uri }
+        /// The client's certificate.
+        public let certificate: NIOSSLCertificate?
     }
 
     /// Takes the answer to one request.
@@ -36,18 +39,27 @@ public final class Origin: Sendable {
     }
 
     public let port: Int
+    private let isEncrypted: Bool
     private let channel: any Channel
     private let seen: NIOLockedValueBox<[Request]>
 
     public var requests: [Request] { seen.withLockedValue { $0 } }
 
-    public init(_ answer: @escaping @Sendable (Request, Answer) async throws -> Void) async throws {
+    /// - Parameter tls: where the origin is one of HTTPS.
+    public init(
+        tls: TLSConfiguration? = nil, _ answer: @escaping @Sendable (Request, Answer) async throws -> Void
+    ) async throws {
+        let context = try tls.map { try NIOSSLContext(configuration: $0) }
+        isEncrypted = tls != nil
         let seen = NIOLockedValueBox<[Request]>([])
         self.seen = seen
         channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    if let context {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+                    }
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
                     let connection = try NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>(
                         wrappingChannelSynchronously: channel)
@@ -62,7 +74,9 @@ public final class Origin: Sendable {
         channel.close(promise: nil)
     }
 
-    public func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+    public func url(_ path: String) -> String {
+        isEncrypted ? "https://localhost:\(port)\(path)" : "http://127.0.0.1:\(port)\(path)"
+    }
 
     private static func serve(
         _ connection: NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>,
@@ -77,7 +91,8 @@ public final class Origin: Sendable {
                 case .body(var piece): body.writeBuffer(&piece)
                 case .end:
                     guard let head else { return }
-                    let request = Request(head: head, body: body)
+                    let certificate = try? await connection.channel.nioSSL_peerCertificate().get()
+                    let request = Request(head: head, body: body, certificate: certificate)
                     seen.withLockedValue { $0.append(request) }
                     try await answer(request, reply)
                     try await reply.write(.end(nil))

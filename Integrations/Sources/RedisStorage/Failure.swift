@@ -19,6 +19,8 @@ public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
         /// A removal did not reach the server. It is made up for before anything else is asked of the server; other processes may
         /// use the entries until then, and so may this program after a restart.
         case removalDelayed
+        /// The password is sent without TLS to another machine. Told once; the password is sent.
+        case passwordInTheClear
     }
 
     public let code: Code

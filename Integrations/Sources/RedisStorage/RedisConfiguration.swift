@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import NIOSSL
 
 extension RedisStorage {
@@ -13,6 +14,7 @@ extension RedisStorage {
         public var server: Server
         /// The user of Redis's access control list; nil for the default user.
         public var user: String?
+        /// Without ``tls`` it can be read on the way to another machine: ``onFailure`` is told so.
         public var password: String?
         /// The number of the logical database.
         public var database = 0
@@ -64,6 +66,16 @@ extension RedisStorage {
                 "zpopmin",
             ]
             return "~\(prefix):* -@all " + commands.map { "+" + $0 }.joined(separator: " ")
+        }
+
+        /// Whether the network between this machine and the server sees the password.
+        var sendsPasswordInTheClear: Bool {
+            guard password != nil, tls == nil, case .host(let name, _) = server else { return false }
+            switch try? SocketAddress(ipAddress: name, port: 0) {
+            case .v4?: return !name.hasPrefix("127.")
+            case .v6?: return name != "::1"
+            default: return name.lowercased() != "localhost"
+            }
         }
 
         /// How the failures name the server.

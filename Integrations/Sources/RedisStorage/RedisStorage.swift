@@ -77,6 +77,12 @@ public final class RedisStorage: EntryStorage {
         self.configuration = configuration
         secret = configuration.secret.map { RecordSecret($0) }
         server = try RedisConnections(configuration)
+        guard configuration.sendsPasswordInTheClear else { return }
+        tell(
+            RedisFailure(
+                .passwordInTheClear,
+                "The password goes to \(configuration.place) unencrypted. Set `tls`: `.makeClientConfiguration()` checks the server, too."
+            ))
     }
 
     deinit { server.close() }

@@ -7,6 +7,7 @@ import LoopbackOrigin
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 import Testing
 
 /// Over real sockets: an origin of SwiftNIO, the client of AsyncHTTPClient, and the cache between them.
@@ -177,6 +178,55 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    /// The server knows a client by its certificate: clients of one cache share what is for the same one. A client that believes any
+    /// server shares with nobody else.
+    @Test(.enabled(if: Certificates.canBeMade, "openssl is not installed"))
+    func aClientsCertificateIsPartOfTheKey() async throws {
+        let files = try Certificates()
+        for name in ["a", "b"] { try files.add(name) }
+        func certificate(_ name: String) throws -> NIOSSLCertificate {
+            try #require(NIOSSLCertificate.fromPEMFile(files.path("\(name).pem")).first)
+        }
+        let names = try ["a", "b"].map { ($0, try certificate($0)) }
+        var serving = TLSConfiguration.makeServerConfiguration(
+            certificateChain: [.certificate(try certificate("server"))],
+            privateKey: .privateKey(try NIOSSLPrivateKey(file: files.path("server.key"), format: .pem)))
+        serving.certificateVerification = .noHostnameVerification
+        serving.trustRoots = .file(files.path("ca.pem"))
+        let origin = try await Origin(tls: serving) { request, answer in
+            let name = names.first { $0.1 == request.certificate }?.0 ?? "nobody"
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], name)
+        }
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        func load(_ name: String, _ change: (inout TLSConfiguration) -> Void = { _ in }) async throws -> String {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.trustRoots = .file(files.path("ca.pem"))
+            tls.certificateChain = [.certificate(try certificate(name))]
+            tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: files.path("\(name).key"), format: .pem))
+            change(&tls)
+            let client = CachingHTTPClient(cache: cache, configuration: .init(tlsConfiguration: tls))
+            let text = try? await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
+            try await client.shutdown()
+            return try #require(text)
+        }
+        for (number, name) in ["a", "b", "a", "b"].enumerated() {
+            let answered = try await load(name)
+            #expect(answered == name)
+            #expect(origin.requests.count == min(number + 1, 2))
+        }
+        for count in [3, 3] {
+            let name = try await load("a") { $0.certificateVerification = .none }
+            #expect(name == "a")
+            #expect(origin.requests.count == count)
+        }
+        // A callback may answer for anybody.
+        for count in [4, 5] {
+            let name = try await load("a") { $0.sslContextCallback = { _, promise in promise.succeed(.noChanges) } }
+            #expect(name == "a")
+            #expect(origin.requests.count == count)
+        }
+    }
+
     @Test func theLoggerHearsWhereAnAnswerCameFrom() async throws {
         let origin = try await Origin { _, answer in
             try await answer.whole(.ok, ["Cache-Control": "max-age=60"], "body")
@@ -308,6 +358,49 @@ import Testing
             #expect(response.status == .found && response.headers["Set-Cookie"] == ["a=1", "b=2"])
         }
         #expect(origin.requests.count == 1)
+    }
+
+    /// Fresh redirects too: no request is sent for them, and the loop is as long.
+    @Test(arguments: ["no-store", "max-age=60"]) func aLoopOfRedirectsIsAnErrorOfTheClient(lifetime: String)
+        async throws
+    {
+        let origin = try await Origin { request, answer in
+            let number = Int(request.path.dropFirst(2)) ?? 0
+            let next = request.path.hasPrefix("/n") ? "/n\(number + 1)" : "/l\((number + 1) % 3)"
+            try await answer.whole(.found, ["Location": next, "Cache-Control": lifetime])
+        }
+        let alone = HTTPClient(
+            configuration: .init(redirectConfiguration: .follow(max: 20, allowCycles: false)))
+        try await withClient { client in
+            for (path, expected) in [
+                ("/l0", HTTPClientError.redirectCycleDetected), ("/n0", .redirectLimitReached),
+                ("/l0", .redirectCycleDetected),
+            ] {
+                let request = HTTPClientRequest(url: origin.url(path))
+                let error = await #expect(throws: HTTPClientError.self) {
+                    try await client.execute(request, timeout: patience)
+                }
+                let same = await #expect(throws: HTTPClientError.self) {
+                    try await alone.execute(request, timeout: patience)
+                }
+                #expect(error == expected && same == expected)
+            }
+        }
+        try await alone.shutdown()
+    }
+
+    /// A form that was sent leads back to its own page.
+    @Test func aRedirectAfterPostMayLeadBack() async throws {
+        let origin = try await Origin { request, answer in
+            guard request.head.method == .POST else { return try await answer.whole(.ok, [:], "page") }
+            try await answer.whole(.seeOther, ["Location": "/a"])
+        }
+        try await withClient { client in
+            var request = HTTPClientRequest(url: origin.url("/a"))
+            request.method = .POST
+            let text = try await client.execute(request, timeout: patience).text()
+            #expect(text == "page")
+        }
     }
 
     @Test func aRedirectElsewhereTakesNoCredentials() async throws {
@@ -543,6 +636,46 @@ import Testing
         try await client.shutdown()
     }
 
+    /// Such an answer has no body, so there is nothing to decode: the client alone fails it.
+    @Test(arguments: [HTTPResponseStatus.notModified, .noContent, .ok]) func aCodingOfNoBodyIsNoFailure(
+        status: HTTPResponseStatus
+    ) async throws {
+        let origin = try await Origin { request, answer in
+            var headers: HTTPHeaders = ["ETag": "\"1\"", "Content-Encoding": "gzip", "Cache-Control": "no-cache"]
+            switch request.path {
+            case "/bare": return try await answer.head(status, headers)
+            case _ where request.head.headers.contains(name: "If-None-Match"):
+                headers.replaceOrAdd(name: "X-Count", value: "2")
+                return try await answer.head(.notModified, headers)
+            default:
+                let coded = try #require(Data(base64Encoded: Self.gzipped))
+                headers.replaceOrAdd(name: "Content-Length", value: "\(coded.count)")
+                try await answer.head(.ok, headers)
+                try await answer.piece(ByteBuffer(bytes: coded))
+            }
+        }
+        var configuration = HTTPClient.Configuration()
+        configuration.decompression = .enabled(limit: .ratio(25))
+        try await withClient(configuration: configuration) { client in
+            var texts: Set<String> = []
+            for count in [[], ["2"], ["2"]] {
+                let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+                #expect(response.status == .ok && response.headers["X-Count"] == count)
+                try await texts.insert(response.text())
+            }
+            #expect(texts.count == 1 && texts.first?.isEmpty == false)
+            // To the caller's own condition, and without one.
+            for method in status == .ok ? [HTTPMethod.HEAD] : [.GET, .HEAD] {
+                var request = HTTPClientRequest(url: origin.url("/bare"))
+                request.method = method
+                if status == .notModified { request.headers = ["If-None-Match": "\"1\""] }
+                let response = try await client.execute(request, timeout: patience)
+                #expect(response.status == status)
+                #expect(try await response.text() == "")
+            }
+        }
+    }
+
     @Test func whatIsNoWebAddressIsTheClientsAffair() async throws {
         try await withClient { client in
             await #expect(throws: HTTPClientError.self) {
@@ -605,8 +738,9 @@ enum RequestBody: CaseIterable {
 
 /// A client on a scratch directory, shut down at the end.
 private func withClient(
-    _ storage: DiskURLCache.Configuration? = nil, followsRedirects: Bool = true,
-    methodsKeyedByBody: [HTTPMethod] = [], _ body: (CachingHTTPClient) async throws -> Void
+    _ storage: DiskURLCache.Configuration? = nil, configuration: HTTPClient.Configuration = .init(),
+    followsRedirects: Bool = true, methodsKeyedByBody: [HTTPMethod] = [],
+    _ body: (CachingHTTPClient) async throws -> Void
 ) async throws {
     let directory = scratch()
     defer { try? FileManager.default.removeItem(at: directory) }
@@ -614,7 +748,7 @@ private func withClient(
     storage.directory = directory
     storage.cacheStatusName = "test"
     let client = CachingHTTPClient(
-        cache: DiskURLCache(configuration: storage), followsRedirects: followsRedirects,
+        cache: DiskURLCache(configuration: storage), configuration: configuration, followsRedirects: followsRedirects,
         methodsKeyedByBody: methodsKeyedByBody)
     do {
         try await body(client)

@@ -506,6 +506,29 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         #expect(user.told.codes.isEmpty)
     }
 
+    /// No server is needed: it is told before a connection is made.
+    @Test(arguments: [
+        ("redis.internal", true, false, true), ("10.0.0.7", true, false, true), ("127.evil.example", true, false, true),
+        ("redis.internal", false, false, false), ("redis.internal", true, true, false),
+        ("localhost", true, false, false),
+        ("127.0.0.2", true, false, false), ("::1", true, false, false),
+    ])
+    func aPasswordInTheClearIsTold(host: String, hasPassword: Bool, isEncrypted: Bool, isTold: Bool) async throws {
+        let told = Told()
+        var settings = RedisStorage.Configuration(.host(host, port: 1), prefix: "mine")
+        settings.password = hasPassword ? "secret" : nil
+        settings.tls = isEncrypted ? .makeClientConfiguration() : nil
+        settings.onFailure = { told.add($0) }
+        #expect(settings.sendsPasswordInTheClear == isTold)
+        // Each is told in order: the last one ends the wait.
+        let storage = try RedisStorage(settings)
+        if isTold {
+            await told.wait(for: .passwordInTheClear)
+            #expect(told.texts.first?.contains("secret") == false && told.texts.first?.contains("tls") == true)
+        }
+        withExtendedLifetime(storage) {}
+    }
+
     /// The short list of commands is enough for all that a cache does, and no key of others can be read.
     @Test func theAccessRulesAreEnough() async throws {
         let server = try RedisServer(["--maxmemory", "4mb", "--maxmemory-policy", "volatile-ttl"])
@@ -772,36 +795,5 @@ final class Capture: EntryStorage {
             url: request.url!, statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=3600"])!
         cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("body".utf8)), for: request)
         cache.flush()
-    }
-}
-
-/// A certificate for `localhost` by an authority of its own.
-struct Certificates {
-    static let canBeMade = FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl")
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
-
-    func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
-
-    init() throws {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try Data("subjectAltName=DNS:localhost\n".utf8).write(to: folder.appendingPathComponent("names"))
-        let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-        try run(["req", "-x509", "-subj", "/CN=Test", "-days", "3650", "-keyout", "ca.key", "-out", "ca.pem"] + key)
-        try run(["req", "-new", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr"] + key)
-        try run([
-            "x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "1", "-days",
-            "3650", "-extfile", "names", "-out", "server.pem",
-        ])
-    }
-
-    private func run(_ arguments: [String]) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        process.arguments = arguments
-        process.currentDirectoryURL = folder
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw CocoaError(.featureUnsupported) }
     }
 }

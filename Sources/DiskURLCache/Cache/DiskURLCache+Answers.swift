@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// Asking the cache directly: memory, disk, network, by the engine that serves URLSession.
+// Direct calls to the cache: memory, disk, network, by the engine that serves URLSession.
 
 extension DiskURLCache {
     /// The answer to a request from memory, disk or network. Honours the request's cache policy and treatment; a request that
@@ -14,7 +14,7 @@ extension DiskURLCache {
         try Task.checkCancellation()
         try request.requireURL()
         var transport = SessionLink(session: directSession)
-        // A task has its session's cookies since it was made; here is no task.
+        // The session would have given a task its cookies; a direct call has no task.
         let request = transport.withCookies(request)
         let keyed = KeyedRequest(request, in: self)
         let lookup = keyed.key.map { store.lookup($0) }
@@ -22,20 +22,20 @@ extension DiskURLCache {
         return try await LoadReader(keyed, from: self, over: transport, lookup: lookup).answer()
     }
 
-    /// The answer to a request from memory, disk, or an HTTP client of the app's: by the same engine as ``data(for:)``, with the same
+    /// The answer to a request from memory, disk, or an app's HTTP client: by the same engine as ``data(for:)``, with the same
     /// keys, rules and events, and with a body that streams.
     ///
-    /// Loads of the same at the same time share one request, whatever transport they name. A load does not join one whose body has
-    /// brought nothing for `timeoutInterval` seconds. Returns as soon as there is a head.
+    /// Equal loads at the same time share one request, whatever transport they name. A load does not join one whose body has
+    /// brought no bytes for `timeoutInterval` seconds. Returns when the head is known.
     /// - Parameters:
-    ///   - request: what is asked. A method without a key is sent too, and invalidates what it changes. The head must come within
+    ///   - request: the request. A method without a key is sent too, and invalidates the stored responses of its URL. The head must come in
     ///     `timeoutInterval` seconds, redirects included; how long the body may take is up to the transport.
-    ///   - transport: what sends requests. A refresh in the background goes through it as well.
-    ///   - variant: part of the key. Answers that are not alike, such as decoded ones and those left as they came, must
-    ///     not have the same variant; nil is that of `URLSession`, which decodes.
+    ///   - transport: sends the requests, also for a refresh in the background.
+    ///   - variant: part of the key. Answers of different forms, such as decoded and undecoded ones, must not
+    ///     have the same variant; nil is the variant of `URLSession`, which decodes.
     ///   - redirect: takes a redirect and the request that would follow. Returns the request to follow, or nil to get the redirect
     ///     itself. Without it redirects are followed.
-    /// - Throws: what the transport throws, `URLError`, or `CancellationError`.
+    /// - Throws: the error of the transport, `URLError`, or `CancellationError`.
     public func load(
         _ request: URLRequest, through transport: some CacheTransport, variant: String? = nil,
         redirect: (@Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?)? = nil
@@ -57,13 +57,13 @@ extension DiskURLCache {
     /// The stored answer at once, stale or not, then the answer of the network.
     ///
     /// The load begins with the call of this method, not with the first element. Yields one element when nothing is stored, or when the
-    /// stored answer is fresh; else two. A request whose policy or `Cache-Control` wants the origin's word (`no-cache`, `no-store`,
-    /// `max-age=0`, a policy that reloads) gets that alone; one that forbids the network (`.returnCacheDataDontLoad`, `only-if-cached`)
-    /// the stored answer alone. If the network fails after a stored answer was yielded, the sequence throws that error.
+    /// stored answer is fresh; otherwise two. A request whose policy or `Cache-Control` wants the origin's answer (`no-cache`, `no-store`,
+    /// `max-age=0`, a policy that reloads) gets only that; one that forbids the network (`.returnCacheDataDontLoad`, `only-if-cached`)
+    /// gets only the stored answer. If the network fails after a stored answer was yielded, the sequence throws that error.
     /// Ending the loop early cancels the load.
     /// - Parameters:
-    ///   - request: what is asked.
-    ///   - alwaysRefreshing: asks the network although the stored answer is fresh.
+    ///   - request: the request.
+    ///   - alwaysRefreshing: sends a request even if the stored answer is fresh.
     public func answers(
         for request: URLRequest, alwaysRefreshing: Bool = false
     ) -> AsyncThrowingStream<CacheAnswer, any Swift.Error> {
@@ -80,7 +80,7 @@ extension DiskURLCache {
                     var fresh = request
                     if mayAsk, !wantsOrigin, let answer = try? await data(for: stored) {
                         continuation.yield(answer)
-                        // A stored redirect may lead to what is stale.
+                        // A stored redirect may lead to a stale response.
                         guard alwaysRefreshing || answer.isStale || isStale(request) else {
                             return continuation.finish()
                         }
@@ -110,13 +110,13 @@ extension DiskURLCache {
         return !freshness.isFresh || facts.directives.noCache
     }
 
-    /// Stores data that the app made, as a 200 response, in place of the one stored before. Does nothing for a request without
-    /// URL. Where it cannot be stored, an event says why. Can be called from any thread.
+    /// Stores data that the app made, as a 200 response that replaces an earlier one. Does nothing for a request without
+    /// URL. If the response cannot be stored, an event says why. Can be called from any thread.
     /// - Parameters:
     ///   - data: the body.
-    ///   - request: what it answers.
-    ///   - contentType: its media type.
-    ///   - lifetime: how long it is fresh, in seconds.
+    ///   - request: the request that the response answers.
+    ///   - contentType: the response's media type.
+    ///   - lifetime: how long the response is fresh, in seconds.
     public func store(
         _ data: Data, for request: URLRequest, contentType: String = "application/octet-stream",
         lifetime: TimeInterval
@@ -132,14 +132,14 @@ extension DiskURLCache {
         storeCachedResponse(CachedURLResponse(response: response, data: data), for: request)
     }
 
-    /// Loads the responses that are not stored or not fresh, so that they are there when they are needed.
+    /// Loads the responses that are not stored or not fresh, so that they are stored when they are needed.
     ///
     /// - Parameters:
     ///   - requests: loaded in this order.
     ///   - maximumConcurrency: requests at a time, at least 1.
-    ///   - progress: counts requests as they end. Cancelling it, or the Swift task, stops the loads that have not begun.
+    ///   - progress: counts requests as they end. To cancel it, or the Swift task, stops the loads that have not begun.
     /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``CacheReason`` for a
-    ///   response that came and is not stored, such as an error of the origin or one with `no-store`.
+    ///   response that arrived and is not stored, such as an error of the origin or a response with `no-store`.
     @discardableResult
     public func prefetch(
         _ requests: [URLRequest], maximumConcurrency: Int = 4, progress: Progress = Progress(totalUnitCount: 0)
@@ -170,11 +170,11 @@ extension DiskURLCache {
 }
 
 extension URLRequest {
-    /// Foundation on Linux ends the process where a request without URL is changed.
+    /// Foundation on Linux crashes when a request without URL is changed.
     fileprivate func requireURL() throws {
         guard url != nil else { throw URLError(.badURL) }
     }
 }
 
-/// ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:progress:)`` says with it why a response that came is not stored.
+/// The reason in ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:progress:)`` why a response that arrived is not stored.
 extension CacheReason: Swift.Error {}

@@ -5,8 +5,8 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// The calls that wait for the disk, under their own names, for tasks that must not wait: they run on a queue of the cache's
-    /// own.
+    /// The calls that wait for the disk, under a name of theirs, for tasks that must not wait: a queue of the cache runs
+    /// them.
     ///
     /// ```swift
     /// let stored = await cache.async.cachedResponse(for: request)
@@ -17,17 +17,17 @@ extension DiskURLCache {
     /// `cache.cachedResponse(for: request)` without `await` would not compile there.
     public var async: Async { Async(cache: self) }
 
-    /// What ``DiskURLCache/DiskURLCache/async`` gives: each call does what the one of the same name does, and suspends the task
-    /// instead of blocking its thread. Nothing here fails, and nothing is undone when the task is cancelled.
+    /// The value of ``DiskURLCache/DiskURLCache/async``: each call does the work of the call with the same name, and suspends the task
+    /// instead of blocking its thread. No call fails, and the cancellation of the task undoes none.
     public struct Async: Sendable {
         let cache: DiskURLCache
 
-        /// What is stored for a request, fresh or not; nil when nothing is.
+        /// The stored response for a request, fresh or not; nil without one.
         public func cachedResponse(for request: URLRequest) async -> CachedURLResponse? {
             await run { $0.cachedResponse(for: request) }
         }
 
-        /// Returns when all that was stored or removed before the call is on disk.
+        /// Returns when all stores and removals before the call are on disk.
         public func flush() async {
             await run { $0.flush() }
         }
@@ -52,12 +52,12 @@ extension DiskURLCache {
             await run { $0.removeCachedResponses(urlPrefix: prefix) }
         }
 
-        /// Removes what was stored before a date.
+        /// Removes the responses that were stored before a date.
         public func removeCachedResponses(olderThan date: Date) async {
             await run { $0.removeCachedResponses(olderThan: date) }
         }
 
-        /// Apart from the loader's queue, so that a long removal holds no lookup up.
+        /// Apart from the loader's queue, so that a long removal delays no lookup.
         private static let queue = DispatchQueue(label: "DiskURLCache.async", attributes: .concurrent)
 
         private func run<Result: Sendable>(_ call: @escaping @Sendable (DiskURLCache) -> Result) async -> Result {

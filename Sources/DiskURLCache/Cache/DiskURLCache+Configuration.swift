@@ -5,14 +5,14 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// How a cache is set up. A cache keeps a copy: changing the value later does not change the cache.
+    /// The settings of a cache. A cache keeps a copy: changing the value later does not change the cache.
     ///
     /// Out-of-range numbers are brought into range rather than trapping: negative capacities count as 0, shares are
     /// clamped to 0...1.
     public struct Configuration: Sendable {
         /// Bytes the memory layer may take. 0 turns it off.
         public var memoryCapacity: Int
-        /// Entries that the memory layer may hold, whatever their size; ``memoryCapacity`` holds as well.
+        /// Entries that the memory layer may hold, whatever their size; ``memoryCapacity`` limits them, too.
         public var memoryCountLimit = Int.max
         /// Bytes on disk, counted in allocated blocks, index and folders included. 0 turns the disk layer off: then no folder is opened,
         /// made or emptied.
@@ -21,20 +21,20 @@ extension DiskURLCache {
         /// a relative path, the root folder, and a folder that belongs to another user or that other users may write. Two
         /// caches of one process with the same folder share their layers: the settings of the first one hold for both.
         public var directory: URL?
-        /// An app's own disk layer in place of the built-in one with its folder, capacity, index and eviction. It gets entries
+        /// An app's disk layer, instead of the built-in one with its folder, capacity, index and eviction. It gets entries
         /// from the write buffer, soon after they were stored; ``DiskURLCache/flush()`` waits for that. A storage for several
-        /// users is used by a cache of ``Sharing/shared`` only (`openingError`).
+        /// users needs a cache of ``Sharing/shared`` (`openingError`).
         public var diskStorage: (any EntryStorage)?
-        /// Read-only folders that are asked when nothing else has an answer: bundled or pre-filled caches, made by a
+        /// Read-only folders that are searched last: bundled or pre-filled caches, made by a
         /// ``DiskURLCache`` with the same key policy. The cache never changes them. Their responses are served by the same
         /// rules as all others. They belong to the user of the process or to root, and no other user may write them; `openingError`
-        /// and an event tell of one that cannot be used.
+        /// and an event report a folder that cannot be used.
         public var fallbackDirectories: [URL] = []
-        /// Whose answers the cache keeps. A server process that loads for several users wants ``Sharing/shared``.
+        /// Whose answers the cache keeps. A server process that loads for several users needs ``Sharing/shared``.
         public var sharing = Sharing.private
-        /// Of a shared cache: a request with `Cookie` counts as one with `Authorization` does (RFC 9111 §3.5), so its response is stored only
-        /// with `public`, `s-maxage`, `must-revalidate` or `Vary: Cookie`, or when the key policy includes the field; and a response
-        /// without a lifetime is never fresh by a guess unless it says `public`. False takes both back. A private cache does neither.
+        /// In a shared cache, a request with `Cookie` counts as one with `Authorization` does (RFC 9111 §3.5), so its response is stored
+        /// only with `public`, `s-maxage`, `must-revalidate` or `Vary: Cookie`, or when the key policy includes the field; and a response
+        /// without a lifetime is never fresh by a guess unless it says `public`. False turns both off. In a private cache it has no effect.
         public var sharesCautiously = true
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
@@ -59,31 +59,31 @@ extension DiskURLCache {
         /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk, or an ``EntryStorage``, gets
         /// digests of URLs only. User names and passwords in URLs are never written.
         public var keepsURLs = true
-        /// Entries not used, or not stored anew, for this long are removed from disk; nil for no limit. Seconds.
+        /// Entries that were neither used nor stored again for this long are removed from disk; nil for no limit. Seconds.
         public var maximumAgeSinceAccess: TimeInterval?
-        /// See `maximumAgeSinceAccess`, counted from when the entry was stored. Seconds.
+        /// As `maximumAgeSinceAccess`, counted from when the entry was stored. Seconds.
         public var maximumAgeSinceStorage: TimeInterval?
         /// Responses that would expire sooner than this are kept in memory only. Seconds; 0, the default, writes every response
         /// that may be reused.
         public var minimumDiskLifetime: TimeInterval = 0
         /// How files are protected while the device is locked; Apple platforms but macOS only. With `.complete` a lookup on a locked
-        /// device is a miss, and nothing is deleted for it.
+        /// device is a miss, and no record is deleted for it.
         public var fileProtection = FileProtectionType.completeUntilFirstUserAuthentication
         /// Adds an RFC 9211 `Cache-Status` field with this name as the cache's identifier to responses that the
         /// loader delivers; nil adds none.
         public var cacheStatusName: String?
-        /// Asked by the loader before a response is stored, after the delegate's `willCacheResponse`. What it returns is stored: the
-        /// response as it came, or another one with a changed body, header fields or `userInfo`; nil stores nothing. The caller gets
-        /// the response as it arrived. Called on any thread. Not asked for `storeCachedResponse(_:for:)`.
+        /// Called by the loader before a response is stored, after the delegate's `willCacheResponse`. Its result is stored: the
+        /// response as it arrived, or a response with a changed body, header fields or `userInfo`; nil stores none. The caller gets
+        /// the response as it arrived. Called on any thread. Not called for `storeCachedResponse(_:for:)`.
         public var admission: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
-        /// Bytes that may wait to be written. Above half of it a store waits up to 4 ms. At the limit it waits up to 2 seconds;
+        /// Bytes that may wait to be written. Above half of the limit a store waits up to 4 ms. At the limit it waits up to 2 seconds;
         /// then the entry is not stored, and an event says so. At most `memoryCapacity` counts, or 1 MB if that is more. Set by tests.
         var pendingWriteLimit = 32 << 20
         /// Injected by tests.
         var clock = WallClock.system
-        /// Injected by tests: what differs between platforms.
+        /// Injected by tests: the differences between platforms.
         var platform = Platform.current
-        /// Injected by tests that are on Linux as on another platform: Foundation's `URLCache` there writes what it is handed into its
+        /// Injected by tests that run on Linux as on another platform: Foundation's `URLCache` there writes each response into its
         /// folder, whatever its capacity.
         var superclassDirectory = Platform.superclassDirectory
         /// Injected by tests: see `PassTime`.
@@ -117,7 +117,7 @@ extension DiskURLCache {
             clock = WallClock(now: now)
         }
 
-        /// Sets how chosen requests and responses are treated. See ``CacheTreatment`` for what wins over what.
+        /// Sets how chosen requests and responses are treated. See ``CacheTreatment`` for the order of precedence.
         /// - Throws: ``CacheError/Code/invalidRule(index:)`` for a rule that does nothing, contradicts itself or an earlier one, or names a key
         ///   policy that ``keyPolicies`` does not have.
         public mutating func setRules(_ rules: [CacheRule]) throws(CacheError) {
@@ -127,19 +127,19 @@ extension DiskURLCache {
         }
     }
 
-    /// For whom a cache works (RFC 9111 §1). A folder may be used by caches of both kinds: neither finds what the other stored.
+    /// For whom a cache works (RFC 9111 §1). Caches of both kinds may share a folder: neither finds the other's responses.
     public enum Sharing: Sendable {
         /// For one user, as a browser's cache or an app's.
         case `private`
-        /// For many users, as a proxy's cache or that of a server process. It does not store what is meant for one of them:
+        /// For many users, as a proxy's cache or a server process's. It does not store responses for one user:
         /// responses that say `private`, responses that set a cookie, and answers to requests with `Authorization` unless they
         /// say `public`, `must-revalidate` or `s-maxage` (RFC 9111 §3.5). `s-maxage` counts before `max-age`, and
-        /// `proxy-revalidate` and `s-maxage` forbid stale use (§5.2.2.8, §5.2.2.10). The loader applies all of this;
-        /// `storeCachedResponse(_:for:)` the rules about storing.
+        /// `proxy-revalidate` and `s-maxage` forbid stale use (§5.2.2.8, §5.2.2.10). The loader obeys all these rules;
+        /// `storeCachedResponse(_:for:)` obeys those about storing.
         ///
-        /// Two `Authorization` values never share an entry here either. What a request with `Cookie` brought is kept only as
-        /// ``Configuration/sharesCautiously`` says. Other fields by which an origin knows a user, such as `X-Api-Key`, are told apart by
-        /// nothing but the key policy.
+        /// Two `Authorization` values never share an entry here either. The response to a request with `Cookie` is stored only as
+        /// ``Configuration/sharesCautiously`` says. Other fields by which an origin knows a user, such as `X-Api-Key`, must be part of
+        /// the key policy.
         case shared
     }
 }

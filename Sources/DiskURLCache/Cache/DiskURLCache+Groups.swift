@@ -4,11 +4,11 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// Removing many at once, and keeping some.
+// Removals of many entries at once, and pins.
 
 extension DiskURLCache {
-    /// Removes every entry with a tag (``CacheTreatment/tags``), such as those of one account. Gone from memory and disk when this
-    /// returns. Where another process uses the directory, or did, and on Apple platforms always, the head of every record is read on
+    /// Removes every entry with a tag (``CacheTreatment/tags``), such as the entries of one account, from memory and disk before it
+    /// returns. If another process uses or used the directory, and on Apple platforms always, it reads the head of every record on
     /// the caller's thread.
     public func removeCachedResponses(tag: String) {
         var criteria = EntryCriteria()
@@ -16,14 +16,14 @@ extension DiskURLCache {
         store.remove(matching: criteria)
     }
 
-    /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account that logs out.
-    /// Gone from memory and disk when this returns; takes as long as ``removeCachedResponses(tag:)``.
+    /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account that logs out,
+    /// from memory and disk before it returns. Takes as long as ``removeCachedResponses(tag:)``.
     /// - Parameter authorization: the field's value as it was sent, such as `Bearer abc`.
     public func removeCachedResponses(authorization: String) {
         removeCachedResponses(tag: Self.tag(ofCredentials: authorization))
     }
 
-    /// Removes every entry of a host, but not of its subdomains. Gone from memory and disk when this returns.
+    /// Removes every entry of a host, but not of its subdomains, from memory and disk before it returns.
     /// - Parameter host: the name as in a URL; upper and lower case and a trailing dot make no difference. A text that is no host's
     ///   name removes nothing, and an event says so (``CacheError/Code/invalidPattern``).
     public func removeCachedResponses(host: String) {
@@ -36,10 +36,10 @@ extension DiskURLCache {
     }
 
     /// Removes every entry whose canonical URL begins with a text, however the requests or the text spell it. Reads every record of
-    /// the host on the caller's thread, so it takes longer than the others.
+    /// the host on the caller's thread, so it takes longer than the other removals.
     ///
-    /// An entry that was stored without its URL (``Configuration/keepsURLs`` was false) goes when it is of the same host: rather too
-    /// much is removed than too little.
+    /// An entry of the same host that was stored without its URL (``Configuration/keepsURLs`` was false) is removed, too: rather too
+    /// many entries are removed than too few.
     /// - Parameter prefix: scheme and host, and the path or its beginning. A text that no URL begins with removes nothing, and an
     ///   event says so (``CacheError/Code/invalidPattern``).
     public func removeCachedResponses(urlPrefix prefix: String) {

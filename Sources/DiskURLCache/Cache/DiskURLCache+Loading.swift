@@ -4,15 +4,15 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// What the loader asks of a cache, and how sessions and tasks find theirs.
+// The calls of the loader to a cache, and how sessions and tasks find their cache.
 
 extension DiskURLCache {
-    /// Makes sessions of this configuration cache here. Before the session is made; for `URLSession.shared.configuration`,
-    /// which is live on Linux, at any time. Attaching twice does no harm.
+    /// Makes sessions of this configuration use this cache. To be called before the session is made; for `URLSession.shared.configuration`,
+    /// which sessions keep using on Linux, at any time. A second call has no effect.
     ///
-    /// On Linux this sets `urlCache` and puts the loader in front of the other protocol classes. On Apple platforms it sets
-    /// `urlCache` only: the system's own loader uses the cache then, as `URLCache` documents. What only the loader of this library
-    /// does (stale-while-revalidate, stale-if-error, collapsing, `Cache-Status`) needs
+    /// On Linux this sets `urlCache` and puts the loader before the other protocol classes. On Apple platforms it sets
+    /// `urlCache` only: the system's loader then uses the cache, as `URLCache` documents. The features of this library's loader
+    /// (stale-while-revalidate, stale-if-error, collapsing, `Cache-Status`) need
     /// ``makeSession(configuration:delegate:delegateQueue:)`` there.
     public func attach(to configuration: URLSessionConfiguration) {
         configuration.urlCache = self
@@ -25,11 +25,11 @@ extension DiskURLCache {
 
     /// A session that loads through this cache by the loader of this library, on every platform.
     ///
-    /// The configuration is copied. Loads that the library takes use this cache in place of its `urlCache`; on Apple platforms the session's
-    /// `urlCache` is nil, so that the system does not ask a second time. Its cookies, credentials and additional fields apply, and
-    /// the delegate is asked about challenges, redirects and storage as by any session. What is not cached (uploads, downloads,
-    /// WebSockets, streamed bodies, requests without a key) is loaded by the system. On watchOS, and for a background
-    /// configuration, where the system takes no loader but its own, the session is one that ``attach(to:)`` prepared.
+    /// The configuration is copied. Loads that the library serves use this cache instead of its `urlCache`; on Apple platforms its
+    /// `urlCache` is nil, so that the system does not search a second time. The configuration's cookies, credentials and fields apply, and
+    /// the delegate decides about challenges, redirects and storage as in any session. The system loads tasks that are not cached (uploads,
+    /// downloads, WebSockets, streamed bodies, requests without a key). On watchOS, and for a background
+    /// configuration, for which the system allows no other loader, the session is one that ``attach(to:)`` prepared.
     public func makeSession(
         configuration: URLSessionConfiguration = .default, delegate: (any URLSessionDelegate)? = nil,
         delegateQueue: OperationQueue? = nil
@@ -46,10 +46,10 @@ extension DiskURLCache {
     }
 
     /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
-    /// - Parameter ticket: of the load whose answer says so; that answer itself may be stored after it.
+    /// - Parameter ticket: of the load whose answer invalidates the URL; that answer itself may be stored afterwards.
     func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
-        // What one of the policies takes for one resource goes as one.
+        // If one of the policies gives several URLs one key, their responses are removed together.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
         for uri in Set(policies.map { $0.uri(of: parts) }) {
             var criteria = EntryCriteria()
@@ -58,7 +58,7 @@ extension DiskURLCache {
         }
     }
 
-    /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason where it is not stored.
+    /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason if it is not stored.
     func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
@@ -86,7 +86,7 @@ extension DiskURLCache {
         return store.store(metadata, body, for: key, ticket: ticket)
     }
 
-    /// Nil where a rule says that the response is not stored.
+    /// Nil if a rule says that the response is not stored.
     private func metadata(
         of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest
     ) -> EntryMetadata? {
@@ -107,7 +107,7 @@ extension DiskURLCache {
             tags: tags(of: treatment, for: request), isPinned: treatment.isPinned == true)
     }
 
-    /// Only what goes to disk goes to a file.
+    /// Whether the body of a response goes to a file: only if the response goes to disk.
     func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
         store.takesIncoming && metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
     }
@@ -132,7 +132,7 @@ extension DiskURLCache {
             edited.fields = HeaderFields(response)
             edited.status = response.statusCode
         }
-        // What one of them keeps off the disk, the other cannot put there.
+        // If one of them keeps the response off the disk, the other cannot put it there.
         edited.isMemoryOnly = [confirmed, admitted].contains { $0.storagePolicy == .allowedInMemoryOnly }
         let (userInfo, lost) = admitted.persistentUserInfo
         edited.userInfo = userInfo
@@ -180,7 +180,7 @@ extension DiskURLCache: LoadHost {
 }
 
 extension CachedURLResponse {
-    /// For HEAD answered from GET.
+    /// For a HEAD that is answered by the response to a GET.
     func withoutBody() -> CachedURLResponse {
         CachedURLResponse(response: response, data: Data(), userInfo: userInfo, storagePolicy: storagePolicy)
     }

@@ -4,12 +4,12 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// Where the system's own loader uses the cache, as `URLCache` documents: on Apple platforms, in sessions that `makeSession` did not make.
+// How the system's loader uses the cache, as `URLCache` documents: on Apple platforms, in sessions that `makeSession` did not make.
 
 extension DiskURLCache {
     var isBySystem: Bool { configuration.platform.sessionLoading == .system }
 
-    /// What is stored for a task, stale or not: the loader judges. What memory has ready comes at once, all else on the lookup queue.
+    /// Gives the stored response for a task, stale or not, since the loader judges: from memory at once, from disk on the lookup queue.
     func answerSystem(_ task: URLSessionDataTask, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         let unheeded = configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
         if !unheeded.isEmpty { hub.report(once: CacheError(.loaderMissing, settings: unheeded)) }
@@ -24,8 +24,8 @@ extension DiskURLCache {
         LoadDriver.lookupQueue.async { completionHandler(self.cachedResponse(for: request)) }
     }
 
-    /// An entry as the system takes it: the object that was stored, where memory has it, since the system made that one; else one that
-    /// the superclass knows. It stays with the entry, so that this is done once for each read from disk.
+    /// An entry as the system accepts it: the object in memory that the system itself stored, or an object that the superclass
+    /// knows. The entry keeps the object, so that one is made only once for each read from disk.
     func systemResponse(of entry: StoredEntry, for request: URLRequest) -> CachedURLResponse? {
         guard let url = request.url else { return nil }
         return entry.cachedURLResponse {
@@ -40,7 +40,7 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache.Configuration {
-    /// Names of the settings made that only the loader of this library obeys.
+    /// Names of the settings of the app that only the loader of this library obeys.
     var settingsOfLoader: [String] {
         let treatments = rules.map(\.treatment)
         let settings: [(name: String, isMade: Bool)] = [

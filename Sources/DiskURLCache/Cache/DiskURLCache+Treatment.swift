@@ -24,7 +24,7 @@ extension DiskURLCache {
     /// The key under which the response to a request is kept; nil for a request that is not cached.
     func key(for request: URLRequest) -> RequestKey? { keyDecision(for: request).key }
 
-    /// The key, or why there is none.
+    /// The key, or the reason why there is none.
     func keyDecision(for request: URLRequest) -> KeyDecision {
         let decision = policyDecision(for: request)
         guard configuration.sharing == .shared, let key = decision.key else { return decision }
@@ -41,7 +41,7 @@ extension DiskURLCache {
         return configuration.keyPolicies[name]?.decision(for: request) ?? .none(.keyPolicy)
     }
 
-    /// Whether a request is never cached, whatever its response. A rule by content type that stores says so only when the response
+    /// Whether a request is never cached, whatever its response. A rule by content type that stores can be judged only when the response
     /// is known: until then no later rule keeps the request out.
     private func isKeptOut(_ target: RuleTarget) -> Bool {
         if let storage = target.request.cacheTreatment?.storage { return storage == .never }
@@ -56,7 +56,7 @@ extension DiskURLCache {
         return false
     }
 
-    /// The options for a request. Rules by content type count where the head of a stored or received response is given.
+    /// The options for a request. Rules by content type count if the head of a stored or received response is given.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
         guard !configuration.rules.isEmpty || request.mayCarryTreatment else { return sharingOptions(nil) }
         let treatment = treatment(for: request, contentType: response?["Content-Type"])
@@ -73,7 +73,7 @@ extension DiskURLCache {
         return options
     }
 
-    /// What the configuration says, and whether the request's key policy keys its cookie.
+    /// The options of the configuration, and whether the request's key policy keys its cookie.
     func sharingOptions(_ treatment: CacheTreatment?) -> CachingOptions {
         var options = CachingOptions(configuration, isOffline: isOffline)
         guard configuration.sharing == .shared else { return options }
@@ -105,7 +105,7 @@ extension DiskURLCache {
     func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest) {
         let tags = tagsToAdd(for: request)
         guard !tags.isSubset(of: metadata.tags) else { return }
-        // A rule may ask the cache: not under a lock.
+        // A rule may use the cache, so this is not under a lock.
         let response = metadata.http
         _ = store.update(metadata.sequence, of: key.keeping(response)) {
             $0.tags = Set($0.tags).union(tags).sorted()

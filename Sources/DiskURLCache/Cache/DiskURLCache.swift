@@ -11,8 +11,8 @@ import Foundation
 /// ```
 ///
 /// Set before the first use of a session, that line makes `URLSession.shared` cache; ``attach(to:)`` does it for any
-/// other session. Every `URLCache` method works on the layers here and can be called from any thread. Opening does not
-/// wait for the disk, and nothing here throws or traps: a directory that cannot be used leaves a cache in memory that
+/// other session. Every `URLCache` method uses the layers of this cache and can be called from any thread. Opening does not
+/// wait for the disk, and neither throws nor traps: if a directory cannot be used, the cache works in memory and
 /// says so (``openingError``, ``events()``).
 public class DiskURLCache: URLCache, @unchecked Sendable {
     // @unchecked: `URLCache` is declared Sendable by Foundation, and all state below is constant or behind a lock.
@@ -20,17 +20,17 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     let configuration: Configuration
     let store: TieredStore
     var hub: EventHub { store.hub }
-    /// Loads that are under way, for collapsing and for background refreshes.
+    /// Loads in progress, for collapsing and for background refreshes.
     let loads = LoadTable()
-    /// Gives loads that the app asks for directly (``data(for:)``) a configuration; made when first needed.
+    /// Gives direct loads (``data(for:)``) a configuration; made when first needed.
     private let directSessionBox = Mutex<URLSession?>(nil)
-    /// What the configuration asked for and the cache does not do.
+    /// The part of the configuration that the cache cannot fulfil.
     private let configurationError: CacheError?
     #if canImport(Darwin)
         private var appLife: AppLifeObserver?
     #endif
     private let offline = Mutex(false)
-    /// The superclass's initialiser may set the capacities that it is given: those are not ours. Constant once `init` is over.
+    /// The superclass's initialiser may set the capacities that it gets: they are not this cache's. Constant after `init`.
     private let isOpen = Mutex(false)
 
     /// Opens a cache. Returns at once: the index is read in the background.
@@ -50,7 +50,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             if isRefused { problem = CacheError(.sharedStorage, path: "") }
             store = Self.makeStore(configuration, storage: isRefused ? nil : storage)
         } else if !directory.isFileURL || configuration.diskCapacity == 0 {
-            // A cache in memory only uses no folder, and shares nothing with a cache that does.
+            // A cache in memory only uses no folder, and shares no layer with a cache that does.
             store = Self.makeStore(configuration)
         } else {
             let opened = OpenStores.open(directory, settings: configuration.ofStore) {
@@ -83,8 +83,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - directory: nil where there is no built-in disk layer.
-    ///   - storage: the app's, in its place.
+    ///   - directory: nil if there is no built-in disk layer.
+    ///   - storage: the app's storage, which replaces the disk layer.
     private static func makeStore(
         _ configuration: Configuration, directory: URL? = nil, storage: (any EntryStorage)? = nil
     ) -> TieredStore {
@@ -111,7 +111,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             ) { hub.report($0) }
         }
         let fallbacks = configuration.fallbackDirectories.filter(\.isFileURL).map { directory in
-            // Capacity means nothing to a folder that is never written.
+            // The capacity has no meaning for a folder that is never written.
             var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
             settings.isReadOnly = true
             return DiskStore(configuration: settings, clock: configuration.clock) { hub.report($0) }
@@ -120,7 +120,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             configuration: TieredStore.Configuration(
                 memoryCapacity: configuration.memoryCapacity, memoryCountLimit: configuration.memoryCountLimit,
                 maximumEntryShare: share,
-                // What is buffered and what memory holds keep to one limit.
+                // Buffered entries and entries in memory have one limit together.
                 writeBufferLimit: min(
                     max(0, configuration.pendingWriteLimit), max(configuration.memoryCapacity, 1 << 20))),
             disk: disk, storage: storage.map { StorageAdapter($0, keepsURLs: configuration.keepsURLs) },
@@ -130,7 +130,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Opens a cache with the standard configuration.
     ///
     /// On Apple platforms `URLCache` has an initialiser with the first three parameters, which a subclass can neither override nor
-    /// declare again: so this one has a fourth.
+    /// declare again: so this one has a fourth parameter.
     ///
     /// - Parameters:
     ///   - memoryCapacity: bytes in memory; a negative number counts as 0.
@@ -161,7 +161,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory))
     }
 
-    /// The folder of a cache that is given none: in the user's caches folder, one for each program (by its bundle
+    /// The default folder of a cache: in the user's caches folder, one for each program (by its bundle
     /// identifier or process name).
     public static var defaultDirectory: URL {
         let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
@@ -179,15 +179,15 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Requests
 
-    /// What is stored for a request, fresh or not; nil when nothing is. `HEAD` is answered from `GET` without a body. What memory
-    /// does not have is read from disk on the caller's thread; ``Async/cachedResponse(for:)`` of ``async`` suspends instead.
-    /// ``data(for:)`` also judges freshness and asks the network.
+    /// The stored response for a request, fresh or not; nil without one. A `HEAD` is answered by the response to a `GET`, without a body.
+    /// Reads the disk on the caller's thread if memory does not have the response; ``Async/cachedResponse(for:)`` of ``async`` suspends
+    /// instead. ``data(for:)`` also judges freshness and uses the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         if isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
         guard let key = key(for: request) else { return nil }
         for variant in store.lookup(key).variants() where variant.answers(request) {
             if isBySystem, SystemHead.isSelectedUnseen(variant.metadata.varyKey) { continue }
-            // A variant that turns out damaged is passed over: an older one may still answer.
+            // A variant that proves damaged is skipped: an older one may still answer.
             guard let entry = variant.load() else { continue }
             hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
             addTags(to: variant.metadata, of: key, for: request)
@@ -203,10 +203,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         return key.isForHead ? response?.withoutBody() : response
     }
 
-    /// Stores a response for a request, in place of the one stored before; visible to lookups when this returns, which is
+    /// Stores a response for a request instead of the one stored before; visible to lookups when this returns, which is
     /// before it is on disk (``flush()`` waits for that).
-    /// Freshness is not asked: this is the app's own wish. Not stored, with an event that says why: policy
-    /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and what carries
+    /// Freshness does not matter: the app itself wants the response stored. Not stored, with an event that says why: policy
+    /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and a request or response with
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         let decision = keyDecision(for: request)
@@ -221,7 +221,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             ? nil : (cachedResponse.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type")
         let treatment = treatment(for: request, contentType: contentType)
         guard treatment.storage != .never else { return refuse(request, .refused) }
-        // What is stored for `HEAD` is no answer to `GET`.
+        // A response stored for `HEAD` cannot answer a `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
         let tags = tags(of: treatment, for: request)
@@ -237,13 +237,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
     }
 
-    /// Removes what is stored for a request, all its variants; gone from memory and disk when this returns.
+    /// Removes the stored responses for a request, all variants, from memory and disk before it returns.
     public override func removeCachedResponse(for request: URLRequest) {
         guard let key = key(for: request) else { return }
         store.remove(key)
     }
 
-    /// Whether something is stored for a request, by the same key as lookups, fresh or not. Reads no body and counts no hit. May
+    /// Whether a response is stored for a request, by the same key as lookups, fresh or not. Reads no body and counts no hit. May
     /// read the disk on the caller's thread.
     public func contains(_ request: URLRequest) -> Bool {
         guard let key = key(for: request) else { return false }
@@ -252,12 +252,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Tasks
 
-    // A task's request is `currentRequest`: what was asked last, after redirects. Lookups and stores use the same.
+    // A task's request is `currentRequest`: the last one after redirects. Lookups and stores use the same.
 
-    /// What is stored for a task's request; memory answers at once, the disk on a queue of its own.
+    /// The stored response for a task's request; from memory at once, from disk on a queue of the cache.
     ///
-    /// On Linux Foundation calls this before each load of a session that has this cache. Nil then: the loader looks up by itself, and
-    /// without the loader (see ``attach(to:)``) Foundation would take a stored response for fresh. So a task that was resumed gets nil.
+    /// On Linux Foundation calls this before each load of a session that has this cache. The loader looks up by itself, and without the
+    /// loader (see ``attach(to:)``) Foundation would use any stored response as fresh: so a task that was resumed gets nil.
     public override func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
     ) {
@@ -273,7 +273,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         find(request, completionHandler)
     }
 
-    /// On the caller's thread where memory knows, else on a queue of the cache's.
+    /// On the caller's thread if memory has the response, otherwise on a queue of the cache.
     private func find(_ request: URLRequest, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         guard let key = key(for: request) else { return completionHandler(nil) }
         if store.lookup(key).known?.isEmpty == false { return completionHandler(cachedResponse(for: request)) }
@@ -291,13 +291,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
     }
 
-    /// Removes what is stored for a task's request.
+    /// Removes the stored responses for a task's request.
     public override func removeCachedResponse(for dataTask: URLSessionDataTask) {
         guard let request = request(of: dataTask, answeredBy: dataTask.currentRequest?.url) else { return }
         removeCachedResponse(for: request)
     }
 
-    /// The request of a task that a response of this URL answers; nil where it answers another one.
+    /// The request of a task that a response of this URL answers; nil if it answers a different one.
     func request(of dataTask: URLSessionDataTask, answeredBy url: URL?) -> URLRequest? {
         if isBySystem {
             return SystemContract.request(
@@ -306,7 +306,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         return dataTask.currentRequest.map { SessionLink(dataTask).effectiveRequest($0) }
     }
 
-    /// What the superclass knows. Its initialiser set nothing aside on disk.
+    /// The objects that the superclass keeps. Its initialiser set no space aside on disk.
     func superclassCopy(for request: URLRequest) -> SuperclassCopy {
         SuperclassCopy(
             store: { super.storeCachedResponse($0, for: request) }, find: { super.cachedResponse(for: request) },
@@ -315,13 +315,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Removal
 
-    /// Empties both layers. Returns at once, however many entries there are; nothing older is served after it, even if
-    /// the process dies.
+    /// Empties both layers. Returns at once, however many entries there are; no earlier response is served after it, even if
+    /// the process crashes.
     public override func removeAllCachedResponses() {
         store.removeAll()
     }
 
-    /// Removes what was stored at or after a date, as `URLCache` documents. See ``removeCachedResponses(olderThan:)``
+    /// Removes the responses that were stored at or after a date, as `URLCache` documents. See ``removeCachedResponses(olderThan:)``
     /// for the other direction.
     public override func removeCachedResponses(since date: Date) {
         var criteria = EntryCriteria()
@@ -329,7 +329,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         store.remove(matching: criteria)
     }
 
-    /// Removes what was stored before a date. Gone from memory and disk when this returns. Takes as long as
+    /// Removes the responses that were stored before a date, from memory and disk before it returns. Takes as long as
     /// ``removeCachedResponses(tag:)``.
     public func removeCachedResponses(olderThan date: Date) {
         var criteria = EntryCriteria()
@@ -337,8 +337,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         store.remove(matching: criteria)
     }
 
-    /// Empties one layer; the other keeps what it has. Returns at once, however many entries there are. `.fallback` changes
-    /// nothing: these folders are read-only.
+    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. `.fallback` changes
+    /// nothing, since its folders are read-only.
     public func removeAllCachedResponses(from layer: CacheLayer) {
         switch layer {
         case .memory: store.removeMemory()
@@ -357,9 +357,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         removeAllCachedResponses(from: .disk)
     }
 
-    /// Returns when all that was stored or removed before the call is on disk, the index included, and the disk is
+    /// Returns when all stores and removals before the call are on disk, the index included, and the disk is
     /// within its capacity. Waits for file operations on the caller's thread: not for the main thread of an app in use, which
-    /// calls ``Async/flush()`` of ``async``. What cannot be written is told by an event.
+    /// calls ``Async/flush()`` of ``async``. An event reports an entry that cannot be written.
     public func flush() {
         store.flush()
     }
@@ -373,24 +373,24 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and stores nothing.
-    /// A cache that was made with 0 has no disk layer, and an ``EntryStorage`` a capacity of its own: setting another number changes
+    /// A cache that was made with 0 has no disk layer, and an ``EntryStorage`` has its capacity: setting another number then changes
     /// nothing.
     public override var diskCapacity: Int {
         get { store.disk?.capacity ?? 0 }
         set { if isOpen.withLock({ $0 }) { store.disk?.capacity = max(0, newValue) } }
     }
 
-    /// Bytes in memory: bodies and an estimate of what belongs to them.
+    /// Bytes in memory: bodies and an estimate of the objects around them.
     public override var currentMemoryUsage: Int { store.memoryUsage }
 
     /// Bytes of the stored entries on disk, in allocated blocks: 0 when nothing is stored. The capacity bounds these
     /// together with index and folders. Waits for the index if the cache was just opened.
     public override var currentDiskUsage: Int { store.diskUsage }
 
-    // MARK: Knowing
+    // MARK: State
 
-    /// What the configuration asked for and the cache does not do: there is no disk layer, and the cache works in memory; a fallback
-    /// directory cannot be read; another cache of this process has the folder open with other settings. Nil while all is well. Waits
+    /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in memory; a fallback
+    /// directory cannot be read; a second cache of this process has the folder open with other settings. Nil without a problem. Waits
     /// for the first look at the folders.
     public var openingError: CacheError? {
         configurationError ?? store.openingError.map(CacheError.init)
@@ -401,13 +401,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         hub.statistics
     }
 
-    /// The events from now on. An event is made only while somebody listens; each caller gets its own stream, which
-    /// keeps the newest 1,000 events for a slow reader. It ends when the cache is released, with all others on its directory.
+    /// The events from now on. An event is made only if there is a listener; each caller gets its own stream, which
+    /// keeps the newest 1,000 events for a slow reader. It ends when the cache and all other caches on its directory are released.
     public func events() -> AsyncStream<CacheEvent> {
         hub.stream()
     }
 
-    /// True: the network is not asked, and what is stored is served however stale; a request without a stored answer
+    /// True: no request is sent, and stored responses are served however stale; a request without a stored response
     /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4).
     public var isOffline: Bool {
         get { offline.withLock { $0 } }
@@ -422,7 +422,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             let settings = URLSessionConfiguration.default
             settings.urlCache = nil
             if configuration.sharing == .shared {
-                // An answer for all users is asked for in no user's name.
+                // A response for all users is requested in no user's name.
                 settings.httpCookieStorage = nil
                 settings.httpShouldSetCookies = false
                 settings.urlCredentialStorage = nil

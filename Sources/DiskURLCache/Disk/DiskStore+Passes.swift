@@ -145,7 +145,8 @@ extension DiskStore {
             switch problem {
             case .rejected: io.events.append(.rebuiltIndex(.rejected))
             // A directory that holds nothing yet has lost nothing.
-            case .missing: if partial.contains(where: { !early.contains($0.key) }) { io.events.append(.rebuiltIndex(.missing)) }
+            case .missing:
+                if partial.contains(where: { !early.contains($0.key) }) { io.events.append(.rebuiltIndex(.missing)) }
             case nil: break
             }
             io.directory.updateOverhead()
@@ -295,7 +296,9 @@ extension DiskStore {
         for row in expired {
             withIO { io in
                 // Another cache has given the record another head since: the row is not about it.
-                if let status = records.status(of: row.name), !row.isAbout(status) { return catalog.requestExamination(of: row.key) }
+                if let status = records.status(of: row.name), !row.isAbout(status) {
+                    return catalog.requestExamination(of: row.key)
+                }
                 _ = records.evict(row, &io.events)
             }
         }

@@ -79,7 +79,9 @@ final class DiskStore: Sendable {
         self.catalog = catalog
         let passTime = configuration.passActivity.map { PassTime(activity: $0) }
         self.passTime = passTime
-        let writer = RecordWriter(files: fileSystem, paths: paths) { !catalog.state.isSuspended && passTime?.isGranted != false }
+        let writer = RecordWriter(files: fileSystem, paths: paths) {
+            !catalog.state.isSuspended && passTime?.isGranted != false
+        }
         records = RecordFiles(
             files: fileSystem, paths: paths, reader: reader, writer: writer, catalog: catalog, clock: clock,
             keepsURLs: configuration.keepsURLs)

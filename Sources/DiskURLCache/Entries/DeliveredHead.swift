@@ -4,8 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A head on its way to the client. Foundation's object is made when it is first asked for: on Linux that costs more than all the
-/// rest of a hit, and not everybody wants it.
+/// A head on its way to the client. Foundation's object is made when it is first needed: on Linux it costs more than the
+/// rest of a hit, and not every client needs it.
 final class DeliveredHead: @unchecked Sendable {
     // @unchecked: `object` is reached only while this object's `SharedLock` is held, and the rest is constant.
     private enum Object {
@@ -40,7 +40,7 @@ final class DeliveredHead: @unchecked Sendable {
         case .later(let url):
             let new = URLResponse.http(url: url, status: status, fields: fields)
             return SharedLock.withLock(of: self) {
-                // If a second thread was faster, all get its object.
+                // If a second thread was faster, both return its object.
                 if case .made(let response) = object { return response }
                 object = .made(new)
                 return new

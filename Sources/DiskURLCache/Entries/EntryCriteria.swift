@@ -1,12 +1,12 @@
 import Foundation
 
-/// Which entries are to be removed: those for which every condition given holds; without a condition, all of them.
+/// A condition on the entries to remove: all given properties must hold; without any, every entry matches.
 ///
 /// A cache makes these, for its own layers and for an ``EntryStorage``.
 public struct EntryCriteria: Sendable, Hashable {
     /// The entries of this key only.
     var key: DiskKey?
-    /// Of these the one of a variant: ``CacheEntry/variant``.
+    /// The only variant to remove: ``CacheEntry/variant``.
     var variant: String?
     /// The entries of a URL: see `KeyName.resource`.
     var resource: UInt64?
@@ -42,25 +42,25 @@ public struct EntryCriteria: Sendable, Hashable {
     /// All entries.
     public static let everything = EntryCriteria()
 
-    // MARK: Where to look
+    // MARK: The search
 
-    /// Where the entries are to be found.
+    /// The place of the entries.
     public enum Scope: Sendable, Hashable {
         /// All entries of a name, or the one of a variant (``CacheEntry/variant``).
         case name(String, variant: String?)
         /// All entries that have this among their ``CacheEntry/groups``.
         case group(String)
         case everything
-        /// Each entry has to be asked: ``EntryCriteria/matches(_:)``.
+        /// The storage has to try each entry: ``EntryCriteria/matches(_:)``.
         case anywhere
     }
 
-    /// Where to look. All entries there match, but for `anywhere`.
+    /// Where the storage searches. All entries there match, except with `anywhere`.
     public var scope: Scope {
         if let key { return .name(key.digest.hex, variant: variant) }
         var rest = self
         (rest.resource, rest.hostHash, rest.tag) = (nil, nil, nil)
-        // Of several conditions each entry has to be asked.
+        // With several conditions, each entry has to be tried.
         guard rest == .everything else { return .anywhere }
         switch (resource, hostHash, tag) {
         case (nil, nil, nil): return .everything
@@ -82,8 +82,8 @@ public struct EntryCriteria: Sendable, Hashable {
         return URLCanonicalizer.canonical(url)?.hasPrefix(urlPrefix) ?? true
     }
 
-    /// Whether an entry matches that has no time of use: one in memory, one that waits to be written, or one of an app's storage. The
-    /// time of its storing counts in its place.
+    /// Whether an entry matches that has no time of use: an entry in memory, in the write buffer, or of an app's storage. The
+    /// time when it was stored counts instead.
     func matches(
         _ metadata: EntryMetadata, resource: @autoclosure () -> UInt64, hostHash: @autoclosure () -> UInt32
     ) -> Bool {
@@ -94,13 +94,13 @@ public struct EntryCriteria: Sendable, Hashable {
     }
 }
 
-/// What entries are removed by together.
+/// A property by which entries are removed together.
 enum EntryGroup {
     case uri(UInt64)
     case host(UInt32)
     case tag(String)
 
-    /// A digest, so that no storage learns a URL or a tag from it.
+    /// A digest, so that no storage can read a URL or a tag in it.
     var name: String {
         let text =
             switch self {

@@ -5,12 +5,12 @@ struct EntryMetadata: Sendable, Hashable {
     /// Orders entries of one key by when they were stored: larger is more recent, even if the clock was set back. Made by
     /// `EntrySequence`.
     var sequence: UInt64
-    /// The response's URL; nil where URLs are kept off the disk, and then the request's URL stands in.
+    /// The response's URL; nil if URLs are kept off the disk: the request's URL is then used.
     var url: String?
     var response: Response
     /// When the entry was stored, or last freshened by a 304.
     var storedAt: Date
-    /// In which layers the entry may live.
+    /// In which layers the entry may be stored.
     var placement: EntryPlacement
     /// Property-list values only. Other values of `userInfo` are kept by the memory layer alone.
     var userInfo: [String: PropertyValue]
@@ -30,7 +30,7 @@ struct EntryMetadata: Sendable, Hashable {
         if case .http(let response) = response { response } else { nil }
     }
 
-    /// What tells the variants of one key apart.
+    /// The values that tell the variants of one key apart.
     var varyKey: VaryKey { http?.vary ?? .none }
 
     /// Whether `URLCache`'s own methods may return this response for a request with these fields: `Vary` selects it, and it is not
@@ -40,10 +40,10 @@ struct EntryMetadata: Sendable, Hashable {
     }
 }
 
-/// In which layers an entry may live: decided once, when the response is stored, and kept through every later change.
+/// In which layers an entry may be stored: decided once, when the response is stored, and kept through every later change.
 enum EntryPlacement: Sendable, Hashable {
     case memoryAndDisk
-    /// Never on disk, because the app or a delegate asked for it (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).
+    /// Never on disk, because the app or a delegate demands it (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).
     case memoryOnly
     /// Not on disk, since the response expires too soon to be worth a file.
     case memoryWhileFresh

@@ -2,10 +2,10 @@
     import Foundation
     import FoundationNetworking
 
-    /// A cached response that builds its `HTTPURLResponse` when it is first asked for: building one costs more than reading a
+    /// A cached response that builds its `HTTPURLResponse` when it is first needed: building one costs more than reading a
     /// small record, and many callers want the body alone. Equal to one that was built at once.
     ///
-    /// Not on Apple platforms, where the class has its accessors in Objective-C and the system may read past an override.
+    /// Not on Apple platforms: the class has its accessors in Objective-C there, and the system may read past an override.
     final class LazyCachedURLResponse: CachedURLResponse, @unchecked Sendable {
         // @unchecked: the superclass is declared Sendable by Foundation; `built` is reached only while this object's
         // `SharedLock` is held, and the rest is constant.
@@ -31,12 +31,12 @@
 
         override var response: URLResponse {
             if let built = SharedLock.withLock(of: self, { built }) { return built }
-            // As nearly always: nothing is parsed.
+            // Nearly every response has the requested URL: no URL is parsed.
             let isRequested = text == requestedURL.absoluteString && requestedURL.baseURL == nil
             let url = isRequested ? requestedURL : text.flatMap { URL(string: $0) } ?? requestedURL
             let response = head.urlResponse(url: url)
             return SharedLock.withLock(of: self) {
-                // If a second thread was faster, all get its object.
+                // If a second thread was faster, both return its object.
                 if let built { return built }
                 built = response
                 return response

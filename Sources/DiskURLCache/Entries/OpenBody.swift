@@ -1,10 +1,10 @@
 import Foundation
 
-/// A body, or a part of one, in a file that stays open: nothing of it is in memory.
+/// A body, or a part of a body, in a file that stays open: none of its bytes are in memory.
 ///
-/// A value: whoever takes pieces from it has a place of his own in the file. The file may lose its name meanwhile.
+/// A value: each copy has its position in the file. The file may lose its name meanwhile.
 struct OpenBody: Sendable {
-    /// What is left of it, in bytes of the whole body.
+    /// The bytes that were not taken yet, as a range of the whole body.
     private(set) var range: Range<Int>
     private let file: any AnyObject & Sendable
     private let read: @Sendable (Range<Int>) -> Data?
@@ -24,7 +24,7 @@ struct OpenBody: Sendable {
     var count: Int { range.count }
     var isEmpty: Bool { range.isEmpty }
 
-    /// - Parameter part: in bytes of what is left.
+    /// - Parameter part: a range of the bytes that were not taken yet.
     func part(_ part: Range<Int>) -> OpenBody {
         var body = self
         let part = part.clamped(to: 0..<count)
@@ -32,7 +32,7 @@ struct OpenBody: Sendable {
         return body
     }
 
-    /// Both as one, where the other one goes on in the same file where this one ends.
+    /// Both bodies as one, if the other body continues the file at the end of this one; nil otherwise.
     func joined(_ other: OpenBody) -> OpenBody? {
         guard file === other.file, range.upperBound == other.range.lowerBound else { return nil }
         var body = self
@@ -40,10 +40,10 @@ struct OpenBody: Sendable {
         return body
     }
 
-    /// What is left of it, in memory; nil when it cannot be read.
+    /// The bytes that were not taken yet, in memory; nil when they cannot be read.
     var contents: Data? { read(range) }
 
-    /// The next piece; nil when it cannot be read. Not to be asked of an empty one.
+    /// The next piece; nil when it cannot be read. An empty body has none.
     mutating func next() -> Data? {
         let end = range.lowerBound + min(Self.pieceLength, range.count)
         guard let piece = read(range.lowerBound..<end) else { return nil }

@@ -36,11 +36,11 @@ extension StoredResponse {
         .http(url: url, status: status, fields: fields)
     }
 
-    /// The head as a load delivers it without asking the origin.
+    /// The head as a load delivers it without a request.
     /// - Parameters:
     ///   - age: `current_age` in seconds.
     ///   - cacheStatus: this cache's member of `Cache-Status`; nil when none is added.
-    ///   - entry: of which it is the head, when that is at hand: the entry may have made it before.
+    ///   - entry: the entry in memory, if it is there: it may have made the head before.
     func deliveredHead(
         _ presentation: Presentation, age: Int64, url: URL, cacheStatus: CacheStatus?, madeBy entry: StoredEntry?
     ) -> DeliveredHead {
@@ -104,7 +104,7 @@ extension StoredEntry {
     /// The key in `userInfo` under which a response for Apple's loader has the number of its entry.
     fileprivate static let numberKey = "DiskURLCache.entry"
 
-    /// The entry as Apple's loader gets it, made new: see `SystemHead`. An object that can be told from those of other entries.
+    /// The entry as Apple's loader gets it, in a new object that can be told from the objects of other entries: see `SystemHead`.
     func makeSystemResponse(requestedURL: URL) -> CachedURLResponse {
         var metadata = metadata
         if var response = metadata.http {
@@ -115,7 +115,6 @@ extension StoredEntry {
         return StoredEntry(metadata: metadata, body: body).makeCachedURLResponse(requestedURL: requestedURL)
     }
 
-    /// The entry as Foundation's object, made new.
     func makeCachedURLResponse(requestedURL: URL) -> CachedURLResponse {
         let userInfo = metadata.userInfo.isEmpty ? nil : metadata.userInfo.mapValues(\.foundationValue)
         let policy = metadata.placement == .memoryOnly ? URLCache.StoragePolicy.allowedInMemoryOnly : .allowed
@@ -133,7 +132,7 @@ extension StoredEntry {
 }
 
 extension CachedURLResponse {
-    /// The number of the entry that the response was made of for Apple's loader.
+    /// The number of the entry from which the response was made for Apple's loader.
     var entryNumber: Int64? { (userInfo?[StoredEntry.numberKey] as? NSNumber)?.int64Value }
 
     /// The values of `userInfo` that can be written to disk, and the keys of the others.

@@ -9,16 +9,16 @@ final class StoredEntry: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
     let metadata: EntryMetadata
     let body: Data
-    /// Whether the response was selected by no request field and is whole, as nearly all are. Known in advance: it is
-    /// asked at each hit.
+    /// Whether the response was selected by no request field and is whole, as nearly all are. A constant, since each hit
+    /// reads it.
     let answersEveryRequest: Bool
     private let varyKey: VaryKey
     private let isPart: Bool
-    /// What the entry takes in memory, in bytes: the body and an estimate of the rest. Asked several times at each store.
+    /// The memory that the entry takes, in bytes: the body and an estimate of the rest. Constant: each store reads it several times.
     let memoryCost: Int
     /// The object that a caller stored, `userInfo` of any type included.
     private let given: CachedURLResponse?
-    /// Values that are made when they are first asked for.
+    /// Values that are made when they are first needed.
     @exclusivity(unchecked) private var made = Made()
 
     private struct Made {
@@ -52,7 +52,7 @@ final class StoredEntry: @unchecked Sendable {
         memoryCost = body.count + Self.headCost(metadata)
     }
 
-    /// What an entry takes in memory besides its body: 600 bytes for the objects around it, and the header fields.
+    /// The memory that an entry takes besides its body: 600 bytes for the objects around it, and the header fields.
     static func headCost(_ metadata: EntryMetadata) -> Int { 600 + (metadata.http?.fields.estimatedSize ?? 0) }
 
     /// Whether `URLCache`'s own methods may hand this entry out for a request.
@@ -60,7 +60,7 @@ final class StoredEntry: @unchecked Sendable {
         if answersEveryRequest { return true }
         if isPart { return false }
         let fields = HeaderFields(request)
-        // Digests of the values tell; those of the same values as the last time need not be computed again.
+        // A request with the same values as the last one needs no digests.
         if let matched = SharedLock.withLock(of: self, { made.matched }), varyKey.hasValues(matched, in: fields) {
             return true
         }
@@ -69,7 +69,7 @@ final class StoredEntry: @unchecked Sendable {
         return true
     }
 
-    /// The entry as Foundation hands it out. The request's URL stands in when the record holds none.
+    /// The entry as Foundation hands it out. The request's URL is used if the record holds none.
     func cachedURLResponse(for request: URLRequest) -> CachedURLResponse? {
         given ?? request.url.map { cachedURLResponse(requestedURL: $0) }
     }
@@ -82,14 +82,14 @@ final class StoredEntry: @unchecked Sendable {
         if let response = presentedResponse { return response }
         let response = make()
         return SharedLock.withLock(of: self) {
-            // If a second thread was faster, all get its object.
+            // If a second thread was faster, both return its object.
             if let response = made.cached { return response }
             made.cached = response
             return response
         }
     }
 
-    /// The head as a load delivers it. Loads within one second, whose `Age` is the same, share it, and so Foundation's object.
+    /// The head as a load delivers it. Loads with the same `Age` (within one second) share it, and with it Foundation's object.
     func deliveredHead(_ form: DeliveredForm, _ make: () -> DeliveredHead) -> DeliveredHead {
         if let last = SharedLock.withLock(of: self, { made.delivered }), last.form == form { return last.head }
         let head = make()

@@ -1,4 +1,4 @@
-/// One stored variant, its body perhaps still on disk. Immutable; a class, so that handing one on costs one reference.
+/// One stored variant; its body may still be on disk. Immutable; a class, so that a copy costs one reference.
 final class StoredVariant: Sendable {
     let metadata: EntryMetadata
     let bodyLength: Int
@@ -7,11 +7,11 @@ final class StoredVariant: Sendable {
     let entry: StoredEntry?
     /// The whole entry; nil when it turned out missing or damaged. May read the disk on the caller's thread.
     let load: @Sendable () -> StoredEntry?
-    /// The body in its file, verified, in place of reading it into memory; nil when the file is missing or damaged. There for
+    /// Opens the body in its file and verifies it, instead of reading it into memory; nil when the file is missing or damaged. Set for
     /// bodies that are too large to be kept in memory. Reads the whole file once, on the caller's thread.
     let open: (@Sendable () -> OpenBody?)?
 
-    /// A variant whose body is at hand.
+    /// A variant whose body is in memory.
     init(_ entry: StoredEntry, from layer: CacheLayer) {
         metadata = entry.metadata
         bodyLength = entry.body.count
@@ -21,7 +21,7 @@ final class StoredVariant: Sendable {
         open = nil
     }
 
-    /// A variant whose body is still to be read.
+    /// A variant whose body was not read yet.
     init(
         _ metadata: EntryMetadata, bodyLength: Int, from layer: CacheLayer,
         open: (@Sendable () -> OpenBody?)? = nil, load: @escaping @Sendable () -> StoredEntry?
@@ -41,7 +41,7 @@ final class StoredVariant: Sendable {
             load: { [metadata] in body.contents.map { StoredEntry(metadata: metadata, body: $0) } })
     }
 
-    /// The same variant as another layer's.
+    /// The same variant, found in another layer.
     func from(_ layer: CacheLayer) -> StoredVariant {
         if let entry { return StoredVariant(entry, from: layer) }
         return StoredVariant(metadata, bodyLength: bodyLength, from: layer, open: open, load: load)

@@ -2,18 +2,18 @@ import Foundation
 
 // Every error of this library. Loads fail with the errors that `URLSession` has; see `CacheLoadReport.error`.
 
-/// Why a folder or a file cannot be used, why rules are refused, or something else that the app or its user can act on;
+/// Why a folder or a file cannot be used, why rules are refused, or another problem that the app or its user can solve;
 /// `description` says how.
 ///
-/// A ``DiskURLCache`` throws none of these: it works on, perhaps in memory only, and tells of them in
+/// A ``DiskURLCache`` throws none of these: it continues, perhaps in memory only, and reports them in
 /// ``DiskURLCache/DiskURLCache/openingError`` and ``CacheEvent/problem(_:)``. A ``CacheInspector`` throws them, and so does
 /// ``DiskURLCache/DiskURLCache/Configuration/setRules(_:)``.
 public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomStringConvertible {
-    /// What is wrong.
+    /// The kind of problem.
     public enum Code: Sendable, Hashable, Codable {
         /// The URL of the folder is not a file URL.
         case notAFileURL
-        /// A file or a symbolic link is where a folder should be. It is left untouched.
+        /// A file or a symbolic link has the place of the folder. It is left untouched.
         case obstructed
         /// There is nothing at the path, or a folder that no ``DiskURLCache`` made.
         case notACache
@@ -27,19 +27,19 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
         case notWritable
         /// Reading or writing a file failed.
         case io
-        /// A record whose bytes are not those that were written. A cache removes it when it comes across it.
+        /// A record whose bytes are not those that were written. A cache removes such a record when it reads it.
         case damaged
         /// A file under a record's name that is not this record: not a regular file, of another version, or moved here. A cache
         /// leaves it alone.
         case foreign
-        /// Another process maintains the index of the folder.
+        /// A process has the folder open and maintains its index.
         case inUse
-        /// A rule that can match nothing, does nothing, contradicts itself or an earlier one, or names a key policy that there is not.
+        /// A rule that matches nothing, does nothing, contradicts itself or an earlier rule, or names an unknown key policy.
         /// `index` is its position in the list, counted from 0.
         case invalidRule(index: Int)
         /// A URL prefix or a host that no stored response can have: a removal removed nothing.
         case invalidPattern
-        /// Another cache of this process has the folder open with other settings. Those hold for both caches.
+        /// A second cache of this process has the folder open with other settings. The settings of the first hold for both caches.
         case otherSettings
         /// The storage keeps entries of several users (``EntryStorage/isForSeveralUsers``), and the cache is private. It works in memory.
         case sharedStorage
@@ -48,15 +48,15 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
         case loaderMissing
     }
 
-    /// What is wrong.
+    /// The kind of problem.
     public let code: Code
     /// The file or folder concerned; empty when there is none.
     public let path: String
     /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code.
     public let userID: UInt32?
-    /// The system's error number, 0 when there is none. `description` has it in words.
+    /// The system's error number, 0 when there is none. `description` has its text.
     let errno: Int32
-    /// What is wrong with a rule or a pattern, and what to do, or the settings that differ or have no effect; empty for every other code.
+    /// For a rule or a pattern: its fault and the remedy. Otherwise the settings that differ or have no effect; empty for every other code.
     private let advice: String
 
     init(_ code: Code, path: String, errno: Int32 = 0, userID: UInt32? = nil) {
@@ -88,12 +88,12 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
         self.advice = advice
     }
 
-    /// What is wrong and what can be done, in a sentence or two, with the system's reason.
+    /// The problem and the remedy, in a sentence or two, with the system's reason.
     public var description: String {
         let cause = errno == 0 ? "" : ": \(String(cString: strerror(errno)))"
         return switch code {
         case .notAFileURL: "\(path) is not a file URL. Name a folder on this machine."
-        case .obstructed: "\(path) is not a folder\(cause). A cache needs one there: move what is there away."
+        case .obstructed: "\(path) is not a folder\(cause). A cache needs one there: move the file or link away."
         case .notACache:
             errno == ENOENT
                 ? "There is nothing at \(path)." : "\(path) is not a cache: it has no folder \"records\"."
@@ -109,9 +109,9 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
         case .foreign: "\(path) is no record of this cache: not a file, of another version, or moved here."
         case .invalidRule(let index): "Rule \(index): \(advice)"
         case .invalidPattern:
-            advice.isEmpty ? "A removal was asked for what no URL has." : "Nothing was removed: \(advice)"
+            advice.isEmpty ? "Nothing was removed: no URL matches." : "Nothing was removed: \(advice)"
         case .otherSettings:
-            "Another cache of this process has \(path) open with other settings, which hold for both: \(advice)."
+            "\(path) is open in this process with other settings, which hold for both caches: \(advice)."
         case .sharedStorage:
             "The storage keeps entries of several users, and this cache stores what is for one user only. Set `sharing` to `.shared`."
         case .inUse: "\(path) is in use: the process that has it open keeps its index."

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a cache did. See ``DiskURLCache/DiskURLCache/events()``.
+/// An act of a cache. See ``DiskURLCache/DiskURLCache/events()``.
 ///
 /// URLs have no user name and password. They are nil when the cache does not know them.
 public enum CacheEvent: Sendable, Codable {
@@ -12,38 +12,38 @@ public enum CacheEvent: Sendable, Codable {
     case notStored(url: URL?, reason: CacheReason)
     /// The values of these `userInfo` keys are no property-list types: they last as long as the memory layer holds the entry.
     case userInfoKeptInMemory(url: URL?, keys: [String])
-    /// Eviction removed entries from disk. `bytes` are what they took there.
+    /// Eviction removed entries from disk. `bytes` is the space that they took there.
     case evicted(entries: Int, bytes: Int)
-    /// A damaged record was removed; its entry is a miss.
+    /// A damaged record was removed: its entry is no longer stored.
     case removedDamagedRecord
-    /// The index was made new from the records: it was damaged or of another version, or it was missing.
+    /// The index was made again from the records: it was damaged, missing, or of another version.
     case rebuiltIndex(wasDamaged: Bool)
-    /// Something that the app or its user can act on. The cache goes on working, perhaps in memory only.
+    /// A problem that the app or its user can solve. The cache continues, perhaps in memory only.
     case problem(CacheError)
 }
 
-/// One load through the loader or a direct call, and why it went the way it did.
+/// One load through the loader or a direct call, and the reason for its outcome.
 public struct CacheLoadReport: Sendable, Codable {
-    /// How the answer came about.
+    /// The source of the answer.
     public enum Outcome: Sendable, Hashable, Codable, CustomStringConvertible {
         /// Fresh, from the store.
         case hit(CacheLayer)
-        /// From the store, although stale, and what allowed it.
+        /// From the store, although stale, and the reason that allowed it.
         case staleHit(CacheLayer, CacheReason)
         /// From the store, after the origin confirmed it (304).
         case revalidated(CacheLayer)
         /// From the network, and why the store could not answer.
         case miss(CacheReason)
-        /// From the network, and why the cache had no part in it.
+        /// From the network, and why the cache was not used.
         case bypass(CacheReason)
-        /// No answer: the load was cancelled, the network failed and nothing stored may stand in, or a redirect led nowhere.
-        /// ``CacheLoadReport/error`` says which.
+        /// No answer: the load was cancelled, the network failed and no stored response may replace the error, or a redirect could not
+        /// be followed. ``CacheLoadReport/error`` says which.
         case failed
-        /// No answer: the network was not to be asked, and why the store could not answer. Offline, `returnCacheDataDontLoad`, or
+        /// No answer: no request was allowed, and why the store could not answer. Offline, `returnCacheDataDontLoad`, or
         /// `only-if-cached` (RFC 9111 §5.2.1.7).
         case notAllowed(CacheReason)
 
-        /// The outcome in words, such as `hit (memory)` or `miss: nothing that fits is stored`.
+        /// The outcome as a phrase, such as `hit (memory)` or `miss: nothing that fits is stored`.
         public var description: String {
             switch self {
             case .hit(let layer): "hit (\(layer))"
@@ -61,36 +61,36 @@ public struct CacheLoadReport: Sendable, Codable {
     public internal(set) var url: URL?
     /// The method of the request.
     public let method: String
-    /// Where the answer came from, and why.
+    /// The source of the answer, and the reason.
     public let outcome: Outcome
     /// The status delivered; 0 when the load failed.
     public let status: Int
     /// The length of the body delivered, in bytes.
     public let bytes: Int
-    /// `Age` of what was delivered, in seconds; nil when it came from the network.
+    /// `Age` of the delivered response, in seconds; nil when it came from the network.
     public let age: Int?
     /// The time from start to end of the load, in seconds.
     public let duration: TimeInterval
     /// When the load began.
     public let startedAt: Date
-    /// When the request was handed to the network, the last time after redirects; nil when it was not.
+    /// When the request was sent, the last time after redirects; nil when it was not sent.
     public let requestedAt: Date?
-    /// When the head of the network's answer arrived; nil without one. With `requestedAt`, what
-    /// `URLSessionTaskMetrics` would tell of a request and its first byte.
+    /// When the head of the network's answer arrived; nil without one. With `requestedAt`, the time to the first byte,
+    /// as in `URLSessionTaskMetrics`.
     public let respondedAt: Date?
-    /// Whether the answer was stored; nil when there was nothing new to store.
+    /// Whether the answer was stored; nil when there was no new answer to store.
     let isStored: Bool?
-    /// Why the answer was not stored; nil when it was, and when there was nothing new to store.
+    /// Why the answer was not stored; nil when it was, and when there was no new answer to store.
     public let notStoredReason: CacheReason?
     /// True when another load in flight fetched the answer.
     public let isCollapsed: Bool
-    /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for one that got an answer. From an
-    /// event log, the code of a `URLError` is all that is known.
+    /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for a load with an answer. An event
+    /// log keeps only the code of a `URLError`.
     public internal(set) var error: (any Swift.Error)?
     /// The RFC 9211 field value, whether or not it is delivered.
     public let cacheStatus: String
 
-    // An error of any kind cannot be written down: the event log keeps its code.
+    // Not every error can be encoded: the event log keeps the code.
     private enum CodingKeys: CodingKey {
         case url, method, outcome, status, bytes, age, duration, startedAt, requestedAt, respondedAt, isStored,
             notStoredReason
@@ -104,7 +104,7 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var memoryHits = 0
     /// Lookups that the disk answered, fallback directories included.
     public internal(set) var diskHits = 0
-    /// Lookups that found nothing.
+    /// Lookups without a stored response.
     public internal(set) var misses = 0
     /// Loads that the origin confirmed with a 304.
     public internal(set) var revalidations = 0
@@ -115,7 +115,7 @@ public struct CacheStatistics: Sendable, Hashable {
     /// Bytes of bodies that did not cross the network.
     public internal(set) var bytesSaved = 0
     /// An estimate of the time that hits saved, in seconds: the mean duration of loads from the network, times the loads answered from
-    /// the store, less the time that those took. Counts loads through the loader only.
+    /// the store, less the duration of those. Counts loads through the loader only.
     public var timeSaved: TimeInterval {
         guard networkLoads > 0 else { return 0 }
         return max(0, networkTime / Double(networkLoads) * Double(storeLoads) - storeTime)

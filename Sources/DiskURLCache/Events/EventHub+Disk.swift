@@ -1,5 +1,4 @@
 extension EventHub {
-    /// Tells the disk layer's events in public terms.
     func report(_ event: DiskEvent) {
         switch event {
         case .stored, .becameMaintainer, .remadeDirectory: break

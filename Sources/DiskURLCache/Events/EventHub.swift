@@ -1,6 +1,6 @@
 import Foundation
 
-/// Hands events to listeners, and counts. An event is made only while somebody listens.
+/// Sends events to listeners, and counts. An event is made only if there is a listener.
 final class EventHub: Sendable {
     private struct State {
         var listeners: [UInt64: @Sendable (CacheEvent) -> Void] = [:]
@@ -13,7 +13,7 @@ final class EventHub: Sendable {
 
     private let state = Mutex(State())
     private let log: @Sendable (String) -> Void
-    /// Counted apart and added up when asked: threads that look up different keys do not wait for each other.
+    /// Several counters, added up when read: threads that look up different keys do not wait for each other.
     private let counts = (0..<8).map { _ in Mutex(CacheStatistics(), isContended: true) }
 
     init(log: @escaping @Sendable (String) -> Void = SystemLog.warn) {
@@ -41,7 +41,7 @@ final class EventHub: Sendable {
         for listener in listeners.values { listener(event) }
     }
 
-    /// Logs a problem once, and sends it once: as soon as somebody listens.
+    /// Logs a problem once, and sends it once: as soon as there is a listener.
     func report(once problem: CacheError) {
         let (isLogged, isSent) = state.withLock { state in
             (state.logged.insert(problem).inserted, !state.listeners.isEmpty && state.sent.insert(problem).inserted)
@@ -59,11 +59,11 @@ final class EventHub: Sendable {
     }
 
     func removeListener(_ id: UInt64) {
-        // Released outside of the lock: what a listener holds may end here.
+        // Released outside of the lock: the last reference to an object may end here.
         _ = state.withLock { ($0.listeners.removeValue(forKey: id), $0.streams.removeValue(forKey: id)) }
     }
 
-    /// No event comes any more: a loop over the stream would wait for ever.
+    /// A loop over the stream would otherwise wait for ever.
     deinit {
         for stream in state.withLock({ $0.streams.values }) { stream.finish() }
     }

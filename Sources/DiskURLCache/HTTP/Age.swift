@@ -2,7 +2,7 @@ import Foundation
 
 /// How old a stored response is (RFC 9111 §4.2.3).
 enum Age {
-    /// `current_age` in seconds. Never negative, the clock set back or not; never above `greatestDeltaSeconds`.
+    /// `current_age` in seconds. Never negative, even if the clock was set back; never above `greatestDeltaSeconds`.
     static func current(of facts: ReuseFacts, now: Date) -> Int64 {
         let residentTime = max(0, now.timeIntervalSince(facts.responseTime).wholeSeconds)
         return min(facts.initialAge.addingSaturated(residentTime), FieldSyntax.greatestDeltaSeconds)

@@ -3,8 +3,8 @@ struct CacheControl: Sendable, Hashable {
     enum Argument: Sendable, Hashable {
         case none
         case value(String)
-        /// There is something behind the name that the grammar does not allow. The directive still counts: what
-        /// restricts is obeyed, and what allows is taken as invalid.
+        /// The text behind the name breaks the grammar. The directive still counts: one that restricts is obeyed, one that
+        /// allows is taken as invalid.
         case malformed
     }
 
@@ -57,8 +57,8 @@ struct CacheControl: Sendable, Hashable {
         directives.contains { $0.name == name }
     }
 
-    /// The least of several values. RFC 9111 §4.2.1 lets a cache take the first or see the response as stale; the least
-    /// is never fresher than either.
+    /// The least of several values. RFC 9111 §4.2.1 lets a cache take the first or treat the response as stale; the least is
+    /// never fresher than either.
     func seconds(_ name: String) -> Seconds {
         var result = Seconds.absent
         for directive in directives where directive.name == name {
@@ -93,7 +93,7 @@ struct CacheControl: Sendable, Hashable {
     }
 }
 
-/// What a response says about its storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate` concern shared
+/// The directives of a response about storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate` concern shared
 /// caches only.
 struct ResponseDirectives: Sendable, Hashable {
     var noStore: Bool
@@ -130,15 +130,15 @@ struct ResponseDirectives: Sendable, Hashable {
         maxAge = control.seconds("max-age")
         staleWhileRevalidate = control.allowance("stale-while-revalidate")
         staleIfError = control.allowance("stale-if-error")
-        // RFC 9111 §5.4: `Pragma` in a response was never specified; the old meaning is the cautious reading when
-        // nothing newer is said.
+        // RFC 9111 §5.4: `Pragma` in a response was never specified. Without `Cache-Control`, its old meaning is the
+        // cautious reading.
         if control.directives.isEmpty, let pragma = fields["Pragma"] {
             noCache = CacheControl(pragma).contains("no-cache")
         }
     }
 }
 
-/// What a request says about reuse (RFC 9111 §5.2.1).
+/// The directives of a request about reuse (RFC 9111 §5.2.1).
 struct RequestDirectives: Sendable, Hashable {
     enum MaxStale: Sendable, Hashable {
         case any
@@ -152,7 +152,7 @@ struct RequestDirectives: Sendable, Hashable {
     var maxAge: Int64?
     var minFresh: Int64?
     var maxStale: MaxStale?
-    /// RFC 5861 §4 lets a request carry it too.
+    /// RFC 5861 §4 lets a request carry the directive, too.
     var staleIfError: Int64?
 
     init(_ fields: HeaderFields) {

@@ -20,7 +20,7 @@ struct Candidate: Sendable {
     var reuseFacts: ReuseFacts { knownFacts ?? ReuseFacts(response) }
 }
 
-/// What a cache does with a request, given the stored responses (RFC 9111 §4).
+/// How a cache handles a request, given the stored responses (RFC 9111 §4).
 enum CacheDecision: Sendable, Hashable {
     /// Answer from the store.
     case useStored(Reuse)
@@ -28,7 +28,7 @@ enum CacheDecision: Sendable, Hashable {
     case revalidate(Revalidation)
     /// Send the request with these fields set. The answer is not compared with a stored response.
     case fetch(CacheReason, fields: HeaderFields)
-    /// There is nothing to serve and the network may not be asked: `only-if-cached` gets a 504, a request with
+    /// No stored response may be used and no request may be sent: `only-if-cached` gets a 504, a request with
     /// `returnCacheDataDontLoad` or an offline cache an error.
     case unsatisfiable(CacheReason)
 }
@@ -48,7 +48,7 @@ struct Reuse: Sendable, Hashable {
     /// `freshness_lifetime` in seconds (RFC 9111 §4.2.1).
     var lifetime: Int64
     var presentation: Presentation
-    /// Set when `stale-while-revalidate` allowed the reuse: what to ask the origin in the background, once. To be sent
+    /// Set when `stale-while-revalidate` allowed the reuse: the request to send to the origin in the background, once. It is sent
     /// with `RequestFacts.unconditional`; without fields when there is no validator.
     var backgroundRevalidation: Revalidation?
 
@@ -57,7 +57,7 @@ struct Reuse: Sendable, Hashable {
 }
 
 extension CacheDecision {
-    /// - Parameter candidates: all that is stored for the key of the request, the most recent first, whatever method it
+    /// - Parameter candidates: all responses stored for the key of the request, the most recent first, whatever method they
     ///   answered.
     static func decide(
         for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date

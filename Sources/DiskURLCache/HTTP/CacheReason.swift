@@ -1,6 +1,6 @@
 import Foundation
 
-/// Why a cache did what it did: its code, its words, and what would change it. Events, `Cache-Status` and explanations print the
+/// Why a cache acted as it did: a code, a phrase, and advice. Events, `Cache-Status` and explanations print the
 /// reasons that decisions carry.
 ///
 /// ```swift
@@ -9,11 +9,11 @@ import Foundation
 public struct CacheReason: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change.
     public var code: String { row.code }
-    /// The reason in words, without a full stop.
+    /// The reason as a phrase, without a full stop.
     public var description: String { row.words }
-    /// What the origin or the app could do about it, in a sentence; nil when there is nothing to be done.
+    /// A sentence about how the origin or the app could change it; nil if neither can.
     public var advice: String? { row.advice }
-    /// The section that says so; nil for a choice of the app or of this library.
+    /// The section of the RFC that demands it; nil for a choice of the app or of this library.
     var source: String? { row.source }
 
     private let row: Row
@@ -51,7 +51,7 @@ public struct CacheReason: Sendable, Hashable, Codable, CustomStringConvertible 
     public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
-// MARK: Why the network was asked
+// MARK: Why a request was sent
 
 extension CacheReason {
     /// Nothing is stored for the request.
@@ -69,7 +69,7 @@ extension CacheReason {
     public static let requestNoStore = CacheReason(
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
         advice: "Leave no-store out of the request's Cache-Control.")
-    /// `URLRequest.cachePolicy` asks for a reload, or wants the origin asked.
+    /// `URLRequest.cachePolicy` asks for a reload or for a validation.
     public static let cachePolicy = CacheReason("cache-policy", "the request's cachePolicy wants the network asked")
     static let unsupportedRange = CacheReason(
         "unsupported-range", "the request asks for several ranges, or in another unit than bytes", "RFC 9110 §14.2")
@@ -81,7 +81,7 @@ extension CacheReason {
         "mismatched-answer", "the origin's answer fitted no stored response", "RFC 9111 §4.3.4")
 }
 
-// MARK: What allowed the use of a stale response
+// MARK: Why a stale response was used
 
 extension CacheReason {
     static let maxStale = CacheReason("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
@@ -96,7 +96,7 @@ extension CacheReason {
     static let anyAge = CacheReason("any-age", "the request's cachePolicy accepts it however old it is")
 }
 
-// MARK: Why no stored response stands in for an error
+// MARK: Why no stored response replaces an error
 
 extension CacheReason {
     static let mustRevalidate = CacheReason(
@@ -112,7 +112,7 @@ extension CacheReason {
     static let storedError = CacheReason("stored-error", "the stored response is an error itself", "RFC 5861 §4")
 }
 
-// MARK: Why the cache had no part in a load
+// MARK: Why the cache was not used
 
 extension CacheReason {
     static let upload = CacheReason("upload", "uploads are not cached")
@@ -154,10 +154,10 @@ extension CacheReason {
             "too-large", "its body has \(bytes) bytes, and an entry may have \(limit)",
             advice: "maximumEntryShare and the capacities set the limit.")
     }
-    /// While this answer was under way, its URL was removed, invalidated, or replaced by a newer answer.
+    /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.
     public static let removedMeanwhile = CacheReason(
         "removed-meanwhile", "its URL was removed or replaced while it was loaded", "RFC 9111 §4.4")
-    /// More bytes waited to be written than may wait. Memory has the response.
+    /// More bytes waited to be written than may wait. The response is in memory.
     public static let diskTooSlow = CacheReason("disk-too-slow", "the disk did not keep up")
     /// The code is `disk-failed`. `errno` is the system's error number; 0 when the folder cannot be used at all. Memory may have the
     /// response.
@@ -187,12 +187,12 @@ extension CacheReason {
     /// The response says `no-store`.
     public static let responseNoStore = CacheReason(
         "no-store", "the response says no-store", "RFC 9111 §5.2.2.5",
-        advice: "Only the origin can change that: no-cache in place of no-store would let it be kept and asked about.")
+        advice: "Only the origin can change that: with no-cache instead of no-store, it is stored and validated.")
     static let statusNotUnderstood = CacheReason(
         "status-not-understood", "the response says must-understand, and this cache has no rule for its status",
         "RFC 9111 §5.2.2.3")
     static let statusNotCacheable = CacheReason(
-        "status-not-cacheable", "its status is stored only with a lifetime of its own", "RFC 9111 §3",
+        "status-not-cacheable", "its status is stored only if the response states a lifetime", "RFC 9111 §3",
         advice: "The origin could send max-age with it.")
     static let aboutRequestOnly = CacheReason(
         "about-request", "its status is about this request's own condition or range only", "RFC 9111 §3")

@@ -4,7 +4,7 @@ struct CacheStatus: Sendable, Hashable {
 
     /// The name of the cache, the member's identifier.
     var cacheName: String
-    /// True when the answer came from the store without the origin being asked. Then nothing is said about forwarding,
+    /// True when the answer came from the store and no request was sent. The member then has nothing about forwarding,
     /// whatever the other properties hold (RFC 9211 §2.2).
     var hit = false
     var forward: ForwardReason?
@@ -32,7 +32,7 @@ struct CacheStatus: Sendable, Hashable {
         case partial
     }
 
-    /// The member as it goes into the field.
+    /// The member as text for the field.
     var fieldValue: String {
         var parts = [Self.tokenOrString(cacheName)]
         if hit {
@@ -84,7 +84,7 @@ extension CacheReason {
         }
     }
 
-    /// The code, when `forward` does not say as much already.
+    /// The code, unless `forward` implies it.
     var detail: String? {
         switch self {
         case .notStored, .variantNotStored, .stale, .methodNotCached: nil

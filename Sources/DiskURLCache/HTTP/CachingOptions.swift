@@ -1,12 +1,12 @@
 import Foundation
 
-/// What the owner of a cache may choose when the specifications leave a choice, or ask for on purpose beyond them.
+/// The choices of the owner of a cache: those that the specifications leave open, and those beyond the specifications.
 struct CachingOptions: Sendable, Hashable {
     /// How long a response is fresh.
     enum Lifetime: Sendable, Hashable {
-        /// What the response says, and the heuristic when it says nothing.
+        /// The lifetime that the response states, and the heuristic if it states none.
         case asServed
-        /// The given seconds when the response says nothing; in place of the heuristic.
+        /// The given seconds instead of the heuristic, if the response states no lifetime.
         case whenMissing(seconds: Int64)
         /// The given seconds, whatever the response says. `no-store` is still obeyed.
         case always(seconds: Int64)
@@ -14,7 +14,7 @@ struct CachingOptions: Sendable, Hashable {
 
     var lifetime = Lifetime.asServed
 
-    /// Responses with `Last-Modified` and no lifetime of their own are fresh for a part of their age (RFC 9111 §4.2.2).
+    /// Responses that have `Last-Modified` and state no lifetime are fresh for a part of their age (RFC 9111 §4.2.2).
     var usesHeuristicFreshness = true
     var heuristicFraction = standardHeuristicFraction
     /// Seconds.
@@ -22,24 +22,24 @@ struct CachingOptions: Sendable, Hashable {
 
     /// "A typical setting of this fraction might be 10%" (RFC 9111 §4.2.2).
     static let standardHeuristicFraction = 0.1
-    /// A week: what has not changed for years would otherwise be reused for months without a question.
+    /// A week: a response that has not changed for years would otherwise be reused for months without a validation.
     static let standardHeuristicLimit: Int64 = 7 * 86_400
 
-    /// Seconds for responses that do not send `stale-while-revalidate` (RFC 5861 §3); nil: not without it.
+    /// Seconds for responses that do not send `stale-while-revalidate` (RFC 5861 §3); nil: such responses are not used stale.
     var defaultStaleWhileRevalidate: Int64?
-    /// Seconds for responses that do not send `stale-if-error` (RFC 5861 §4); nil: not without it.
+    /// Seconds for responses that do not send `stale-if-error` (RFC 5861 §4); nil: such responses replace no error.
     var defaultStaleIfError: Int64?
 
-    /// The cache serves several users (RFC 9111 §1): what is meant for one of them is not stored.
+    /// The cache serves several users (RFC 9111 §1): responses for one user are not stored.
     var isShared = false
-    /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`. RFC 9111 asks for
-    /// neither; origins that tell users apart by a cookie and forget `private` do.
+    /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`. RFC 9111 demands
+    /// neither, but some origins distinguish users by a cookie and forget `private`.
     var isCautious = true
     /// The request's `Cookie` is part of its key: no two users share it.
     var keysCookie = false
 
-    /// No network is to be used: stored responses are served, however stale (RFC 9111 §4.2.4 "disconnected").
-    /// `must-revalidate` and `no-cache` hold even so (RFC 9111 §5.2.2.2); `ReusePolicy.elseLoad` goes further.
+    /// No request may be sent: stored responses are served, however stale (RFC 9111 §4.2.4 "disconnected").
+    /// `must-revalidate` and `no-cache` are still obeyed (RFC 9111 §5.2.2.2), unless `ReusePolicy` is `elseLoad` or `dontLoad`.
     var isOffline = false
 
     /// Methods besides GET and HEAD whose responses are stored, each under its own key: POST when the key holds the
@@ -60,7 +60,7 @@ struct CachingOptions: Sendable, Hashable {
     }
 }
 
-/// What the request's `cachePolicy` asks for; `Loading/` maps `URLRequest.CachePolicy` to it.
+/// The wish of the request's `cachePolicy`; `Loading/` maps `URLRequest.CachePolicy` to it.
 enum ReusePolicy: Sendable, Hashable {
     /// As the protocol says.
     case useProtocol

@@ -6,14 +6,14 @@ struct EntityTag: Sendable, Hashable {
     var text: String
     var isWeak: Bool
 
-    /// What both comparisons compare: the tag without its weakness.
+    /// The part that both comparisons compare: the tag without its weakness.
     ///
     /// Bytes: two texts that are equal in Unicode may be different tags for the origin.
     private var opaque: Substring.UTF8View {
         Substring(text).utf8.dropFirst(text.hasPrefix("W/\"") ? 2 : 0)
     }
 
-    /// The value of a response's `ETag` field; nil when it is nothing that could be sent back.
+    /// The value of a response's `ETag` field; nil when a request could not carry it.
     init?(_ value: String) {
         let trimmed = FieldSyntax.trimming(Substring(value))
         var rest = trimmed
@@ -67,7 +67,7 @@ enum EntityTagCondition: Sendable, Hashable {
     case any
     case tags([EntityTag])
 
-    /// - Parameter value: the combined value of the field. What cannot be read matches nothing.
+    /// - Parameter value: the combined value of the field. A part that cannot be read matches no tag.
     init(_ value: String) {
         var rest = FieldSyntax.trimming(Substring(value))
         if rest == "*" {

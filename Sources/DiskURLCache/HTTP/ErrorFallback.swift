@@ -13,7 +13,7 @@ enum ErrorFallback {
     static func verdict(
         for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
     ) -> Verdict {
-        // A request that asks for the origin's own answer gets the origin's error.
+        // A request that wants the origin's current answer gets the origin's error.
         let asked = request.directives
         if policy != .useProtocol { return .refused(.cachePolicy) }
         if asked.noCache { return .refused(.requestDirective) }
@@ -34,7 +34,7 @@ enum ErrorFallback {
         case .unanswerable(let reason): return .refused(reason)
         case .presentation(let presentation):
             let freshness = Freshness(of: facts, options: options, now: now)
-            // A window of 0 seconds is none, and one of N seconds ends when the response has been stale for N.
+            // A window of 0 seconds allows no reuse, and one of N seconds ends when the response has been stale for N.
             guard let window = window(said: said, asked: asked, options: options), window > 0 else {
                 return .refused(.noErrorWindow)
             }
@@ -46,8 +46,8 @@ enum ErrorFallback {
         }
     }
 
-    /// The seconds after which the stale response may no longer stand in. The response's own `stale-if-error` counts
-    /// before the option's. The request may carry one too: either permits the reuse, so the longer one holds.
+    /// The seconds after which the stale response may no longer replace the error. The response's `stale-if-error` counts
+    /// before the option's. The request may carry the directive, too: either permits the reuse, so the longer one holds.
     private static func window(said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions) -> Int64? {
         let origin = said.staleIfError ?? options.defaultStaleIfError
         switch (origin, asked.staleIfError) {

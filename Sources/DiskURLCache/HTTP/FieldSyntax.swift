@@ -2,8 +2,8 @@
 enum FieldSyntax {
     /// The members of a comma-separated list, without surrounding whitespace and without the empty ones.
     ///
-    /// A comma inside a quoted string does not separate. A quote that is never closed counts as an ordinary character:
-    /// a directive behind it is better seen than lost.
+    /// A comma inside a quoted string does not separate. A quote that is never closed counts as an ordinary character, so that
+    /// a directive behind it is not lost.
     static func members(of value: String) -> [Substring] {
         var members: [Substring] = []
         let bytes = value.utf8
@@ -17,7 +17,7 @@ enum FieldSyntax {
                     index = end
                     continue
                 }
-                // All quotes behind one that is never closed are escaped, so none of them is closed either. To look for the end of
+                // All quotes behind an unclosed quote are escaped, so none of them is closed either. To look for the end of
                 // each would take time by the square of the length.
                 mayBeQuoted = false
             }
@@ -61,7 +61,7 @@ enum FieldSyntax {
         return Substring(bytes)
     }
 
-    /// What stands between the quotes of a whole quoted string; nil when `value` is not one.
+    /// The text between the quotes of a whole quoted string; nil when `value` is not one.
     static func unquoting(_ value: Substring) -> String? {
         let bytes = Array(value.utf8)
         guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return nil }
@@ -100,10 +100,10 @@ enum FieldSyntax {
         byte == 0x20 || byte == 0x09
     }
 
-    /// RFC 9111 §1.2.2: what is greater counts as 2^31.
+    /// RFC 9111 §1.2.2: a greater number counts as 2^31.
     static let greatestDeltaSeconds: Int64 = 1 << 31
 
-    /// `delta-seconds`: digits only; nil for anything else. 64 bits wherever seconds are counted: `Int` has 32 on some
+    /// `delta-seconds`: digits only; nil for anything else. Seconds have 64 bits everywhere: `Int` has 32 on some
     /// watches, and sums must not trap there.
     static func deltaSeconds(_ value: some StringProtocol) -> Int64? {
         guard !value.isEmpty else { return nil }

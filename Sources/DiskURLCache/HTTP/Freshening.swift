@@ -1,8 +1,8 @@
 import Foundation
 
-/// How a 304 to our own condition changes stored responses (RFC 9111 §4.3.4).
+/// How a 304 to the cache's own condition changes stored responses (RFC 9111 §4.3.4).
 enum Freshening {
-    /// Nil when the 304 confirms nothing that is stored.
+    /// Nil when the 304 confirms no stored response.
     static func decision(
         for exchange: Exchange, revalidation: Revalidation, options: CachingOptions
     ) -> ResponseDecision? {
@@ -11,7 +11,7 @@ enum Freshening {
         let matches = exchange.candidates[index].response.vary.matches(exchange.request.fields)
         var served = StorableFields.updated(
             exchange.candidates[index].response, by: exchange, isShared: options.isShared)
-        // The origin chose it for this request, so it is a variant of this request's fields from now on.
+        // The origin chose this response for the request, so it now is the variant of this request's fields.
         served.vary = VaryKey(response: served.fields, request: exchange.request.fields)
         let candidate = Candidate(response: served, bodyLength: exchange.candidates[index].bodyLength)
         guard case .presentation(let presentation) = Presentation.fit(of: candidate, to: exchange.request) else {
@@ -29,7 +29,7 @@ enum Freshening {
         return .freshen(index: index, served, presentation, changes: changes)
     }
 
-    /// The stored responses that the 304 is about, the one to serve first.
+    /// The stored responses that the 304 confirms, beginning with the response to serve.
     private static func indicesNamed(by exchange: Exchange, revalidation: Revalidation) -> [Int] {
         let candidates = exchange.candidates
         let order = (revalidation.index.map { [$0] } ?? []) + candidates.indices.filter { $0 != revalidation.index }
@@ -38,7 +38,7 @@ enum Freshening {
             guard let tag = EntityTag(value) else { return [] }
             let strong = validatable.filter { candidates[$0].response.entityTag?.stronglyMatches(tag) == true }
             if !strong.isEmpty { return strong }
-            // A weak validator freshens one response, the most recent that it fits.
+            // A weak validator freshens one response only: the most recent match.
             return Array(validatable.filter { candidates[$0].response.entityTag?.weaklyMatches(tag) == true }.prefix(1))
         }
         if let value = exchange.fields["Last-Modified"],
@@ -46,13 +46,13 @@ enum Freshening {
         {
             return Array(validatable.filter { candidates[$0].response.lastModified == modified }.prefix(1))
         }
-        // No validator in the 304, as many servers have it: certain only when a single response can be meant. The
-        // client's own tags were offered too; its own date was not.
+        // Many servers send a 304 without a validator: it is certain only if a single response can be meant. The
+        // client's own tags were sent, too; its own date was not.
         let offered = validatable.filter { $0 == revalidation.index || candidates[$0].response.entityTag != nil }
         return offered.count == 1 && exchange.request.fields["If-None-Match"] == nil ? offered : []
     }
 
-    /// Freshens another variant that has the same strong validator. The request of that variant is not known any more, so
+    /// Freshens another variant that has the same strong validator. The request of that variant is no longer known, so
     /// the variant stays as it is when the 304 has a different `Vary`.
     private static func change(of index: Int, by exchange: Exchange, _ options: CachingOptions) -> StoreChange? {
         let result = StorableFields.updated(

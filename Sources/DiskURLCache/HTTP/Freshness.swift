@@ -2,7 +2,7 @@ import Foundation
 
 /// How long a response is fresh, and how old it is (RFC 9111 §4.2).
 struct Freshness: Sendable, Hashable {
-    /// What gives the lifetime.
+    /// Where the lifetime comes from.
     enum Source: Sendable, Hashable {
         /// `s-maxage` (RFC 9111 §5.2.2.10), in shared caches only.
         case sharedMaxAge
@@ -11,7 +11,7 @@ struct Freshness: Sendable, Hashable {
         case heuristic
         /// `CachingOptions.lifetime`.
         case option
-        /// Nothing says how long: the lifetime is 0.
+        /// Neither the response nor an option gives a lifetime: it is 0.
         case none
     }
 
@@ -19,7 +19,7 @@ struct Freshness: Sendable, Hashable {
     struct Stated: Sendable, Hashable {
         var seconds: Int64
         var source: Source
-        /// What is invalid counts as 0 seconds (RFC 9111 §4.2.1, §5.3).
+        /// An invalid value counts as 0 seconds (RFC 9111 §4.2.1, §5.3).
         var isValid = true
 
         static func invalid(_ source: Source) -> Stated { Stated(seconds: 0, source: source, isValid: false) }
@@ -86,7 +86,7 @@ struct Freshness: Sendable, Hashable {
         return min((unchangedFor * fraction).wholeSeconds, max(0, options.heuristicLimit))
     }
 
-    /// RFC 9110 §6.6.1: a response without a valid `Date` is taken as made when it arrived.
+    /// RFC 9110 §6.6.1: a response without a valid `Date` counts as made when it arrived.
     static func date(of response: StoredResponse) -> Date {
         response.fields["Date"].flatMap { HTTPDate.parse($0, reference: response.responseTime) }
             ?? response.responseTime

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The three date forms of RFC 9110 §5.6.7, read by hand: `DateFormatter` takes too much and depends on the locale.
+/// The three date forms of RFC 9110 §5.6.7, without `DateFormatter`, which is slow and depends on the locale.
 ///
 /// Names of days and months and the zone are taken in any case. Whether the day of the week fits the date is not checked:
-/// no form needs it to tell the time.
+/// no form needs it to give the time.
 enum HTTPDate {
-    /// - Parameter reference: about now; RFC 850 dates have two digits of the year, and are not more than 50 years ahead.
+    /// - Parameter reference: about now; RFC 850 dates have two digits of the year, and are at most 50 years ahead.
     static func parse(_ value: String, reference: Date) -> Date? {
         var scanner = DateScanner(FieldSyntax.trimming(Substring(value)))
         guard let seconds = scanner.scan(reference: reference) else { return nil }
@@ -14,7 +14,7 @@ enum HTTPDate {
 
     /// The preferred form (IMF-fixdate).
     static func format(_ date: Date) -> String {
-        // The four digits of the form end here.
+        // The form has four digits for the year.
         let seconds = min(max(date.timeIntervalSince1970.wholeSeconds, -62_167_219_200), 253_402_300_799)
         let time = Int(((seconds % 86_400) + 86_400) % 86_400)
         let days = Int((seconds - Int64(time)) / 86_400)
@@ -73,7 +73,7 @@ private struct DateScanner {
     private var position = 0
 
     init(_ text: Substring) {
-        // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; what is far longer is no date.
+        // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; a far longer text is no date.
         bytes = Array(text.utf8.prefix(64))
     }
 
@@ -103,7 +103,7 @@ private struct DateScanner {
             let shortYear = digits(2), take(" "), let time = timeOfDay(), zone()
         else { return nil }
         let today = reference.timeIntervalSince1970.wholeSeconds
-        // RFC 9110 §5.6.7: what seems more than 50 years ahead is the latest year in the past with these two digits.
+        // RFC 9110 §5.6.7: a year more than 50 years ahead means the latest year in the past with these two digits.
         let thisYear = Int(1970 + today / 31_556_952)
         var year = thisYear - thisYear % 100 + shortYear
         if year > thisYear + 50 { year -= 100 }

@@ -2,8 +2,8 @@ import Foundation
 
 /// How the answer to a HEAD updates or invalidates a stored GET (RFC 9111 §4.3.5).
 enum HeadUpdate {
-    /// The response that would have been chosen for a GET is updated, when the answer describes that one. Every response
-    /// that it does not describe is out of date and goes: there is no body to put in its place.
+    /// The response that a GET would have selected is updated, if the answer describes it. A response that the answer
+    /// does not describe is out of date and is removed: a HEAD brings no body to replace it.
     static func changes(by exchange: Exchange, options: CachingOptions) -> [StoreChange] {
         guard exchange.request.method == "HEAD", exchange.status == 200,
             !exchange.request.directives.noStore, !ResponseDirectives(exchange.fields).noStore
@@ -35,8 +35,8 @@ enum HeadUpdate {
         return changes
     }
 
-    /// Whether a GET would have got the stored response: each validator and the length that the answer brings must be those
-    /// of the stored one. What the stored one lacks is not equal.
+    /// Whether a GET would have got the stored response: each validator and the length in the answer must equal the
+    /// stored ones. A field that the stored response lacks is not equal.
     private static func describes(_ exchange: Exchange, _ candidate: Candidate) -> Bool {
         let stored = candidate.response
         for name in ["ETag", "Last-Modified"] {
@@ -47,13 +47,13 @@ enum HeadUpdate {
         if names.matchesNothing { return false }
         let known = Set(stored.vary.fields.map(\.name))
         if known.isSuperset(of: names.fields.map(\.name)) { return true }
-        // What the stored response's request had in the other fields is not known. The same strong tag shows all the
-        // same that this request selects the same bytes.
+        // The values of the other fields in the stored response's request are not known. The same strong tag still
+        // shows that this request selects the same bytes.
         guard let new = exchange.fields["ETag"].flatMap(EntityTag.init) else { return false }
         return stored.entityTag?.stronglyMatches(new) == true
     }
 
-    /// `Content-Length` of a stored response. Where it came without one, its body tells, unless the platform decoded that.
+    /// `Content-Length` of a stored response; without one, the length of its body, unless the platform decoded the body.
     private static func length(of candidate: Candidate) -> String? {
         if let length = candidate.response.fields["Content-Length"] { return length }
         guard candidate.response.method == "GET", candidate.response.fields["Content-Encoding"] == nil else {

@@ -9,7 +9,7 @@ struct HeaderFields: Sendable, Hashable {
 
     private enum Storage: Sendable {
         case list([Field])
-        /// As Foundation keeps them: in an order of its own, which stays the same as long as nothing is changed.
+        /// As Foundation keeps them: in an arbitrary order, which stays the same as long as no field is changed.
         case dictionary([String: String])
         case later(LaterFields)
     }
@@ -42,7 +42,7 @@ struct HeaderFields: Sendable, Hashable {
         storage = .later(LaterFields(estimatedSize: estimatedSize, make))
     }
 
-    /// What they take in memory, in bytes.
+    /// An estimate of the memory that the fields take, in bytes.
     var estimatedSize: Int {
         switch storage {
         case .list(let fields): fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + Self.fieldOverhead }

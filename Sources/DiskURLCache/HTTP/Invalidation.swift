@@ -3,7 +3,7 @@ import Foundation
 /// Which stored responses an unsafe request makes invalid (RFC 9111 §4.4).
 enum Invalidation {
     /// The URIs whose every stored response is removed: the target, and `Location` and `Content-Location` when they have the target's
-    /// origin. Both fields have one value; of a field that is repeated the first counts, so that an answer cannot remove any number of
+    /// origin. Of a field that is repeated the first value counts, so that an answer cannot remove any number of
     /// URIs. Empty for safe methods and for error responses.
     static func urls(method: String, target: URL, status: Int, fields: HeaderFields) -> [URL] {
         guard !isSafe(method), (200...399).contains(status) else { return [] }
@@ -19,7 +19,7 @@ enum Invalidation {
         return urls
     }
 
-    /// Methods registered as safe. One that is not known here may change anything, so it counts as unsafe.
+    /// Methods registered as safe. An unknown method may change anything, so it counts as unsafe.
     static func isSafe(_ method: String) -> Bool {
         switch method {
         case "GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY": true

@@ -22,16 +22,16 @@ enum PartialContent {
         }
     }
 
-    /// Nil for a response that is no part, and for one with more bytes than it says: it cannot be known which of them count.
+    /// Nil for a response that is no part, and for a part with more bytes than its range: its bytes cannot be placed.
     static func held(by candidate: Candidate) -> Held? {
         guard let range = range(of: candidate.response), isConsistent(candidate.response, length: candidate.bodyLength)
         else { return nil }
-        // A part that was cut short holds what arrived of it.
+        // A part that was cut short holds the bytes that arrived.
         return Held(range: range.range.prefix(candidate.bodyLength), total: range.total)
     }
 
-    /// Whether a body of `length` bytes can be that of the response. Any can, but for a 206, which says where its bytes
-    /// belong.
+    /// Whether a body of `length` bytes can belong to the response. Any length can, except with a 206, whose `Content-Range` says
+    /// how many bytes it has.
     static func isConsistent(_ response: StoredResponse, length: Int) -> Bool {
         guard response.status == 206 else { return true }
         guard let range = range(of: response) else { return false }
@@ -42,8 +42,8 @@ enum PartialContent {
         response.status == 206 ? response.fields["Content-Range"].flatMap(ContentRange.init) : nil
     }
 
-    /// A 206 is kept when it answers a range that was asked for, is fresh for a time, is no multipart and not encoded,
-    /// and takes no whole response's place.
+    /// A 206 is stored if it answers the request's range, is fresh for a time, is neither multipart nor encoded,
+    /// and replaces no whole response.
     static func isStorable(_ exchange: Exchange, lifetime: Int64, replacing matching: [Int]) -> Bool {
         exchange.request.fields["Range"] != nil
             && exchange.fields["Content-Range"].flatMap(ContentRange.init) != nil
@@ -52,13 +52,13 @@ enum PartialContent {
             && matching.allSatisfy { exchange.candidates[$0].response.status == 206 }
     }
 
-    /// A whole that is made of parts is put together in memory, in bytes. A larger one is asked for as a whole.
+    /// In bytes. The parts of a whole are joined in memory, so a larger whole is fetched as a whole.
     static let largestWhole = 8 << 20
 
     /// The request for the bytes that are missing at the end; nil when the stored part is no beginning.
     ///
-    /// `If-Range` makes an origin that has something newer send the whole of it. Without a strong validator the parts
-    /// are never combined; the answer then shows whether the origin gives one.
+    /// `If-Range` makes an origin that has a newer representation send it whole. Without a strong validator the parts
+    /// are never combined; the answer then shows whether the origin sends one.
     static func completion(of candidate: Candidate, index: Int, isFresh: Bool) -> Revalidation? {
         guard let held = held(by: candidate), held.range.lowerBound == 0, !held.range.isEmpty,
             held.range.upperBound < held.total, held.total <= largestWhole

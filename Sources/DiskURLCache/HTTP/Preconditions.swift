@@ -2,7 +2,7 @@ import Foundation
 
 /// The client's own conditions, judged by a stored 200 (RFC 9111 §4.3.2).
 enum Preconditions {
-    /// These can only be judged by the origin.
+    /// Conditions that only the origin can judge.
     static func areForOrigin(in request: RequestFacts) -> Bool {
         request.fields["If-Match"] != nil || request.fields["If-Unmodified-Since"] != nil
     }

@@ -32,7 +32,7 @@ extension Presentation {
 
     /// The head that is delivered.
     ///
-    /// - Parameter age: `current_age`, for what is reused without asking (RFC 9111 §4); nil after a validation:
+    /// - Parameter age: `current_age`, for a response that is reused without validation (RFC 9111 §4); nil after one:
     ///   the validating answer's own `Age` stays.
     func head(of stored: StoredResponse, age: Int64?) -> ResponseHead {
         var fields = stored.fields
@@ -60,7 +60,7 @@ extension Presentation {
         return stored.dropFirst(range.lowerBound).prefix(range.count)
     }
 
-    /// Where that part is in a body of so many bytes.
+    /// The place of that part in a body of so many bytes.
     func range(of length: Int) -> Range<Int> {
         switch self {
         case .whole: 0..<length
@@ -70,7 +70,7 @@ extension Presentation {
         }
     }
 
-    /// RFC 9110 §15.4.5: what a 304 must carry; `Last-Modified` only when there is no `ETag` to say as much.
+    /// RFC 9110 §15.4.5: the fields that a 304 must carry; `Last-Modified` only if there is no `ETag`, which would imply it.
     private static func fields(ofNotModified fields: HeaderFields) -> HeaderFields {
         let hasTag = fields["ETag"] != nil
         return HeaderFields(

@@ -45,7 +45,7 @@ struct RequestDecider {
         }
     }
 
-    /// What a stored 206 can do: answer a range that it holds, or be completed to a whole.
+    /// A stored 206 can answer a range that it holds, or be completed to a whole.
     private func part(_ index: Int) -> CacheDecision {
         let candidate = candidates[index]
         guard let held = PartialContent.held(by: candidate), !Preconditions.areConditional(request),
@@ -110,8 +110,8 @@ struct RequestDecider {
         !options.isOffline && policy != .dontLoad && !directives.onlyIfCached
     }
 
-    /// Fields that make the caches between here and the origin reload too, as browsers send them. The client's own
-    /// `Cache-Control` counts before them.
+    /// Fields that make the caches on the way to the origin reload too, as browsers send them. The client's own
+    /// `Cache-Control` takes precedence.
     private var endToEndFields: HeaderFields {
         guard request.fields["Cache-Control"] == nil else { return HeaderFields() }
         switch policy {

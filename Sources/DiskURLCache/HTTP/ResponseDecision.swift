@@ -6,7 +6,7 @@ struct Exchange: Sendable {
     var request: RequestFacts
     /// The target: for `Content-Location` of a POST, and for events.
     var url: URL?
-    /// What was decided before the request was sent, when that was a revalidation.
+    /// The decision before the request was sent, if that was a revalidation.
     var revalidation: Revalidation?
     var candidates: [Candidate]
     var status: Int
@@ -18,19 +18,19 @@ struct Exchange: Sendable {
     var policy = ReusePolicy.useProtocol
 }
 
-/// What to do with the head of an answer (RFC 9111 §3, §4.3.3, §4.3.4).
+/// How the cache handles the head of an answer (RFC 9111 §3, §4.3.3, §4.3.4).
 enum ResponseDecision: Sendable, Hashable {
-    /// A 304 to our own condition: apply the changes, then answer with this response, whose body is that of
+    /// A 304 to the cache's own condition: apply the changes, then answer with this response and the body of
     /// `candidates[index]`.
     case freshen(index: Int, StoredResponse, Presentation, changes: [StoreChange])
-    /// A 206 with the rest of a response that is stored in part: the whole body is that of `candidates[index]` followed by what
-    /// arrives. Where the parts have the bytes that they must have, store the whole if the verdict says so, and answer
+    /// A 206 with the rest of a partially stored response: the whole body is the body of `candidates[index]` followed by the arriving
+    /// bytes. If the parts have the lengths that they must have, store the whole if the verdict says so, and answer
     /// with it. If not, send the client's request again, as for `repeatRequest`.
     case combine(index: Int, StoredResponse, PartialContent.Parts, StorageVerdict)
-    /// The origin answered with an error, and a stored response stands in for it (RFC 5861 §4).
+    /// The origin answered with an error, and a stored response replaces it (RFC 5861 §4).
     case useStaleOnError(Reuse)
-    /// The answer fits neither the client's request nor a stored response: send the client's request again, with none of
-    /// our fields.
+    /// The answer fits neither the client's request nor a stored response: send the client's request again, without the
+    /// cache's fields.
     case repeatRequest
     /// Deliver the answer as it came.
     case deliver(StorageVerdict, changes: [StoreChange])
@@ -38,7 +38,7 @@ enum ResponseDecision: Sendable, Hashable {
 
 /// Whether the answer is to be stored.
 enum StorageVerdict: Sendable, Hashable {
-    /// Store the response in place of the candidates with these indices. Its method may differ from the request's: the
+    /// Store the response instead of the candidates with these indices. Its method may differ from the request's: the
     /// answer to a POST may be stored for GET.
     case store(StoredResponse, replacing: [Int])
     case refuse(CacheReason)
@@ -71,7 +71,7 @@ extension ResponseDecision {
                 {
                     return decision
                 }
-                // A 304 that is about nothing stored answers the client, if it asked a condition of its own.
+                // A 304 that confirms no stored response answers the client, if the client's request had a condition.
                 if !isAnswerToClient(exchange) { return .repeatRequest }
             case .complete(let start):
                 if let decision = completion(
@@ -86,18 +86,18 @@ extension ResponseDecision {
         return deliver(exchange, options: options)
     }
 
-    /// What may be served after a network failure: within the bound of `stale-if-error`.
+    /// The stored response that may be served after a network failure: within the bound of `stale-if-error`.
     static func afterFailure(
         of request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
     ) -> Reuse? {
         ErrorFallback.verdict(for: request, candidates: candidates, policy: policy, options: options, now: now).reuse
     }
 
-    /// Nil for an answer that can be delivered as any other.
+    /// Nil for an answer that can be delivered like any other.
     private static func completion(
         of exchange: Exchange, revalidation: Revalidation, from start: Int, options: CachingOptions
     ) -> ResponseDecision? {
-        // The client asked for no part and without a condition: 206, 304 and 416 answer what the cache added.
+        // The client requested no part and set no condition: 206, 304 and 416 answer the fields that the cache added.
         guard [206, 304, 416].contains(exchange.status) else { return nil }
         guard let index = revalidation.index, exchange.candidates.indices.contains(index),
             let (whole, parts) = PartialContent.combined(
@@ -127,8 +127,8 @@ extension ResponseDecision {
         return .deliver(verdict, changes: removals(by: exchange))
     }
 
-    /// What is stored and was not said to be valid goes when the origin has sent something else in its place, although
-    /// that cannot be stored. An error says nothing about the resource, and a part nothing about the rest.
+    /// Removes the stored responses that this answer replaces although it cannot be stored: they are out of date.
+    /// An error says nothing about the resource, and a part says nothing about the rest.
     private static func removals(by exchange: Exchange) -> [StoreChange] {
         guard exchange.request.method == "GET", !exchange.request.directives.noStore,
             StatusCode.isReplacement(exchange.status)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a stored response says about its age and reuse, parsed from its fields once. `Freshness` and `ReuseVerdict` need
+/// The facts about age and reuse in a stored response, parsed from its fields once. `Freshness` and `ReuseVerdict` need
 /// nothing else of the response.
 ///
 /// A class: an entry in memory keeps the facts from hit to hit, and one reference is cheap to copy.
@@ -14,7 +14,7 @@ final class ReuseFacts: Sendable {
     let initialAge: Int64
     /// Nil when the response states no lifetime.
     private let explicitLifetime: Freshness.Stated?
-    /// For a shared cache; nil when the response states none to one.
+    /// For a shared cache; nil when the response has no `s-maxage`.
     private let sharedLifetime: Freshness.Stated?
     /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and when
     /// the lifetime is explicit.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// May the selected response be reused without asking the origin (RFC 9111 §4, last list; §4.2.4; §5.2.1)?
+/// May the selected response be reused without a validation (RFC 9111 §4, last list; §4.2.4; §5.2.1)?
 struct ReuseVerdict {
     enum Outcome: Sendable, Hashable {
         case reuse(Reuse.Basis)
@@ -57,7 +57,7 @@ struct ReuseVerdict {
         return nil
     }
 
-    /// What allows the reuse of a stale response (RFC 9111 §4.2.4, RFC 5861 §3).
+    /// The reason that allows the reuse of a stale response (RFC 9111 §4.2.4, RFC 5861 §3).
     private static func allowance(
         _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions
     ) -> CacheReason? {
@@ -77,8 +77,8 @@ struct ReuseVerdict {
 }
 
 extension CachingOptions {
-    /// Whether a lifetime set for every response by the owner of the cache, which also overrules what the response forbids, is the one
-    /// that counts.
+    /// Whether the lifetime is one that the owner of the cache set for every response, which also overrules the response's
+    /// prohibitions.
     func overrulesResponse(_ source: Freshness.Source) -> Bool {
         if case .always = lifetime, source == .option { true } else { false }
     }

@@ -4,26 +4,26 @@ import Foundation
 struct Revalidation: Sendable, Hashable {
     enum Purpose: Sendable, Hashable {
         case validate
-        /// The stored part ends here; the rest is asked for.
+        /// The stored part ends here; the request is for the rest.
         case complete(from: Int)
     }
 
     /// The candidate that was selected; nil when none matched `Vary` and validators of other variants are offered.
     var index: Int?
-    /// To be set on the request, in place of its own fields of the same names.
+    /// To be set on the request; each replaces the request's field of the same name.
     var fields: HeaderFields
     var reason: CacheReason
     var purpose = Purpose.validate
 }
 
 extension Revalidation {
-    /// Enough for the variants of one URL; a field of hundreds of tags would be refused by origins.
+    /// Enough for the variants of one URL; origins refuse a field of hundreds of tags.
     private static let greatestTagCount = 16
 
     /// The conditional request for `request`; nil when no stored response has a validator that could be offered.
     ///
-    /// The tags of all stored variants are listed (RFC 9111 §4.3.1): the origin then names the one that fits. The client's
-    /// own tags stay in the list, and its own date gives way to that of the selected response; what the client asked is
+    /// The tags of all stored variants are listed (RFC 9111 §4.3.1), so that the origin can confirm the one that fits. The client's
+    /// own tags stay in the list; its own date is replaced by the selected response's. The client's own condition is
     /// judged again after the answer.
     static func conditional(
         for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: CacheReason
@@ -46,8 +46,8 @@ extension Revalidation {
         return Revalidation(index: selected, fields: fields, reason: reason)
     }
 
-    /// The tags of stored successes, that of the selected response first. Without those that a 304 could not be answered with, were they
-    /// what it names (several ranges were asked for, say): all would be asked for once more.
+    /// The tags of stored successes, the selected response's first. A tag is left out if a 304 that confirms it could not answer the
+    /// request (for several ranges, say): the whole response would have to be fetched once more.
     private static func offeredTags(
         of candidates: [Candidate], for request: RequestFacts, selected: Int?
     ) -> [EntityTag] {

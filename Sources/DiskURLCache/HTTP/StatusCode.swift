@@ -1,6 +1,6 @@
 /// The meaning of a status code for caching.
 enum StatusCode {
-    /// RFC 9110 §15.1; 206 is among them there, and stored by rules of its own here.
+    /// RFC 9110 §15.1. The list there has 206, too; here `PartialContent` decides about it.
     static func isHeuristicallyCacheable(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
@@ -17,7 +17,7 @@ enum StatusCode {
         }
     }
 
-    /// Answers to the request's own condition, range or expectation: they say nothing to a request without it, and
+    /// Answers to the request's own condition, range or expectation: they do not fit a request without it, and
     /// the cache's key does not hold those fields. Servers do send them with a lifetime (nginx a 416, by `expires`).
     static func isAboutRequestOnly(_ status: Int) -> Bool {
         switch status {
@@ -26,7 +26,7 @@ enum StatusCode {
         }
     }
 
-    /// The errors that a stale response may stand in for. RFC 5861 §4 lists 500, 502, 503 and 504 of those that were registered then;
+    /// The errors that a stale response may replace. RFC 5861 §4 lists 500, 502, 503 and 504 of those that were registered then;
     /// CDNs answer 520 to 530 when the origin is down.
     static func isServerTrouble(_ status: Int) -> Bool { (500...599).contains(status) }
 

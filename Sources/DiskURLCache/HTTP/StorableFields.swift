@@ -55,7 +55,7 @@ enum StorableFields {
         return result
     }
 
-    /// The stored fields after a 304, or after the rest of a partial response (RFC 9111 §3.2): each field that comes
+    /// The stored fields after a 304, or after the rest of a partial response (RFC 9111 §3.2): each new field
     /// replaces all stored fields of its name.
     ///
     /// Fields that describe the stored bytes stay as they are: the new response did not bring those bytes.
@@ -69,12 +69,12 @@ enum StorableFields {
                 return !replaced.contains(name) && name != "age"
             })
         for field in update { result.append(field.name, field.value) }
-        // A 304 may begin to withhold fields that are stored already.
+        // A 304 may withhold fields that are stored already.
         return filtered(result, isShared: isShared)
     }
 
-    /// What a browser makes of the stored bytes (their type, whether they may be framed or sniffed) is as little an update's to change as
-    /// their length: `Content-Foo`, `Content-Security-Policy` and all other fields are updated. As Chromium does it.
+    /// A browser reads the stored bytes by these fields (type, framing, sniffing), so an update must not change them, as it must not change
+    /// the length. `Content-Foo`, `Content-Security-Policy` and all other fields are updated. As Chromium does it.
     private static let describesBody: Set<String> = [
         "content-encoding", "content-length", "content-range", "content-type", "content-disposition",
         "content-location",

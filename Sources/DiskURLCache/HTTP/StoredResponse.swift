@@ -6,7 +6,7 @@ struct StoredResponse: Sendable, Hashable {
     var method: String
     var status: Int
     var fields: HeaderFields
-    /// When the request was sent that brought this response, or that last validated it (RFC 9111 §4.2.3 `request_time`).
+    /// When the request was sent that brought or last validated this response (RFC 9111 §4.2.3 `request_time`).
     var requestTime: Date
     /// When the response arrived, or the 304 that last validated it (RFC 9111 §4.2.3 `response_time`).
     var responseTime: Date
@@ -20,7 +20,7 @@ extension StoredResponse {
         answers(method: request.method) && vary.matches(request.fields)
     }
 
-    /// RFC 9111 §4: the answer to a GET may stand for one to HEAD. One to HEAD has no body, so it answers no GET.
+    /// RFC 9111 §4: the answer to a GET may answer a HEAD. The answer to a HEAD has no body, so it answers no GET.
     func answers(method asked: String) -> Bool {
         method == asked || (method == "GET" && asked == "HEAD")
     }
@@ -31,12 +31,12 @@ extension StoredResponse {
     }
 }
 
-/// The facts of a request that caching looks at.
+/// The facts of a request that decide about caching.
 struct RequestFacts: Sendable, Hashable {
     /// In upper case.
     let method: String
     let fields: HeaderFields
-    /// What the fields say about reuse, parsed once.
+    /// The directives in the fields about reuse, parsed once.
     let directives: RequestDirectives
 
     init(method: String, fields: HeaderFields) {
@@ -49,8 +49,8 @@ struct RequestFacts: Sendable, Hashable {
         self.directives = directives
     }
 
-    /// The request without the fields that ask for less than the whole response: how a refresh in the background is to be
-    /// sent.
+    /// The request without the fields that ask for less than the whole response: the form in which a background refresh
+    /// is sent.
     var unconditional: RequestFacts {
         var fields = fields
         for name in Self.partialFieldNames { fields.remove(name) }

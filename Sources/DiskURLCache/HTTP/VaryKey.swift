@@ -29,7 +29,7 @@ extension VaryKey {
         guard let vary else { return }
         var names = Set<String>()
         for member in FieldSyntax.members(of: vary) {
-            // What is not a field name cannot be compared, so it must not match either.
+            // A member that is no field name cannot be compared, so it must not match either.
             guard member != "*", FieldSyntax.isToken(member) else {
                 matchesNothing = true
                 fields = []

@@ -1,12 +1,12 @@
 import Foundation
 
 extension CacheInspector {
-    /// Removes records; a program that uses the cache misses them from then on. A record that was replaced since it was
-    /// listed stays, and so does one that cannot be removed. Works on the caller's thread.
+    /// Removes records; a program that uses the cache no longer finds them. Two kinds of record stay: one that was replaced since it
+    /// was listed, and one that cannot be removed. Works on the caller's thread.
     /// - Parameters:
     ///   - records: as ``records(verifyingBodies:progress:)`` listed them.
-    ///   - progress: called with how many were tried, and of how many.
-    /// - Returns: how many are gone.
+    ///   - progress: called with the number of records tried, and their total.
+    /// - Returns: how many records were removed.
     @discardableResult
     public func remove(_ records: [Record], progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }) -> Int {
         guard !records.isEmpty else { return 0 }
@@ -29,9 +29,9 @@ extension CacheInspector {
         return removed
     }
 
-    /// Removes the least recently used records until the directory takes no more than so many bytes, and no more than are
-    /// needed for that; pinned ones last. With 0 all are removed: folders and index files stay, and take some bytes.
-    /// - Returns: what was removed, and the bytes that the directory takes now.
+    /// Removes the least recently used records until the directory takes no more than so many bytes, and no more records than
+    /// needed; pinned records last. With 0 all are removed: folders and index files stay, and take some bytes.
+    /// - Returns: the number of records removed, and the bytes that the directory takes now.
     /// - Throws: when the directory cannot be read or written.
     public func trim(
         toBytes bytes: Int, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
@@ -40,7 +40,7 @@ extension CacheInspector {
         defer { store.close() }
         store.flush()
         var removed = 0
-        // Twice when the files that tell other processes of the removals grew.
+        // Twice if the files that report the removals to other processes grew.
         for _ in 0..<3 {
             let gone = try removeLeastRecentlyUsed(downTo: bytes, from: store, progress: progress)
             removed += gone
@@ -51,7 +51,7 @@ extension CacheInspector {
         return (removed, left.reduce(overhead) { $0 + $1.allocated })
     }
 
-    /// How many records are gone.
+    /// How many records were removed.
     private func removeLeastRecentlyUsed(
         downTo bytes: Int, from store: DiskStore, progress: (_ done: Int, _ total: Int) -> Void
     ) throws(CacheError) -> Int {
@@ -62,7 +62,7 @@ extension CacheInspector {
         for record in leastRecentFirst.filter({ !$0.isPinned }) + leastRecentFirst.filter(\.isPinned)
         where total > bytes {
             victims.append(record)
-            // The record's row goes as well.
+            // The record's row in the index is removed as well.
             total -= record.allocated + IndexFileLayout.rowLength
         }
         if victims.isEmpty { return 0 }
@@ -72,19 +72,19 @@ extension CacheInspector {
         return removed
     }
 
-    /// Permission, and a file system that may be written.
+    /// Permission to write, and a file system that is not read-only.
     private func checkWritable() throws(CacheError) {
         // Looking up "." in a folder needs the permission to search it.
         for path in [paths.directory, paths.records] where access(path + "/.", W_OK) != 0 {
             throw CacheError(.notWritable, path: path, errno: errno)
         }
-        // What this process wrote there, the owner's cache would not believe.
+        // The owner's cache does not trust files that this process wrote.
         if case .user(let user) = owner, user != geteuid() {
             throw CacheError(.otherOwner, path: paths.directory, userID: user)
         }
     }
 
-    /// Makes the index anew from the records. When each entry was last used is lost with the old index.
+    /// Makes the index again from the records. The times of last use are lost with the old index.
     /// - Returns: how many records the new index holds.
     /// - Throws: when another process keeps the index, or the directory cannot be written.
     public func rebuildIndex() throws(CacheError) -> Int {
@@ -95,7 +95,7 @@ extension CacheInspector {
         return store.entryCount
     }
 
-    /// As one more process on the directory, with no limit of its own: nothing is evicted by it.
+    /// As one more process on the directory, without a limit: it evicts nothing.
     private func open() -> DiskStore {
         DiskStore(configuration: DiskStore.Configuration(directory: directory.path, capacity: .max))
     }

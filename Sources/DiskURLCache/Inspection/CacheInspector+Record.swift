@@ -1,7 +1,7 @@
 import Foundation
 
 extension CacheInspector {
-    /// What is known of one stored response without its body.
+    /// The facts of one stored response, without its body.
     public struct Record: Sendable {
         let name: RecordName
         let sequence: UInt64?
@@ -9,29 +9,29 @@ extension CacheInspector {
         /// The file's name in the folder `records`.
         public let fileName: String
         /// Why the record cannot be used: ``CacheError/Code/damaged``, ``CacheError/Code/foreign`` or
-        /// ``CacheError/Code/notReadable``. Nil for one that can, as far as it was read.
+        /// ``CacheError/Code/notReadable``. Nil for a usable record, as far as it was read.
         public let problem: CacheError?
-        /// Nil when the cache keeps URLs off the disk (`Configuration.keepsURLs`), and for what cannot be read.
+        /// Nil when the cache keeps URLs off the disk (`Configuration.keepsURLs`), and for an unreadable record.
         public let url: String?
-        /// The method that the response answers; nil for a response that is not HTTP, and for what cannot be read.
+        /// The method that the response answers; nil for a response that is not HTTP, and for an unreadable record.
         public let method: String?
-        /// The status; nil for a response that is not HTTP, and for what cannot be read.
+        /// The status; nil for a response that is not HTTP, and for an unreadable record.
         public let status: Int?
-        /// The stored header fields, in their order; empty for what cannot be read.
+        /// The stored header fields, in their order; empty for an unreadable record.
         public let fields: [(name: String, value: String)]
         /// Bytes of the body, decoded.
         public let bodyLength: Int
         /// Bytes on disk, in allocated blocks.
         public let allocated: Int
-        /// When the response was stored, or last confirmed by a 304; nil for what cannot be read.
+        /// When the response was stored, or last confirmed by a 304; nil for an unreadable record.
         public let storedAt: Date?
-        /// When it was last used, as the index knows it; the file's date when there is no index. Accurate to seconds, and some seconds late
+        /// The time of last use in the index; without an index, the file's date. Accurate to seconds, and some seconds late
         /// while a program uses the cache.
         public let lastUsed: Date?
-        /// Seconds since the origin made or confirmed it (RFC 9111 §4.2.3).
+        /// Seconds since the origin made or confirmed the response (RFC 9111 §4.2.3).
         public let age: TimeInterval?
-        /// When it becomes stale, by the response's own fields and the standard heuristic; in the past when it is. Rules
-        /// of the app are not known here. Nil when nothing says how long it is fresh.
+        /// When the response becomes stale or became stale, by its own fields and the standard heuristic. Rules of the app are not
+        /// known here. Nil when neither gives a lifetime.
         public let freshUntil: Date?
         /// See ``CacheTreatment/tags``.
         public let tags: [String]

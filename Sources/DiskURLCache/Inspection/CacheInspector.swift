@@ -1,18 +1,18 @@
 import Foundation
 
-/// Looks into a cache's directory from outside, also while a program uses it: for tools, tests and bug reports.
+/// Reads a cache's directory from outside, also while a program uses the cache: for tools, tests and bug reports.
 ///
-/// Looking takes no lock and changes nothing. ``remove(_:progress:)``, ``trim(toBytes:progress:)`` and
-/// ``rebuildIndex()`` do what their names say, as one more process on the directory.
+/// Reading takes no lock and changes nothing. ``remove(_:progress:)``, ``trim(toBytes:progress:)`` and
+/// ``rebuildIndex()`` change the directory, as one more process on it.
 public struct CacheInspector: Sendable {
     let directory: URL
     let paths: DiskPaths
     let files: any FileSystem = SystemFiles()
-    /// Root looks into the caches of all users.
+    /// Root may read the caches of all users.
     let owner: FileOwner
 
-    /// Opens a cache's directory for looking. Reads the state of two folders on the caller's thread.
-    /// - Throws: a ``CacheError`` when there is no cache at that place. Nothing is made there.
+    /// Opens a cache's directory for reading. Reads the state of two folders on the caller's thread.
+    /// - Throws: a ``CacheError`` when there is no cache in the directory. Creates nothing.
     public init(directory: URL) throws(CacheError) {
         self.directory = directory
         paths = DiskPaths(directory: directory.path)
@@ -40,7 +40,7 @@ public struct CacheInspector: Sendable {
         }
     }
 
-    /// Whether the index on disk can be used. A cache makes one that is missing, damaged or of another version anew from the
+    /// Whether the index on disk can be used. A cache makes a missing or damaged index, or one of another version, again from the
     /// records. Reads the index on the caller's thread.
     public var hasValidIndex: Bool { loadIndex() != nil }
 
@@ -50,11 +50,11 @@ public struct CacheInspector: Sendable {
     }
 
     /// Every record of the directory, the most recently used first. Damaged and foreign files under a record's name are
-    /// among them; other files are not. Reads one file for each on the caller's thread.
+    /// included, other files are not. Reads one file for each record on the caller's thread.
     ///
     /// - Parameters:
     ///   - verifyingBodies: reads the bodies too and verifies their checksums; without it a damaged body is not noticed.
-    ///   - progress: called with how many are read, and of how many.
+    ///   - progress: called with the number of records read, and their total.
     /// - Throws: when the directory cannot be read.
     public func records(
         verifyingBodies: Bool = false, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
@@ -75,7 +75,7 @@ public struct CacheInspector: Sendable {
         for (done, name) in names.enumerated() {
             progress(done, names.count)
             let reading = reader.read(name, verifyingBodies ? .whole : .head, limit: .max >> 1)
-            // Gone since it was listed: a cache in use changes while one looks.
+            // Removed since it was listed: a cache in use changes meanwhile.
             if case .missing = reading { continue }
             let used = places[name].map { Date(recordSeconds: $0.accessedAt) }
             let path = paths.records + "/" + name.text
@@ -83,12 +83,14 @@ public struct CacheInspector: Sendable {
                 Record(name, reading, path: path, status: status(of: name), lastUsed: used, now: now))
         }
         progress(names.count, names.count)
-        // Within a second the order of the index tells.
-        func rank(_ record: Record) -> (Date, Int) { (record.lastUsed ?? .distantPast, places[record.name]?.place ?? .max) }
+        // Records used within one second have the order of the index.
+        func rank(_ record: Record) -> (Date, Int) {
+            (record.lastUsed ?? .distantPast, places[record.name]?.place ?? .max)
+        }
         return records.sorted { rank($0) > rank($1) }
     }
 
-    /// A record's body, verified; nil when it is gone, was replaced since, or is damaged.
+    /// A record's body, verified; nil when the record was removed or replaced since, or is damaged.
     public func body(of record: Record) -> Data? {
         let reader = RecordReader(files: files, paths: paths, owner: owner)
         let reading = reader.read(record.name, .whole, limit: .max >> 1)

@@ -5,11 +5,11 @@ extension DiskURLCache {
     /// is released.
     ///
     /// The file holds URLs (without user names and passwords), unless ``Configuration/keepsURLs`` is false. It has mode 0600. The log does
-    /// not write to a symbolic link, a file with a second name, or a file of another user. Before the file would grow beyond the limit, it is
-    /// renamed to `….1`, in place of an older one, and a new file is begun. A file that was removed or renamed by others is begun again
-    /// too. Where the disk does not keep up, 10,000 events wait to be written, and those after them are lost.
+    /// not write to a symbolic link, a file with a second name, or a file of another user. Before the file exceeds the limit, it is
+    /// renamed to `….1`, which replaces an older file of that name, and a new file is begun. If the file was removed or renamed by another
+    /// process, a new file is begun, too. If the disk is too slow, 10,000 events wait to be written, and later events are lost.
     public final class EventLog: Sendable {
-        /// The name of the log in a cache's own directory, where the inspector looks for it.
+        /// The name of the log in a cache's own directory, in which the inspector looks for it.
         public static let fileName = "events.jsonl"
 
         private struct State {
@@ -26,12 +26,12 @@ extension DiskURLCache {
         private let limit: Int
         private let keepsURLs: Bool
         private let files: any FileSystem = SystemFiles()
-        /// Writing happens here, not where the event comes from.
+        /// Writes the lines, so that no load waits for the log.
         let queue = DispatchQueue(label: "DiskURLCache.eventLog", qos: .utility)
         private let state = Mutex(State())
         private let listener: Mutex<UInt64?> = Mutex(nil)
 
-        /// Begins to write. A file that cannot be written loses events; nothing else depends on it.
+        /// Begins to write. A file that cannot be written loses events, with no other effect.
         /// - Parameters:
         ///   - cache: the cache whose events are kept.
         ///   - file: nil means ``fileName`` in the cache's directory; it is not counted in the cache's capacity.
@@ -76,7 +76,7 @@ extension DiskURLCache {
             /// Seconds since 1970.
             var at: TimeInterval
             var event: CacheEvent
-            /// Of a load that failed with a `URLError`: its code.
+            /// The code of the `URLError` with which a load failed.
             var urlError: Int?
 
             init(at time: TimeInterval, event: CacheEvent) {
@@ -84,7 +84,7 @@ extension DiskURLCache {
                 if case .load(let load) = event { urlError = (load.error as? URLError)?.code.rawValue }
             }
 
-            /// Nil for numbers that no event has. Sums of a damaged file's would overflow, and its dates are none.
+            /// Nil for numbers that no event has. The sums of a damaged file's numbers would overflow, and its dates are not valid.
             var entry: (date: Date, event: CacheEvent)? {
                 guard abs(at) < CacheEvent.mostSeconds, event.isPlausible else { return nil }
                 var event = event
@@ -110,17 +110,17 @@ extension DiskURLCache {
         private func openFile(forWriting length: Int) -> Int32? {
             let open = state.withLock { ($0.descriptor, $0.identity) }
             if open.0 >= 0 {
-                // Another one by now when it was removed, with the cache's directory say, or begun again by another log.
+                // The path has a new file if the old one was removed, with the cache's directory say, or another log began a new one.
                 let named = try? files.status(at: path)
                 if let named, named.identity == open.1 {
                     if named.size + length <= limit { return open.0 }
-                    // What cannot be renamed is to stay within the limit all the same.
+                    // A file that cannot be renamed stays within the limit, too.
                     if (try? files.rename(path, to: path + ".1")) == nil { try? files.truncate(open.0, 0) }
                 }
                 files.closeQuietly(open.0)
                 state.withLock { ($0.descriptor, $0.identity) = (-1, nil) }
             }
-            // Not there yet, or not to be opened: the event is lost, the next one tries again.
+            // The file does not exist yet, or cannot be opened: then the event is lost, and the next one tries again.
             guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK) else {
                 return nil
             }
@@ -135,17 +135,17 @@ extension DiskURLCache {
             return file
         }
 
-        /// The events of a log and when they came, the older file first; for a load, when it ended. Reads both files on the caller's
+        /// The events of a log and their times, the older file first; a load has the time of its end. Reads both files on the caller's
         /// thread; empty when there is no log.
         ///
-        /// Of a load's ``CacheLoadReport/error`` the file has only the code of a `URLError`. Lines that are none are passed over.
+        /// Of a load's ``CacheLoadReport/error`` the file has only the code of a `URLError`. Lines that are no events are skipped.
         public static func entries(in file: URL) -> [(date: Date, event: CacheEvent)] {
             [file.path + ".1", file.path].flatMap { path in
                 FileManager.default.contents(atPath: path).map { entries(from: $0) } ?? []
             }
         }
 
-        /// The same for whole lines of a log, such as those that were added since it was last read.
+        /// The same for whole lines of a log, such as the lines that were added since it was last read.
         public static func entries(from lines: Data) -> [(date: Date, event: CacheEvent)] {
             let decoder = JSONDecoder()
             decoder.dateDecodingStrategy = .secondsSince1970
@@ -179,7 +179,7 @@ extension CacheEvent {
             return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)
         case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
         case .userInfoKeptInMemory(_, let keys): return .userInfoKeptInMemory(url: nil, keys: keys)
-        // The words about a pattern quote it.
+        // The text about a pattern quotes it.
         case .problem(let error) where error.code == .invalidPattern: return .problem(CacheError(pattern: ""))
         case .evicted, .removedDamagedRecord, .rebuiltIndex, .problem: return self
         }

@@ -1,16 +1,16 @@
 import Foundation
 
-// What would change a decision, and numbers and forms in words.
+// Advice that would change a decision, and the text of numbers and forms.
 
 extension Explainer {
-    /// What would make a stored response usable for longer, or cheaper.
+    /// Advice that makes a stored response usable for longer, or cheaper.
     mutating func sayAdvice(_ response: StoredResponse, _ options: CachingOptions) {
         let reuse = ReuseFacts(response)
         let said = reuse.directives
         let freshness = Freshness(of: reuse, options: options, now: now)
         if said.noCache {
             say(
-                .advice, "The response says no-cache: each use asks the origin. With max-age in its place, none would.",
+                .advice, "The response says no-cache: each use needs a validation. With max-age instead, none would.",
                 "RFC 9111 §5.2.2.4")
         } else {
             switch freshness.source {
@@ -27,7 +27,7 @@ extension Explainer {
                 guard freshness.lifetime == 0 else { break }
                 say(
                     .advice,
-                    "The origin gives it no lifetime (max-age=0, or an Expires that is past): a max-age above 0 would save the question.",
+                    "The origin gives it no lifetime (max-age=0, or an Expires that is past): a max-age above 0 would save the request.",
                     "RFC 9111 §5.2.2.1")
             case .option: break
             }
@@ -39,12 +39,12 @@ extension Explainer {
             )
         }
         if response.entityTag == nil, response.lastModified == nil, (200...299).contains(response.status) {
-            say(.advice, "With an ETag or a Last-Modified, a 304 without a body would renew it.", "RFC 9110 §8.8")
+            say(.advice, "With an ETag or a Last-Modified, a 304 without a body would confirm it.", "RFC 9110 §8.8")
         }
         let selecting = Set(response.vary.fields.map(\.name)).intersection(["cookie", "user-agent", "referer"])
         if !selecting.isEmpty {
             let names = selecting.sorted().joined(separator: ", ")
-            say(.advice, "Vary names \(names): nearly each request is a variant of its own.", "RFC 9110 §12.5.5")
+            say(.advice, "Vary names \(names): nearly each request is another variant.", "RFC 9110 §12.5.5")
         }
     }
 

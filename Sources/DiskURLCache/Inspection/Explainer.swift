@@ -7,7 +7,7 @@ import Foundation
 /// Prints the cache's decisions about one request. `KeyDecision`, `CacheDecision`, `Freshness`, `StorageVerdict` and
 /// `ErrorFallback.Verdict` carry their reasons and numbers: nothing is decided here.
 struct Explainer {
-    /// What a sentence is about, by its heading. The order is the order in which a cache decides.
+    /// The headings, in the order in which a cache decides.
     enum Topic: String, CaseIterable {
         case key = "Key"
         case request = "The request"
@@ -41,7 +41,7 @@ struct Explainer {
     private var received: Received?
     private var lines: [Topic: [String]] = [:]
     var treatment = CacheTreatment()
-    /// The transport's variant, when the key has one.
+    /// The transport's variant, if the key has one.
     var variant: String?
     /// Further variants that have entries.
     var otherVariants: [String] = []
@@ -92,8 +92,8 @@ struct Explainer {
     }
 
     /// - Parameters:
-    ///   - text: a sentence or a few.
-    ///   - source: the section that says so; nil for a fact, or a choice of this cache.
+    ///   - text: one sentence or several.
+    ///   - source: the section that demands it; nil for a fact, or a choice of this cache.
     mutating func say(_ topic: Topic, _ text: String, _ source: String? = nil) {
         lines[topic, default: []].append("  " + text + (source.map { "  [\($0)]" } ?? ""))
     }
@@ -129,23 +129,23 @@ struct Explainer {
     }
 
     private mutating func sayKey(_ key: RequestKey) {
-        // User name and password of a URL are in its key, and are not shown.
+        // A URL's user name and password are part of its key, and are not shown.
         say(.key, "The key is the URL \(key.uri).", "RFC 9111 §2, RFC 3986 §6.2")
         if facts.method == "HEAD" { say(.key, "A HEAD is answered from the response to a GET.", "RFC 9110 §9.3.2") }
         if let fragment = request.url?.fragment, !fragment.isEmpty {
-            say(.key, "The fragment #\(fragment) is no part of it: it never reaches the origin.")
+            say(.key, "The fragment #\(fragment) is no part of the key: it never reaches the origin.")
         }
         if facts.fields["Authorization"] != nil {
             say(
-                .key, "The value of Authorization is part of it: other credentials have entries of their own.",
+                .key, "The value of Authorization is part of the key: other credentials have other entries.",
                 "RFC 9111 §3.5")
         }
         if let variant {
-            say(.key, "The variant \"\(variant)\" of the client is part of it: others have entries of their own.")
+            say(.key, "The variant \"\(variant)\" of the client is part of the key: other variants have other entries.")
         }
         let plain = KeyPolicy.standard.key(for: request)
         if key != plain?.variant(variant), key != plain?.inSharedCache.variant(variant) {
-            say(.key, "A key policy adds to it, or takes from it.")
+            say(.key, "A key policy adds to the key, or takes from it.")
         }
     }
 
@@ -153,9 +153,9 @@ struct Explainer {
         switch policy {
         case .useProtocol: break
         case .reloadIgnoring: say(.request, "Its cachePolicy asks for a reload from the network.")
-        case .elseLoad: say(.request, "Its cachePolicy takes a stored response, however old, else loads.")
-        case .dontLoad: say(.request, "Its cachePolicy takes a stored response, however old, else fails.")
-        case .revalidate: say(.request, "Its cachePolicy wants the origin asked before each use.")
+        case .elseLoad: say(.request, "Its cachePolicy takes a stored response, however old; without one, it loads.")
+        case .dontLoad: say(.request, "Its cachePolicy takes a stored response, however old; without one, it fails.")
+        case .revalidate: say(.request, "Its cachePolicy wants a validation before each use.")
         }
         if let name = ["Cache-Control", "Pragma"].first(where: { facts.fields[$0] != nil }) {
             say(.request, "It says \(name): \(facts.fields[name] ?? "").", "RFC 9111 §5.2.1")
@@ -164,7 +164,7 @@ struct Explainer {
             guard let value = facts.fields[name] else { continue }
             say(.request, "It says \(name): \(value).", name == "Range" ? "RFC 9110 §14.2" : "RFC 9110 §13.1")
         }
-        if options.isOffline { say(.request, "The cache is offline: the network is not asked.", "RFC 9111 §4.2.4") }
+        if options.isOffline { say(.request, "The cache is offline: no request is sent.", "RFC 9111 §4.2.4") }
     }
 
     // MARK: Stored responses
@@ -217,7 +217,7 @@ struct Explainer {
             "RFC 9111 §4.2")
     }
 
-    /// What gives the lifetime, and where that is written.
+    /// The source of the lifetime, and the section that defines it.
     private func origin(
         of freshness: Freshness, _ reuse: ReuseFacts, _ response: StoredResponse, _ options: CachingOptions
     ) -> (String, String?) {
@@ -310,7 +310,7 @@ struct Explainer {
         say(
             .storing,
             replacing.isEmpty
-                ? "\(what) is stored." : "\(what) is stored, in place of \(replacing.count) stored before.",
+                ? "\(what) is stored." : "\(what) is stored and replaces \(replacing.count) stored before.",
             "RFC 9111 §3")
         if !response.vary.fields.isEmpty {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
@@ -319,7 +319,7 @@ struct Explainer {
         sayFreshness(ReuseFacts(response), of: response, received.options, .storing)
         sayValidators(response, .storing)
         if let location = received.fields["Location"], (300...399).contains(received.status) {
-            say(.storing, "A load goes on with \(location), which has a key of its own.", "RFC 9110 §15.4")
+            say(.storing, "A load goes on with \(location), which has another key.", "RFC 9110 §15.4")
         }
         let next = CacheDecision.decide(
             for: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,

@@ -5,30 +5,30 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// What a cache does with one request, and why, clause by clause. Made by
+    /// The decisions of a cache about one request, and their reasons, clause by clause. Made by
     /// ``DiskURLCache/explanation(for:variant:response:sentAt:)`` and
     /// ``CacheInspector/explanation(for:variant:response:sentAt:now:)``.
     public struct Explanation: Sendable, Hashable, CustomStringConvertible {
-        /// What a load would report now: ``CacheLoadReport/Outcome/revalidated(_:)`` when it would ask the origin, should that
-        /// confirm the stored response. Otherwise the network is assumed to answer.
+        /// The outcome of a load now: ``CacheLoadReport/Outcome/revalidated(_:)`` if it would send a conditional request, assuming that the
+        /// origin confirms the stored response. Otherwise the network is assumed to answer.
         public let outcome: CacheLoadReport.Outcome
-        /// Why the response that was given would not be stored; nil when it would be, and when none was given.
+        /// Why the given response would not be stored; nil when it would be, and when none was given.
         public let notStoredReason: CacheReason?
-        /// The whole of it for a person, under headings, with blank lines between: the key, what the request asks, the stored responses,
-        /// freshness with its numbers, validators, what the cache does, whether the answer is stored, what would change that.
-        /// Behind a sentence is where its rule is written, such as `[RFC 9111 §4.2.1]`.
+        /// The explanation for a person, under headings, with blank lines between: the key, the request's demands, the stored responses,
+        /// freshness with its numbers, validators, the decision, whether the answer is stored, and advice.
+        /// A sentence ends with the source of its rule, such as `[RFC 9111 §4.2.1]`.
         public let description: String
     }
 
-    /// What this cache would do with a request now, and why. Rules and treatments count.
+    /// How this cache would handle a request now, and why. Rules and treatments count.
     ///
-    /// Reads stored heads on the caller's thread, asks no network, stores nothing.
+    /// Reads stored heads on the caller's thread, sends no request, stores nothing.
     /// - Parameters:
-    ///   - request: the request that is asked about.
-    ///   - variant: that of ``load(_:through:variant:redirect:)``; nil for `URLSession` and all who share its entries.
-    ///   - response: what the origin answered, to learn whether that would be stored; nil to look at the request only.
+    ///   - request: the request to explain.
+    ///   - variant: the variant of ``load(_:through:variant:redirect:)``; nil for `URLSession` and all clients that share its entries.
+    ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
     ///     Its arrival counts as now.
-    ///   - sentAt: when the request for it was sent; nil: now too.
+    ///   - sentAt: when the request for it was sent; nil: now.
     public func explanation(
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
     ) -> Explanation {
@@ -57,21 +57,21 @@ extension DiskURLCache {
 }
 
 extension CacheInspector {
-    /// The variants of `CachingHTTPClient`, looked for when no other variant is given.
+    /// The variants of `CachingHTTPClient`, tried when no variant is given.
     private static let wellKnownVariants = ["coded", "own-coding"]
 
-    /// What a cache on this directory would do with a request now, and why: with the standard key policy and the standard
+    /// How a cache on this directory would handle a request now, and why: with the standard key policy and the standard
     /// options, since the app's own rules are not known here. ``DiskURLCache/DiskURLCache/explanation(for:variant:response:sentAt:)``
     /// knows them.
     ///
-    /// Takes no lock, changes nothing, asks no network.
+    /// Takes no lock, changes nothing, sends no request.
     /// - Parameters:
-    ///   - request: the request that is asked about.
-    ///   - variant: that of ``DiskURLCache/DiskURLCache/load(_:through:variant:redirect:)``. Nil looks for what `URLSession` stored,
-    ///     and when that is nothing, for what a `CachingHTTPClient` did.
-    ///   - response: what the origin answered, to learn whether that would be stored; nil to look at the request only.
+    ///   - request: the request to explain.
+    ///   - variant: the variant of ``DiskURLCache/DiskURLCache/load(_:through:variant:redirect:)``. Nil tries the entries of `URLSession`,
+    ///     and if it finds none, those of a `CachingHTTPClient`.
+    ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
     ///     Its arrival counts as `now`.
-    ///   - sentAt: when the request for it was sent; nil: `now` too.
+    ///   - sentAt: when the request for it was sent; nil: `now`.
     ///   - now: the time that ages are counted to.
     public func explanation(
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil,

@@ -1,13 +1,13 @@
 /// A JSON text in a form that does not depend on white space or on the order of members.
 ///
-/// Everything else stays as it was written: numbers keep their spelling (`1` and `1.0`, or two numbers that one
+/// The rest stays as it was written: numbers keep their spelling (`1` and `1.0`, or two numbers that one
 /// `Double` cannot tell apart, may differ to the server), strings their escapes, repeated members their order. Two
 /// bodies are made the same only when they are the same JSON.
 enum CanonicalJSON {
     // Deeper texts count by their bytes: recursion on hostile input must end.
     private static let maximumDepth = 128
 
-    /// Nil for what is not one whole JSON value.
+    /// Nil for a text that is not one whole JSON value.
     static func text(of bytes: some Collection<UInt8>) -> [UInt8]? {
         var scanner = Scanner(bytes: Array(bytes))
         guard let value = scanner.value(depth: 0) else { return nil }

@@ -1,6 +1,5 @@
-/// What the disk layer knows of a key: hashes only, so that neither names nor index can give a URL or a secret away.
+/// A key as the disk layer has it: hashes only, so that neither names nor index can give a URL or a secret away.
 struct DiskKey: Sendable, Hashable {
-    /// Where the records of the key are to be found.
     var name: KeyName
     /// SHA-256 of the key's text, kept inside the record: the proof that a record of that name is one of this key.
     var digest: KeyDigest

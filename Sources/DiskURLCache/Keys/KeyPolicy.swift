@@ -19,7 +19,7 @@ import Foundation
 /// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream has no key:
 /// it is not cached. A policy is a value; it can be used from any thread.
 public struct KeyPolicy: Sendable {
-    /// What a further policy is called, in ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. Declare it once:
+    /// The name of a further policy, in ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. Declare it once:
     ///
     /// ```swift
     /// extension KeyPolicy.Name {

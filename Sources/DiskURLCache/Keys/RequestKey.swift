@@ -6,7 +6,7 @@ import Foundation
 
 /// The primary cache key of a request (RFC 9111 §2), as a `KeyPolicy` makes it. Equal requests make equal keys.
 struct RequestKey: Sendable, Hashable {
-    /// All that tells requests apart. It may hold credentials, so it stays in memory.
+    /// The parts of a request that distinguish it from others. They may hold credentials, so the text stays in memory.
     let text: String
     /// The canonical URL as far as the key policy keeps it, without what the policy adds: names the resource for invalidation
     /// (RFC 9111 §4.4).
@@ -37,7 +37,7 @@ struct RequestKey: Sendable, Hashable {
     /// One of `count` stripes; all keys of one resource get the same.
     func stripe(of count: Int) -> Int { Int(resource % UInt64(count)) }
 
-    /// Where the records of the key are on disk. Cheap.
+    /// Names the records of the key on disk. Cheap.
     var name: KeyName { KeyName(text, resource: resource) }
 
     /// Proves that a record belongs to the key. Costs a SHA-256, so it is computed only when a record is read or written.
@@ -54,10 +54,10 @@ struct RequestKey: Sendable, Hashable {
         isForHead && response?.method == "HEAD" ? storedForHead : self
     }
 
-    /// The key in a shared cache: on one folder it finds nothing that a private cache stored, and the other way round.
+    /// The key in a shared cache: on one folder it finds no response that a private cache stored, and the other way round.
     var inSharedCache: RequestKey { RequestKey(text: "\(text)\nshared", uri: uri, isForHead: isForHead) }
 
-    /// The key of the same in another form; nil for the form that all others have.
+    /// The key of the same request in a named form; nil gives the key itself.
     func variant(_ name: String?) -> RequestKey {
         guard let name else { return self }
         return RequestKey(text: "\(text)\nvariant:\(name)", uri: uri, isForHead: isForHead)
@@ -79,7 +79,7 @@ struct RequestKey: Sendable, Hashable {
         return text.withUTF8 { hash64($0, seed: seed) }
     }
 
-    /// Two texts may have one hash, so what is found by it may be too much.
+    /// Two texts may have one hash, so a removal by hash may remove too much.
     private static func hash64(_ bytes: UnsafeBufferPointer<UInt8>, seed: UInt64) -> UInt64 {
         TextHash.hash(UnsafeRawBufferPointer(bytes), seed: seed)
     }
@@ -92,7 +92,7 @@ enum KeyDecision: Sendable {
 
     var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
 
-    /// Why there is no key; nil for one.
+    /// The reason why there is no key; nil if there is one.
     var refusal: CacheReason? { if case .none(let reason) = self { reason } else { nil } }
 
     /// See `RequestKey.variant(_:)`.
@@ -107,7 +107,7 @@ extension KeyPolicy {
         guard let url = request.url else { return .none(.notHTTP) }
         let (credentials, hostField) = Self.fieldsInEveryKey(of: request, url: url)
         let address = url.absoluteString
-        // As most requests are: no string is built.
+        // Most requests are plain: no string is built for them.
         if isPlain, credentials == nil, hostField == nil, request.httpMethod == "GET", request.httpBody == nil,
             request.httpBodyStream == nil, URLCanonicalizer.isNormal(address)
         {
@@ -115,7 +115,7 @@ extension KeyPolicy {
         }
         guard let parts = URLCanonicalizer.parts(of: address) else { return .none(.notHTTP) }
         if parts.hasDotSegments { return .none(.dotSegments) }
-        // With a stream set, `httpBody` is nil: the body that will be sent is not known, so no answer may be shared.
+        // With a stream set, `httpBody` is nil: the body that will be sent is unknown, so no answer may be shared.
         guard request.httpBodyStream == nil else { return .none(.streamedBody) }
         let method = request.httpMethod ?? "GET"
         let uri = uri(of: parts)
@@ -124,7 +124,7 @@ extension KeyPolicy {
             guard let key = custom(request) else { return .none(.keyPolicy) }
             text = "custom:\(key)"
         } else {
-            // HEAD is answered from GET, so it has GET's key.
+            // A HEAD may be answered by the response to a GET, so both have one key.
             let isRead = method == "GET" || method == "HEAD"
             guard isRead || bodyForms[method] != nil else { return .none(.methodNotCached) }
             // Requests whose bodies are not in the key would share answers.
@@ -137,7 +137,7 @@ extension KeyPolicy {
         return .key(RequestKey(text: text, uri: uri, isForHead: method == "HEAD"))
     }
 
-    /// The `Authorization` field, and the `Host` field when the request asks another host than its URL names (RFC 9110 §7.1).
+    /// The `Authorization` field, and the `Host` field if it names another host than the URL (RFC 9110 §7.1).
     private static func fieldsInEveryKey(of request: URLRequest, url: URL) -> (credentials: String?, host: String?) {
         var (credentials, host): (String?, String?)
         for (name, value) in request.allHTTPHeaderFields ?? [:] {

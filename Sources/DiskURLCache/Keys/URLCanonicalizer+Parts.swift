@@ -1,4 +1,4 @@
-// The canonical form of what is less than a whole URL: a host's name, and the beginning of a URL.
+// The canonical form of parts of a URL: a host's name, and the beginning of a URL.
 
 extension URLCanonicalizer {
     /// The canonical form of a host's name; nil for a text that no URL has as its host.

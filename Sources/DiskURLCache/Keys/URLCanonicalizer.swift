@@ -15,7 +15,7 @@
 /// percent-encoding normalised (upper-case digits, unreserved characters decoded), dot segments removed, an empty path written as
 /// `/`. The query is kept byte for byte: its order and spelling may mean something to the server.
 enum URLCanonicalizer {
-    /// The canonical form in its parts, and what it lacks of the URL.
+    /// The canonical form in its parts, and the parts of the URL that it lacks.
     struct Parts {
         /// `scheme://host` with the port, unless that is the scheme's default.
         var origin: String
@@ -26,7 +26,7 @@ enum URLCanonicalizer {
         var query: String?
         /// The user name and password of the URL, as they are written there; empty when the URL has none.
         var userInformation = ""
-        /// The URL's host ends with a dot, and so does the `Host` field that is sent.
+        /// The URL's host ends with a dot, which clients send in the `Host` field.
         var hasTrailingDot = false
         /// The URL's path has segments `.` or `..`, escaped or not. Some clients send them as they are.
         var hasDotSegments = false
@@ -63,7 +63,7 @@ enum URLCanonicalizer {
         let userInformation = authority[..<hostStart].dropLast()
         var hostEnd = authority.endIndex
         var port = authority[hostEnd...]
-        // An IPv6 literal has colons of its own; the port's colon comes after the bracket.
+        // An IPv6 literal contains colons; the port's colon comes after the bracket.
         if let portColon = authority[hostStart...].lastIndex(of: .colon),
             !authority[portColon...].contains(.closingBracket)
         {
@@ -73,7 +73,7 @@ enum URLCanonicalizer {
         var host = asciiLowercased(normalizedPercentEncoding(authority[hostStart..<hostEnd]))
         let hasTrailingDot = host.hasSuffix(".")
         if hasTrailingDot { host.removeLast() }
-        // A colon or bracket outside of an IPv6 literal, or a port that is no number: nothing that could be asked for.
+        // A colon or bracket outside of an IPv6 literal, or a port that is no number: no request could be sent to such a URL.
         let name = host.hasPrefix("[") && host.hasSuffix("]") ? "ipv6" : host
         guard !host.isEmpty, !host.hasSuffix("."),
             !name.utf8.contains(where: { [.colon, .openingBracket, .closingBracket].contains($0) }),
@@ -95,7 +95,7 @@ enum URLCanonicalizer {
             hasDotSegments: withoutDots != path)
     }
 
-    /// Whether a text is an `http` or `https` URL in its canonical form, told in one pass without allocating. False also for rare
+    /// Whether a text is an `http` or `https` URL in its canonical form, decided in one pass without allocating. False also for rare
     /// forms that `parts(of:)` has to judge: IPv6 literals, a segment that begins with a dot.
     static func isNormal(_ text: String) -> Bool {
         // Bridged strings of Apple platforms may have no contiguous bytes: those take the long way.
@@ -125,14 +125,14 @@ enum URLCanonicalizer {
         }
         guard index < count, bytes[index] == .slash else { return false }
 
-        // The C library looks at many bytes at a time.
+        // The C library searches many bytes at a time.
         let rest = UnsafeBufferPointer(rebasing: bytes[index...])
         if rest.position(of: .hash) != nil { return false }
         let path = UnsafeBufferPointer(rebasing: rest[..<(rest.position(of: .question) ?? rest.count)])
         return hasNormalEscapes(path) && !mayHaveDotSegments(path)
     }
 
-    /// Upper-case digits, and no escape of what needs none.
+    /// Upper-case digits, and no escaped character that needs no escape.
     private static func hasNormalEscapes(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         var rest = path
         while let percent = rest.position(of: .percent) {
@@ -172,7 +172,7 @@ enum URLCanonicalizer {
             }
             let rest = UnsafeBufferPointer(rebasing: bytes[(slash + 2)...])
             let host = UnsafeBufferPointer(rebasing: rest[..<(rest.position(of: .slash) ?? rest.count)])
-            // An IPv6 literal has colons of its own.
+            // An IPv6 literal contains colons.
             let start = host.lastIndex(of: .closingBracket) ?? 0
             let end = host[start...].firstIndex(of: .colon) ?? host.count
             return body(UnsafeBufferPointer(rebasing: host[..<end]))

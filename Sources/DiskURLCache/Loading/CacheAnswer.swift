@@ -4,15 +4,15 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// An answer and where it came from.
+/// An answer and its source.
 public struct CacheAnswer: Sendable {
     /// The body, decoded.
     public let data: Data
     /// The head: status and header fields.
     public let response: HTTPURLResponse
-    /// Served although no longer fresh, on purpose.
+    /// Whether the response is stale and was used on purpose.
     public var isStale: Bool { summary.isStale }
-    /// All that is known about the load: ``CacheLoadReport/outcome`` says where the answer came from, and why,
+    /// A summary of the load: ``CacheLoadReport/outcome`` names the source of the answer, and the reason,
     /// ``CacheLoadReport/age`` how old it is.
     public var report: CacheLoadReport { summary.loadReport }
 
@@ -26,9 +26,9 @@ public struct CacheAnswer: Sendable {
 }
 
 extension CacheAnswer {
-    /// The answer to a direct question that memory has, by the machine of all loads, but without a driver: there is nothing to wait for.
+    /// The answer to a direct load from memory, by the machine of all loads, but without a driver: no step has to wait.
     ///
-    /// Nil for all else: what is only on disk or stale, redirects, and what the network is asked about.
+    /// Nil for all other answers: a response that is only on disk or stale, a redirect, and one that needs the network.
     init?(inMemory variants: [StoredVariant], of request: KeyedRequest, in cache: any LoadHost) {
         let now = cache.now
         let candidates = variants.compactMap(\.candidate)

@@ -4,24 +4,24 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// An answer whose body is read as it comes, piece by piece and once; see
+/// An answer whose body is read as it arrives, piece by piece and once; see
 /// ``DiskURLCache/DiskURLCache/load(_:through:variant:redirect:)``.
 ///
 /// ```swift no-check
 /// for try await piece in stream { … }
 /// ```
 ///
-/// Read to the end, else the answer may not be stored: when nothing reads it any more, the load is cancelled. The transfer is held
-/// up while more than 1 MB is not read, unless other loads wait for the same answer. What is not read then waits in the file in
-/// which a large body is gathered, or in memory where the body is not to be stored on disk.
+/// Read the body to its end, otherwise the answer may not be stored: without a reader, the load is cancelled. The transfer pauses
+/// while more than 1 MB is unread, unless other loads wait for the same answer. The unread bytes then wait in the file in
+/// which a large body is gathered, or in memory if the body is not to be stored on disk.
 public struct CacheStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
-    /// Status and header fields, those of the network as the transport gave them.
+    /// Status and header fields; those from the network as the transport gave them.
     public var head: CacheHead {
         CacheHead(status: delivered.status, fields: delivered.fields.fields.map { ($0.name, $0.value) })
     }
-    /// Where the answer came from, redirects followed.
+    /// The URL of the answer, after redirects.
     public var url: URL? { delivered.url }
-    /// The head as Foundation has it, made when it is first asked for. The very object that the transport gave, where it gave one and
+    /// The head as Foundation's object, made when it is first needed. The very object of the transport, if the transport gave one and
     /// no `Cache-Status` was added.
     public var response: HTTPURLResponse {
         guard let response = delivered.response as? HTTPURLResponse else {
@@ -29,7 +29,7 @@ public struct CacheStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
         }
         return response
     }
-    /// What is known of the load by now. The outcome does not change any more; bytes, duration, and why the answer was not
+    /// The report of the load so far. The outcome is final; bytes, duration, and why the answer was not
     /// stored are complete once the body has ended.
     public var report: CacheLoadReport { reader.report }
 
@@ -41,12 +41,12 @@ public struct CacheStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
         self.reader = reader
     }
 
-    /// The next piece of the body, nil at its end. Throws what the transport throws, or `CancellationError`: a body
+    /// The next piece of the body, nil at its end. Throws the error of the transport, or `CancellationError`: a body
     /// that ends without an error is whole.
     public func next() async throws -> Data? {
         try await reader.next()
     }
 
-    /// The stream itself: all iterators read on where the last one stopped.
+    /// The stream itself: all iterators continue after the last piece that was read.
     public func makeAsyncIterator() -> CacheStream { self }
 }

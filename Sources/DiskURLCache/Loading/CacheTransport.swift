@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// An HTTP client that the cache asks in place of `URLSession`; see ``DiskURLCache/DiskURLCache/load(_:through:variant:redirect:)``.
+/// An HTTP client that the cache uses instead of `URLSession`; see ``DiskURLCache/DiskURLCache/load(_:through:variant:redirect:)``.
 ///
 /// ```swift
 /// struct Canned: CacheTransport {
@@ -15,15 +15,15 @@ import Foundation
 /// }
 /// ```
 public protocol CacheTransport: Sendable {
-    /// Sends one request, and passes on what comes back: one head, then the pieces of the body in order. Returning ends the
+    /// Sends one request, and passes the answer on: one head, then the pieces of the body in order. Returning ends the
     /// answer; throwing fails it.
     ///
-    /// - Redirects are not followed here: each is a head like any other, and the cache asks for the next URL.
+    /// - Redirects are not followed here: each is a head like any other, and the cache sends a request to the next URL.
     /// - The cache added its own conditions (`If-None-Match`, `Range`) to the request. A 304 is a head like any other.
-    /// - The Swift task is cancelled when nobody wants the answer any more.
+    /// - The Swift task is cancelled when no load needs the answer any more.
     /// - Without a head after `request.timeoutInterval` seconds the task is cancelled, and the request counts as failed.
-    /// - The cache sends several requests at a time, one call for each; a refresh in the background is one too. Nobody waits for that
-    ///   one, so it also fails when nothing of its body has come for `request.timeoutInterval` seconds.
+    /// - The cache sends several requests at a time, one call for each; a refresh in the background is one, too. No reader waits for a
+    ///   refresh, so it also fails when no piece of its body has arrived for `request.timeoutInterval` seconds.
     func send(_ request: URLRequest, to receiver: CacheReceiver) async throws
 }
 
@@ -34,16 +34,16 @@ public final class CacheReceiver: Sendable {
         var hasEnded = false
         var isPaused = false
         var waiting: [CheckedContinuation<Void, Never>] = []
-        /// What sends the request.
+        /// The task that sends the request.
         var task: Task<Void, Never>?
-        /// Ends it without a head, and in the background without a piece of the body.
+        /// Ends the request if no head arrives, and in the background also if no piece of the body does.
         var timeout: Timeouts.ID?
     }
 
     private let state = Mutex(State())
     private let url: URL
     private let receiver: any FetchReceiver
-    /// Seconds in which a piece of the body must come; nil where whoever reads it sees to that.
+    /// Seconds in which a piece of the body must arrive; nil if the reader of the body has its own timeout.
     private let patience: TimeInterval?
 
     init(_ receiver: any FetchReceiver, url: URL, patience: TimeInterval?) {
@@ -52,12 +52,12 @@ public final class CacheReceiver: Sendable {
         self.patience = patience
     }
 
-    /// Takes the head, once. Interim responses (1xx) may come before it. A status that is none fails the request.
+    /// Takes the head, once. Interim responses (1xx) may come before it. An invalid status fails the request.
     public func receive(_ head: CacheHead) {
         receive(DeliveredHead(url: url, status: head.status, fields: HeaderFields(head)))
     }
 
-    /// The same as Foundation has it. Making such an object takes some time; see ``CacheHead``.
+    /// The same with Foundation's object. Making such an object takes some time; see ``CacheHead``.
     public func receive(_ response: HTTPURLResponse) {
         receive(DeliveredHead(response))
     }
@@ -75,7 +75,7 @@ public final class CacheReceiver: Sendable {
         if isWanted { receiver.fetchReceived(head) }
     }
 
-    /// Nobody else would end a refresh whose body stops.
+    /// A refresh has no reader that would end it when its body stops.
     private func waitForPiece() {
         guard let patience else { return }
         let next = Timeouts.shared.after(patience) { self.end(URLError(.timedOut)) }
@@ -87,7 +87,7 @@ public final class CacheReceiver: Sendable {
         if isLate { stop() }
     }
 
-    /// Takes a piece of the body, of any length. Returns when the next one may come: a slow reader holds the transfer up
+    /// Takes a piece of the body, of any length. Returns when the next one may come: a slow reader delays the transfer
     /// here. Pieces before the head, or after the end, are dropped.
     public func receive(_ data: Data) async {
         guard !data.isEmpty, state.withLock({ $0.hasHead && !$0.hasEnded }) else { return }
@@ -103,7 +103,7 @@ public final class CacheReceiver: Sendable {
         }
     }
 
-    /// - Parameter isTimeout: only counts while there is no head.
+    /// - Parameter isTimeout: then the call has no effect after the head.
     fileprivate func end(_ error: (any Error)?, isTimeout: Bool = false) {
         let isEnd = state.withLock { state in
             guard !state.hasEnded, !(isTimeout && state.hasHead) else { return false }
@@ -133,7 +133,7 @@ public final class CacheReceiver: Sendable {
     fileprivate func start(
         within seconds: TimeInterval, _ send: @escaping @Sendable (CacheReceiver) async throws -> Void
     ) {
-        // Nobody else would end a refresh in the background, and until it ends there is no other of the same.
+        // A refresh in the background has no reader that would end it, and no other refresh begins until it ends.
         let timeout = Timeouts.shared.after(seconds) { self.end(URLError(.timedOut), isTimeout: true) }
         let task = Task {
             do {
@@ -145,7 +145,7 @@ public final class CacheReceiver: Sendable {
         }
         let (unused, isLate) = state.withLock { state in
             state.task = task
-            // After the head another one may be there already.
+            // The timer for the pieces may have been set already, after the head.
             guard !state.hasHead else { return (timeout, state.hasEnded) }
             state.timeout = timeout
             return (nil, state.hasEnded)
@@ -168,11 +168,11 @@ public final class CacheReceiver: Sendable {
     }
 }
 
-/// A ``CacheTransport`` as the engine knows transports.
+/// A ``CacheTransport`` as the engine uses transports.
 struct OpenTransport: Transport {
     let transport: any CacheTransport
     let keyVariant: String?
-    /// Of what it sends, nobody reads the body.
+    /// Whether its requests are refreshes in the background, whose bodies no client reads.
     private var isInBackground = false
 
     init(transport: any CacheTransport, keyVariant: String?) {

@@ -1,15 +1,15 @@
 import Foundation
 
-/// What a load has to say to a client that takes it at its own pace: calls in order, with a pause and an end. A value; its owner has
+/// The calls of a load to a client that takes them at its own pace: in order, with a pause and an end. A value; its owner has
 /// the lock.
 struct CallQueue {
     private var calls: [LoadCall?] = []
     private var start = 0
-    /// Bytes of pieces in memory that were not taken yet. A body in a file takes none.
+    /// Bytes of pieces in memory that the client has not taken yet. A body in a file takes none.
     private(set) var undeliveredBytes = 0
-    /// Nothing is taken meanwhile.
+    /// The client takes no calls meanwhile.
     var isPaused = false
-    /// Nothing is taken or added any more.
+    /// No call is taken or added any more.
     private(set) var isClosed = false
 
     mutating func append(_ call: LoadCall) {
@@ -27,7 +27,7 @@ struct CallQueue {
         calls.append(call)
     }
 
-    /// A fast answer piles up tens of thousands of calls before its head has got through, so the first one is taken without moving the
+    /// A fast answer adds tens of thousands of calls before its head is delivered, so the first call is taken without moving the
     /// others.
     mutating func next() -> LoadCall? {
         guard !isPaused, start < calls.count, let call = calls[start] else { return nil }
@@ -41,7 +41,7 @@ struct CallQueue {
         return call
     }
 
-    /// What is left of a body comes next.
+    /// The rest of a body comes next.
     mutating func putBack(_ body: OpenBody) {
         guard !isClosed, !body.isEmpty else { return }
         if start > 0 {

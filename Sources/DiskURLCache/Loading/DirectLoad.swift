@@ -4,15 +4,14 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A load that an app asks the cache for, with no task behind it: keeps what has come until it is read.
+/// A load that an app starts without a task: keeps the answer until it is read.
 final class DirectLoad: LoadClient {
     fileprivate struct State {
         var head: DeliveredHead?
-        /// Pieces of the body.
         var pieces = CallQueue()
         var end: Result<Void, any Error>?
         var summary: LoadSummary?
-        /// Counts the changes, so that a reader misses none between its look and its wait.
+        /// Counts the changes, so that a reader misses none between its check and its wait.
         var changes = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
@@ -26,7 +25,7 @@ final class DirectLoad: LoadClient {
         self.redirect = redirect
     }
 
-    /// Waits until there is a further change.
+    /// Waits until the count of changes has grown.
     fileprivate func change(after count: Int) async {
         await withCheckedContinuation { continuation in
             let waits = state.withLock { state in
@@ -37,7 +36,7 @@ final class DirectLoad: LoadClient {
         }
     }
 
-    /// What comes after the first end is not heard.
+    /// Calls after the first end are ignored.
     private func hear(_ change: (inout State) -> Void) {
         let waiting = state.withLock { state in
             guard state.end == nil else { return [CheckedContinuation<Void, Never>]() }
@@ -49,7 +48,7 @@ final class DirectLoad: LoadClient {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// For the reader this is over at once: what has not been read is dropped.
+    /// The reader gets the error at once: unread pieces are dropped.
     fileprivate func fail(_ error: any Error) {
         hear { state in
             state.pieces.close()
@@ -91,7 +90,7 @@ final class DirectLoad: LoadClient {
 /// Decides about a redirect: the request that follows it, or nil for the redirect itself as the answer.
 typealias CacheRedirect = @Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?
 
-/// Reads a load at its own pace. The load goes on as long as there is a reader, and is cancelled with it.
+/// Reads a load at its own pace. The load continues as long as there is a reader, and is cancelled with it.
 final class LoadReader: Sendable {
     private let load: DirectLoad
     let driver: LoadDriver
@@ -99,10 +98,10 @@ final class LoadReader: Sendable {
 
     /// Begins the load.
     /// - Parameters:
-    ///   - takesPieces: pieces can be read as they come. Else all is there at the end, so that a stored answer can take the place of
-    ///     one that fails on its way.
-    ///   - lookup: of the request's key, where there was one.
-    ///   - timeout: seconds after which there must be a head, where the transport does not see to that.
+    ///   - takesPieces: pieces can be read as they arrive. Otherwise the whole body comes at the end, so that a stored response can
+    ///     replace an answer that fails on its way.
+    ///   - lookup: of the request's key, if there was one.
+    ///   - timeout: seconds after which there must be a head, if the transport has no timeout.
     init(
         _ request: KeyedRequest, from cache: any LoadHost, over transport: any Transport, lookup: Lookup? = nil,
         takesPieces: Bool = false, timeout: TimeInterval? = nil,
@@ -124,15 +123,15 @@ final class LoadReader: Sendable {
         driver.cancel()
     }
 
-    /// There is no head in time. A stored answer may stand in for it (RFC 5861 §4), as for a transport that fails.
+    /// No head arrived in time. A stored response may replace the answer (RFC 5861 §4), as with a transport that fails.
     private func timeOut() {
         guard load.state.withLock({ $0.head == nil && $0.end == nil }) else { return }
-        // From its head on, a body may take its time.
+        // After its head, a body may take its time.
         guard !driver.isCompleting, !driver.giveUpNetwork() else { return }
         cancel(URLError(.timedOut))
     }
 
-    /// The head, as soon as it is there.
+    /// The head, as soon as it arrives.
     func head() async throws -> DeliveredHead {
         let head = try await take(within: timeout) { state -> DeliveredHead? in
             if let head = state.head { return head }
@@ -170,12 +169,12 @@ final class LoadReader: Sendable {
         }
     }
 
-    /// All of it, at the end.
+    /// The whole answer, at the end.
     func answer() async throws -> CacheAnswer {
         let (head, data, summary) = try await take { state -> (DeliveredHead?, Data, LoadSummary?)? in
             guard let end = state.end else { return nil }
             try end.get()
-            // A body that does not come in pieces comes in one.
+            // A body that does not come in pieces comes in one call.
             let body: Data = if case .load(let data)? = state.pieces.next() { data } else { Data() }
             return (state.head, body, state.summary)
         }
@@ -187,16 +186,16 @@ final class LoadReader: Sendable {
         (load.state.withLock { $0.summary } ?? driver.summarySoFar).loadReport
     }
 
-    /// - Parameter part: what is wanted, where it is there.
+    /// - Parameter part: picks the wanted part of the state; nil while it is missing.
     private func take<Part: Sendable>(
         within seconds: TimeInterval? = nil, _ part: @Sendable (inout DirectLoad.State) throws -> Part?
     ) async throws -> Part {
-        // What memory holds is there by now.
+        // A response from memory is complete by now.
         if let part = try load.state.withLock(part) { return part }
         let timeout = seconds.flatMap { seconds in
             Timeouts.shared.after(seconds) { [weak self] in
                 guard let self else { return }
-                // A stored answer may have to be read, which is nothing for the thread of all timeouts.
+                // A stored response may have to be read, which must not delay the thread of all timeouts.
                 LoadDriver.lookupQueue.async { self.timeOut() }
             }
         }

@@ -4,11 +4,11 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The body of an answer while it arrives: in memory, and from a megabyte on in a file on disk where it is to be stored there.
+/// The body of an answer while it arrives: in memory, and from a megabyte on in a file if it is to be stored on disk.
 ///
 /// Takes pieces from one thread at a time; may be discarded from another one.
 final class GatheredBody: Sendable {
-    /// What a body turns out to be once it is whole.
+    /// A body after its end.
     enum Content {
         case memory(Data)
         case file(IncomingBody)
@@ -20,12 +20,12 @@ final class GatheredBody: Sendable {
         /// Of all pieces.
         var count = 0
         var data = Data()
-        /// In place of `data`.
+        /// Used instead of `data`.
         var file: IncomingBody?
         var refusal: CacheReason?
-        /// More bytes than this are not stored.
+        /// A longer body is not stored.
         var limit = Int.max
-        /// The body may go to a file; nil as long as nothing asked.
+        /// The body may go to a file; nil until the rules have decided.
         var takesFile: Bool?
         var isDiscarded = false
     }
@@ -35,7 +35,7 @@ final class GatheredBody: Sendable {
     private let storing: (response: StoredResponse, request: URLRequest)?
     private let state = Mutex(State())
 
-    /// The first piece of a body of unknown length makes no more room than this, in bytes.
+    /// In bytes: the first piece of a body of unknown length reserves no more memory.
     private static let reservedLength = 256 << 10
 
     init(_ gathering: LoadMachine.Gathering, in cache: any LoadHost) {
@@ -56,23 +56,22 @@ final class GatheredBody: Sendable {
                 if length > limit {
                     state.refusal = .tooLarge(bytes: length, limit: limit)
                 } else if takesFile != true {
-                    // So that it does not grow piece by piece. What the head says may be wrong, so not all of a large one.
+                    // So that the body is not moved as it grows. The head may be wrong, so it does not reserve the whole of a large body.
                     state.data.reserveCapacity(min(max(0, length), Self.reservedLength))
                 }
             }
         }
     }
 
-    /// The body is not stored any more.
+    /// Whether the body is no longer to be stored.
     var isGivenUp: Bool { state.withLock { $0.refusal != nil } }
 
-    /// What is in memory.
     var data: Data { state.withLock { $0.data } }
 
     var content: Content {
         state.withLock { state in
             switch (state.refusal, state.file) {
-            // More bytes may have come since.
+            // More bytes may have arrived since.
             case (let refusal?, _) where refusal.isOfSize:
                 .givenUp(.tooLarge(bytes: state.count, limit: state.limit))
             case (let refusal?, _): .givenUp(refusal)
@@ -83,7 +82,7 @@ final class GatheredBody: Sendable {
     }
 
     /// Takes the next piece.
-    /// - Returns: why the body is not stored, where this piece decided that.
+    /// - Returns: why the body is not stored, if this piece decided that.
     func append(_ piece: Data) -> CacheReason? {
         let (refusal, asks) = state.withLock { state -> (CacheReason?, Bool) in
             state.count += piece.count
@@ -93,7 +92,7 @@ final class GatheredBody: Sendable {
         }
         if let refusal { return giveUp(refusal) }
         if asks, let storing {
-            // Not under the lock: a rule decides.
+            // A rule decides, so this is not under the lock.
             let takesFile = cache.takesFile(storing.response, for: storing.request)
             state.withLock { $0.takesFile = takesFile }
         }
@@ -121,7 +120,7 @@ final class GatheredBody: Sendable {
             return nil
         }
         defer { file?.discard() }
-        // Where the disk fails, a body that memory may keep goes on there.
+        // If the disk fails, a body that memory may keep continues in memory.
         let limit = cache.largestMemoryEntry
         guard before + piece.count <= limit,
             let whole = before == 0 ? piece : file?.opening.contents.map({ $0 + piece })
@@ -139,14 +138,14 @@ final class GatheredBody: Sendable {
         return reason
     }
 
-    /// All of the body so far, in memory; nil where a file cannot be read.
+    /// The whole body so far, in memory; nil when a file cannot be read.
     var contents: Data? {
-        // A mapped file that is cut or cannot be read would end the process.
+        // The process would crash on a mapped file that is cut or cannot be read, so the file is read.
         let (file, data) = state.withLock { ($0.file, $0.data) }
         return file.map { $0.opening.contents } ?? data
     }
 
-    /// Nothing of the body is kept any more, its file least of all.
+    /// Drops the body and removes its file.
     func discard() {
         let file = state.withLock { state in
             defer { (state.file, state.data, state.isDiscarded) = (nil, Data(), true) }
@@ -157,10 +156,10 @@ final class GatheredBody: Sendable {
 }
 
 extension LoadMachine.EditedResponse {
-    /// Whether the delegate and the app left the body as it was shown to them: then the gathered one, in its file, is stored.
+    /// Whether the delegate and the app left the shown body unchanged: then the gathered body, in its file, is stored.
     mutating func compareBody(with shown: Data) {
         guard let edited = data else { return }
-        // A part of the shown body that stays in memory is copied, so that the rest need not stay with it.
+        // A part of the shown body that stays in memory is copied, so that the rest can be released.
         data = edited == shown && !isMemoryOnly && presented == nil ? nil : Data(Array(edited))
     }
 }

@@ -4,11 +4,11 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A request as it is sent, with what a load derives from it: once for each hop.
+/// A request as it is sent, with the values that a load derives from it: once for each hop.
 struct KeyedRequest: Sendable {
     let request: URLRequest
     let facts: RequestFacts
-    /// The key, or why the request is not cached.
+    /// The key, or the reason why the request is not cached.
     let decision: KeyDecision
     /// Nil for a request that is not cached.
     var key: RequestKey? { decision.key }
@@ -29,9 +29,9 @@ struct KeyedRequest: Sendable {
         self.init(request, cache.keyDecision(for: request).variant(variant))
     }
 
-    /// What makes two fetches the same: the transport's owner, key and every header field of the request.
-    /// - Parameter lastRemoval: the number of the last removal that concerned the key. A load that begins after it waits for none that
-    ///   began before: what that one gets may be what was removed.
+    /// The identity of a fetch: the transport's owner, the key and every header field of the request.
+    /// - Parameter lastRemoval: the number of the last removal that concerned the key. A load that begins after the removal waits for no
+    ///   load that began before it, since that load may get the removed response.
     func identity(owner: ObjectIdentifier?, lastRemoval: UInt64) -> String {
         let owner = owner.map { "\(UInt(bitPattern: $0))" } ?? "-"
         let fields = facts.fields.fields.map { "\($0.name.lowercased()):\($0.value)" }.sorted()

@@ -4,49 +4,49 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What a load has to say to whoever asked: one head, any data, one end.
+/// A call of a load to its client: one head, any data, one end.
 enum LoadCall {
     case receive(DeliveredHead)
     case load(Data)
-    /// A body that is left in its file: the client takes its pieces at its own pace, and what comes after it waits. Only for one that
+    /// A body that stays in its file: the client takes its pieces at its own pace, and later calls wait. Only for a client that
     /// takes pieces.
     case read(OpenBody)
-    // Indirect: a summary is large, and seldom there.
+    // Indirect: a summary is large, and rare.
     indirect case finish(LoadSummary?)
     indirect case fail(Swift.Error, LoadSummary?)
 
     var isHead: Bool { if case .receive = self { true } else { false } }
     var isRead: Bool { if case .read = self { true } else { false } }
 
-    /// Where the rest of a body cannot be read.
+    /// For a body whose rest cannot be read.
     static var unreadable: LoadCall { .fail(URLError(.resourceUnavailable), nil) }
 }
 
-/// Whoever asked for a load.
+/// The recipient of a load's calls.
 protocol LoadClient: AnyObject, Sendable {
-    /// Whether the end is to come with a summary of the load.
+    /// Whether the end comes with a summary of the load.
     var wantsSummary: Bool { get }
-    /// Whether the pieces of a body may be handed over as they arrive. Else it comes whole, in one call.
+    /// Whether the pieces of a body may be sent as they arrive. If not, the body comes whole, in one call.
     var takesPieces: Bool { get }
-    /// Whether somebody is to be asked before a response is stored, or before a redirect is followed.
+    /// Whether the client confirms each response before it is stored, and each redirect before it is followed.
     var confirmsStorage: Bool { get }
     var confirmsRedirects: Bool { get }
 
     /// From 0 to 1, as `URLSessionTask.priority`.
     var priority: Float { get }
 
-    /// Bytes handed over that whoever asked has not taken yet, as far as that is known. Above `LoadDriver.undeliveredLimit`
-    /// the transfer is held up until `LoadDriver.clientCaughtUp` is called.
+    /// Bytes sent that the client has not taken yet, as far as that is known. Above `LoadDriver.undeliveredLimit`
+    /// the transfer pauses until `LoadDriver.clientCaughtUp` is called.
     var undeliveredBytes: Int { get }
 
     /// From any thread.
     func send(_ calls: [LoadCall])
     /// From the thread that started the load, inside `start`.
     func perform(_ calls: [LoadCall])
-    /// Nothing is to be said any more.
+    /// No call follows.
     func close()
 
-    /// - Parameter completion: takes what to store, perhaps changed, or nil for nothing.
+    /// - Parameter completion: takes the response to store, perhaps changed, or nil to store none.
     func confirmStorage(
         of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void)
     /// - Parameter completion: takes the request to follow, perhaps changed, or nil to get the redirect itself.

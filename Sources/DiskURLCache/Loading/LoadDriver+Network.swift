@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// A load's request to the network: alone or shared with other loads, and held up by a slow reader.
+// A load's request to the network: alone or shared with other loads, and paused for a slow reader.
 
 extension LoadDriver {
     func fetch(_ request: URLRequest, collapsible: Bool) {
@@ -27,11 +27,11 @@ extension LoadDriver {
         transport.send(request, inPieces: client?.takesPieces == true, token: token, receiver: self)
     }
 
-    /// False where another load fetches the same: this one waits for its end, and then looks up again.
+    /// False if another load fetches the same: this load waits until that one ends, and then looks up again.
     private func mayFetch(_ hop: KeyedRequest, _ key: RequestKey) -> Bool {
         let identity = hop.identity(owner: transport.owner, lastRemoval: cache.lastRemoval(of: key))
         let mayJoin = state.withLock { state in
-            // A load that asks again, after a 304 about nothing stored say, leads already: it must not wait for itself.
+            // A load that sends a second request, after a 304 that confirms no response say, leads already: it must not wait for itself.
             if case .leads = state.sharing { return false }
             state.sharing = .waits(identity)
             return true
@@ -51,7 +51,7 @@ extension LoadDriver {
             }
             return state.machine.hasEnded
         }
-        // Cancelled meanwhile: that found nothing to hand over, or nobody to wait for, yet.
+        // A load that was cancelled meanwhile has ended before it had its place in the table.
         if isLate {
             finishLeading(wasCancelled: true)
             stopWaiting()
@@ -85,7 +85,7 @@ extension LoadDriver {
 
     // MARK: The reader's pace
 
-    /// Bytes that may wait for a client that does not keep up; above, the transfer is held up where the transport can.
+    /// Bytes that may wait for a slow client; above, the transfer is paused if the transport can.
     static let undeliveredLimit = 1 << 20
 
     func holdUpIfBehind() {
@@ -98,7 +98,7 @@ extension LoadDriver {
         if client.undeliveredBytes <= Self.undeliveredLimit { fetch.resume() }
     }
 
-    /// From a client whose `undeliveredBytes` are within the limit again.
+    /// Called for a client whose `undeliveredBytes` are within the limit again.
     func clientCaughtUp() {
         state.withLock { $0.fetch }?.resume()
     }

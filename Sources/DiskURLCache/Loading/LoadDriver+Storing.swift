@@ -4,12 +4,12 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// What a load does to the store: the body while it arrives, the answer once it is whole, and changes to what is stored.
+// Changes of the store by a load: the body while it arrives, the answer once it is whole, and changes to stored responses.
 
 extension LoadDriver {
     func gather(_ gathering: LoadMachine.Gathering) {
         let body = GatheredBody(gathering, in: cache)
-        // Cancelled meanwhile: that found nothing to discard.
+        // Cancelled meanwhile: the end of the load had no body to discard.
         let isLate = state.withLock { state in
             if !state.machine.hasEnded { state.body = body }
             return state.machine.hasEnded
@@ -63,20 +63,20 @@ extension LoadDriver {
         }
     }
 
-    /// A body that grew beyond what may be stored: what it would have replaced goes. Where the disk failed, that stays.
+    /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that response stays.
     private func giveUp(_ reason: CacheReason, of key: RequestKey) {
         if reason.isOfSize { cache.remove(key) }
         setNotStored(reason)
     }
 
-    /// Also where another process removed it.
+    /// False also if another process removed the entry.
     private func isStored(_ variant: StoredVariant, of key: RequestKey) -> Bool {
         cache.lookUp(key).variants().contains { $0.metadata.sequence == variant.metadata.sequence }
     }
 
     func apply(_ change: StoreChange, _ hop: KeyedRequest) {
         let (variants, ticket, usedCredentials) = state.withLock { ($0.variants, $0.ticket, $0.usedCredentials) }
-        // What it says of what is stored, it says to somebody else.
+        // An answer to credentials must not change the stored response, which may be another user's.
         guard let key = hop.key, !usedCredentials else { return }
         switch change {
         case .update(let index, let response):
@@ -89,7 +89,7 @@ extension LoadDriver {
         }
     }
 
-    /// Asks the delegate, then the admission closure. Both may change what is stored, or refuse it.
+    /// Asks the delegate, then the admission closure. Both may change the response to store, or refuse it.
     func confirmStorage(_ response: StoredResponse, of hop: KeyedRequest, byDelegate: Bool) {
         let body = state.withLock { $0.body }
         func refuse() { handle(.storageConfirmed(nil, now: cache.now)) }
@@ -101,7 +101,7 @@ extension LoadDriver {
         case .file?: isInFile = true
         case .memory?, nil: break
         }
-        // In memory for as long as they look at it.
+        // In memory as long as the delegate and the closure need it.
         guard let data = body?.contents ?? (isInFile ? nil : Data()) else {
             setNotStored(.diskFailed(errno: EIO))
             return refuse()

@@ -5,29 +5,29 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Carries out what a `LoadMachine` decides for one task, one direct question, or one refresh in the background, and reports back to it.
+/// Carries out the decisions of a `LoadMachine` for one task, one direct load, or one refresh in the background, and reports back to it.
 ///
 /// Events come from Foundation's protocol queue, from the transport, from the lookup queue and from the table of fetches, one at a time
-/// but for cancellation; the machine is behind a lock, and actions are performed outside it. An action that asks something (look up,
-/// read, fetch, confirm) is the last of its list, so its answer cannot overtake the rest.
+/// except for cancellation; the machine is behind a lock, and actions are performed outside it. An action that needs a reply (look up,
+/// read, fetch, confirm) is the last of its list, so its reply cannot overtake the other actions.
 final class LoadDriver: FetchReceiver, Sendable {
     /// Guarded by the lock around it.
     struct State {
         var machine: LoadMachine
-        /// The stored responses of the hop's key. What was read of them is at hand, so that a 304 does not read twice.
+        /// The stored responses of the hop's key. A response that was read stays in memory, so that a 304 does not read it twice.
         var variants: [StoredVariant] = []
         var networkHead: DeliveredHead?
-        /// The request on the network. What comes of one that was cancelled is not heard.
+        /// The request on the network. The answer to a cancelled one is ignored.
         var fetch: FetchToken?
-        /// Of the key, from when the network was asked: what was removed since is not stored.
+        /// Of the key, taken before the request was sent: a response that was removed since is not stored.
         var ticket: StoreTicket?
         var body: GatheredBody?
         /// Whether other loads wait for this one's fetch, or this one for another's.
         var sharing = Sharing.none
-        /// The network's answer is given to credentials that the request does not show.
+        /// The network's answer depends on credentials that the request does not show.
         var usedCredentials = false
         var summary: LoadSummary
-        /// The client has heard of the end.
+        /// The client has got the end.
         var isTold = false
     }
 
@@ -38,7 +38,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         case waits(String)
     }
 
-    /// Decisions and disk reads of loads: apart from the queue that all sessions share, so that other tasks do not wait for them.
+    /// Decisions and disk reads of loads: not on the queue that all sessions share, so that other tasks do not wait for them.
     static let lookupQueue = DispatchQueue(
         label: "DiskURLCache.lookup", qos: .userInitiated, attributes: .concurrent)
 
@@ -47,7 +47,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     /// Nil for a refresh in the background.
     let client: (any LoadClient)?
     let state: Mutex<State>
-    /// Key of what is refreshed, for a refresh in the background.
+    /// The key of the refreshed response, for a refresh in the background.
     private let refreshKey: String?
 
     init(
@@ -70,7 +70,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     // MARK: From the client
 
     /// - Parameters:
-    ///   - lookup: of the request's key, where there was one.
+    ///   - lookup: of the request's key, if there was one.
     ///   - onClientQueue: whether the client may be called on this queue.
     func start(_ lookup: Lookup? = nil, onClientQueue: Bool = true) {
         lookUp(lookup, onClientQueue: onClientQueue)
@@ -88,11 +88,11 @@ final class LoadDriver: FetchReceiver, Sendable {
         _ = end(URLError(.cancelled), wasCancelled: true)
     }
 
-    /// Whether the head waits for the rest of a body: the network has sent one.
+    /// Whether the head waits for the rest of a body: the network has sent its head.
     var isCompleting: Bool { state.withLock { $0.machine.isCompleting } }
 
-    /// From a client whose time for a head is over: as if the network had failed. False where the load has not come to an end by that,
-    /// and no stored answer is on its way either.
+    /// Called for a client that waited too long for a head: the network counts as failed. False if this does not end the load,
+    /// and no stored response is on its way either.
     func giveUpNetwork() -> Bool {
         stopWaiting()
         let now = cache.now
@@ -107,7 +107,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         return state.withLock { $0.machine.hasEnded || $0.machine.isReading }
     }
 
-    /// Starts a refresh of what is stored: the store is brought up to date, and no client is told.
+    /// Starts a refresh of a stored response: it changes the store, and no client gets the answer.
     private func refresh(_ variants: [StoredVariant], _ revalidation: Revalidation) {
         let options = options(for: variants.first?.metadata.http?.fields)
         let candidates = variants.compactMap(\.candidate)
@@ -126,14 +126,14 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     func fetchReceived(_ head: DeliveredHead) {
-        // The app's rules are asked outside the lock.
+        // Calls the app's rules, so not under the lock.
         let options = options(for: head.fields)
         let now = cache.now
         let actions: [LoadMachine.Action] = state.withLock { state in
             guard state.fetch != nil else { return [] }
             state.networkHead = head
             state.summary.load.respondedAt = now
-            // Another protocol class of the app's may answer without HTTP: that is delivered, and stored by no rule.
+            // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
             return state.machine.handle(.head(status: head.status, fields: head.fields, options: options, now: now))
         }
         perform(actions, onClientQueue: false)
@@ -147,11 +147,11 @@ final class LoadDriver: FetchReceiver, Sendable {
         let now = cache.now
         let actions: [LoadMachine.Action] = state.withLock { state in
             guard state.fetch != nil else { return [] }
-            // The token's controls hold what sent the request, and that holds this load.
+            // The token's controls hold the sender of the request, which holds this load.
             state.fetch = nil
             return state.machine.handle(.ended(error, now: now))
         }
-        // Whatever this load does without an answer: the loads that wait ask for themselves.
+        // Without an answer to share, the waiting loads send their requests.
         if error != nil { finishLeading() }
         perform(actions, onClientQueue: false)
     }
@@ -219,7 +219,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         }
     }
 
-    /// What the rules say of the hop. Calls the app.
+    /// The options for the hop by the rules. Calls the app.
     private func options(for fields: HeaderFields?) -> CachingOptions {
         cache.cachingOptions(for: state.withLock { $0.machine.request }, response: fields)
     }
@@ -229,7 +229,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             return found([], onClientQueue: onClientQueue)
         }
         let lookup = lookup ?? cache.lookUp(key)
-        // On Linux all sessions share the client's queue: first loads at once would wait for each other's decisions there.
+        // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's decisions there.
         if let known = lookup.known, !onClientQueue || !known.isEmpty {
             return found(known, onClientQueue: onClientQueue)
         }
@@ -237,12 +237,12 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     private func found(_ variants: [StoredVariant], onClientQueue: Bool) {
-        // Outside of the lock: candidates come from entries, which have one of their own, and options from the app's rules.
+        // Not under the lock: candidates come from entries, which have a lock, and options from the app's rules.
         let candidates = variants.compactMap(\.candidate)
         let options = options(for: candidates.first?.response.fields)
         let now = cache.now
         let actions = state.withLock { state in
-            // Only HTTP responses can answer a load; what else was stored by hand is for `cachedResponse(for:)`.
+            // Only HTTP responses can answer a load; other stored responses are for `cachedResponse(for:)`.
             state.variants =
                 candidates.count == variants.count ? variants : variants.filter { $0.metadata.http != nil }
             state.summary.notStored = nil
@@ -282,7 +282,7 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     private func redirect(_ head: ResponseHead, _ next: URLRequest) {
         let proceed: @Sendable (URLRequest?) -> Void = { [self] next in
-            // What the app has a say in is asked here: the session's cookies, the key.
+            // Prepares what depends on the app outside the lock: the session's cookies, the key.
             handle(.redirectDecided(next.map { keyed(transport.prepare($0)) }))
         }
         guard let client, client.confirmsRedirects, let url = state.withLock({ $0.machine.request.url }),
@@ -298,7 +298,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     private func refreshInBackground(_ revalidation: Revalidation, _ hop: KeyedRequest) {
         guard let key = hop.key, cache.loads.beginRefresh(key.text) else { return }
         var request = hop.request
-        // The whole is refreshed, whatever part of it was asked for.
+        // The whole response is refreshed, even if the request was for a part.
         for name in RequestFacts.partialFieldNames { request.setValue(nil, forHTTPHeaderField: name) }
         let driver = LoadDriver(
             cache: cache, request: keyed(request), transport: transport.inBackground, client: nil,
@@ -308,7 +308,7 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     // MARK: The end
 
-    /// - Parameter error: what the client is told.
+    /// - Parameter error: the error that the client gets.
     private func end(_ error: (any Swift.Error)? = nil, wasCancelled: Bool = false) -> LoadSummary? {
         stopWaiting()
         finishLeading(wasCancelled: wasCancelled)
@@ -326,11 +326,11 @@ final class LoadDriver: FetchReceiver, Sendable {
         return client.wantsSummary ? summary : nil
     }
 
-    /// What is known before the end.
+    /// The summary before the end.
     var summarySoFar: LoadSummary {
         var summary = state.withLock { $0.summary }
         summary.load.duration = cache.now.timeIntervalSince(summary.load.startedAt)
-        // Only the end shows whether it will be.
+        // Only the end shows whether the answer is stored.
         if case .store? = summary.report?.storage { summary.report?.storage = nil }
         return summary
     }

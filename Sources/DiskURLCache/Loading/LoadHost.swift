@@ -4,34 +4,33 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What a load needs of the cache that it serves: keys, rules, time, the store, and somebody to tell.
+/// The parts of the cache that its loads use: keys, rules, time, the store, and events.
 protocol LoadHost: AnyObject, Sendable {
     var hub: EventHub { get }
-    /// Loads that are under way.
     var loads: LoadTable { get }
     var now: Date { get }
-    /// The cache's identifier in `Cache-Status`; nil where responses get no such field.
+    /// The cache's identifier in `Cache-Status`; nil if responses get no such field.
     var cacheStatusName: String? { get }
-    /// Whether the app wants to be asked before something is stored.
+    /// Whether the app has an admission closure, to be called before a response is stored.
     var hasAdmission: Bool { get }
 
     /// The key of a request; nil for one that is not cached.
     func key(for request: URLRequest) -> RequestKey?
-    /// The same, or why there is no key.
+    /// The key, or the reason why there is none.
     func keyDecision(for request: URLRequest) -> KeyDecision
-    /// - Parameter response: the head of what is stored or received, as far as there is one.
+    /// - Parameter response: the head of the stored or received response, if there is one.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions
-    /// What the delegate or the app made of a response about to be stored; nil when one refused.
+    /// The response to store, as the delegate or the app changed it; nil when one of them refused.
     func admit(
         _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse?
-    /// What is stored of a key.
+    /// The stored responses of a key.
     func lookUp(_ key: RequestKey) -> Lookup
-    /// The number of the last removal that may have concerned what is stored of a key, now or later. Numbers grow.
+    /// The number of the last removal that may have concerned the responses of a key, now or later. Numbers grow.
     func lastRemoval(of key: RequestKey) -> UInt64
-    /// Taken when the network is asked, and handed over with the answer.
+    /// Taken when a request is sent, and handed over with the answer.
     func beginFetch() -> StoreTicket
-    /// Stores what a load fetched; tells why where it is not stored. Not stored is what the ticket says was removed or
+    /// Stores the answer that a load fetched; gives the reason if it is not stored. The ticket excludes a response that was removed or
     /// invalidated since.
     func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
@@ -39,22 +38,22 @@ protocol LoadHost: AnyObject, Sendable {
     ) -> CacheReason?
     /// Whether a large body of this response is gathered in a file on disk.
     func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool
-    /// Writes the next piece of a body to its file, which the first piece makes; tells why where that cannot be done.
+    /// Writes the next piece of a body to its file, which the first piece creates; gives the reason if it cannot.
     func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason?
-    /// The same as `insert` with the body that was written so.
+    /// The same as `insert` with the body in such a file.
     func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheReason?
     /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
-    /// False where that one is not there any more.
+    /// False if that response is no longer stored.
     func freshen(
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
     ) -> Bool
     /// Gives an entry that answered a request the request's tags.
     func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest)
     func remove(_ key: RequestKey)
-    /// Removes a stored response, and what an older answer made of it since it was found.
+    /// Removes a stored response, and the changes that an older answer made to it since it was found.
     /// - Parameter ticket: of the load whose answer removes it.
     func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?)
     /// The largest body that may be stored, in bytes.
@@ -62,6 +61,6 @@ protocol LoadHost: AnyObject, Sendable {
     /// The largest entry that memory keeps, in bytes.
     var largestMemoryEntry: Int { get }
     /// Removes every stored response of a URL (RFC 9111 §4.4).
-    /// - Parameter ticket: of the load whose answer says so, where that answer may be stored itself.
+    /// - Parameter ticket: of the load whose answer invalidates the URL, if that answer may be stored itself.
     func invalidate(_ url: URL, by ticket: StoreTicket?)
 }

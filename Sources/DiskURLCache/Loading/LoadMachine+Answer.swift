@@ -4,12 +4,12 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// From what is stored to an answer, or to the decision to ask the network; and the way of each answer to the client.
+// From the stored responses to an answer, or to the decision to send a request; and the way of each answer to the client.
 
 extension LoadMachine {
     mutating func decide(now: Date) -> [Action] {
         guard hop.key != nil else {
-            // A hop without a key, such as one that a delegate gave a stream: the network answers, nothing is stored.
+            // A hop without a key, such as a request to which a delegate gave a stream: the network answers, and the answer is not stored.
             return fetch(.methodNotCached, fields: HeaderFields(), revalidation: nil, now: now)
         }
         switch CacheDecision.decide(
@@ -28,8 +28,8 @@ extension LoadMachine {
         }
     }
 
-    /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network have errors of
-    /// their own.
+    /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network have their
+    /// errors.
     private mutating func refuse(_ reason: CacheReason) -> [Action] {
         let isOffline = storedOptions.isOffline
         if isOffline || policy == .dontLoad {
@@ -48,19 +48,19 @@ extension LoadMachine {
     mutating func answer(_ reuse: Reuse, body: StoredBody?, now: Date) -> [Action] {
         guard let body, candidates[reuse.index].canServe(reuse.presentation, of: body.count), let url = request.url
         else {
-            // Removed, damaged or not of the length that was decided on: as if nothing were stored.
+            // Removed, damaged or of another length than the decision assumed: as if it were not stored.
             candidates = []
             return decide(now: now)
         }
         let stored = candidates[reuse.index].response
         var actions: [Action] = []
-        // As many as there are at most: growing the list would cost more than all that is decided here.
+        // The greatest number of actions: growing the list would cost more than all decisions here.
         actions.reserveCapacity(5)
         if let revalidation = reuse.backgroundRevalidation {
             actions.append(.refreshInBackground(revalidation, hop))
         }
         let report = Report(reuse, of: stored, collapsedInto: waited)
-        // A redirect from the store is followed as one from the network is; a condition of the client is not.
+        // A stored redirect is followed like one from the network; a condition of the client is no redirect.
         if reuse.presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
             let head = reuse.presentation.head(of: stored, age: reuse.age)
             return actions + redirected(Answer(head: head, report: report, redirect: next, stored: body), next: next)
@@ -75,10 +75,10 @@ extension LoadMachine {
         return actions
     }
 
-    /// Whether a stored body may be left in its file while it is delivered: the client takes pieces, and nothing is made of it.
+    /// Whether a stored body may stay in its file while it is delivered: the client takes pieces, and the body is used unchanged.
     var takesOpenBody: Bool {
         guard settings.streams || isRefresh else { return false }
-        // A redirect's body is delivered where the redirect is not followed.
+        // A redirect's body is delivered if the redirect is not followed.
         switch state {
         case .reading(let reuse): return !(300...399).contains(candidates[reuse.index].response.status)
         case .readingForAnswer(let answer, let index):
@@ -91,7 +91,7 @@ extension LoadMachine {
     // MARK: To the next hop, or to the client
 
     mutating func proceed(_ answer: Answer) -> [Action] {
-        // A refresh is about one stored response, not about another URL.
+        // A refresh concerns one stored response, not another URL.
         if let next = answer.redirect, !isRefresh { return redirected(answer, next: next) }
         return deliver(answer)
     }
@@ -126,7 +126,7 @@ extension LoadMachine {
         return actions + [.finish]
     }
 
-    /// A refresh has no client: it ends where there is nothing to store.
+    /// A refresh has no client: without a response to store, it ends.
     mutating func endRefresh() -> [Action] {
         state = .ended
         return [.finish]

@@ -4,14 +4,14 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// From a request to the network to what becomes of its answer.
+// From a request to the network to the use of its answer.
 
 extension LoadMachine {
     mutating func fetch(
         _ reason: CacheReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
     ) -> [Action] {
         var outgoing = request
-        // What is left to decide is the origin's part; Foundation must not answer from a cache of its own.
+        // The machine has decided already; Foundation must not answer from its cache.
         outgoing.cachePolicy = .reloadIgnoringLocalCacheData
         for field in fields.fields {
             outgoing.setValue(field.value, forHTTPHeaderField: field.name)
@@ -23,8 +23,8 @@ extension LoadMachine {
         return [.fetch(outgoing, collapsible: isCollapsible)]
     }
 
-    /// Whether this load may wait for another load of the same, and another one for this. The answer must be able to serve both without
-    /// asking the origin again, and a load waits once: what the other load brought was of no use to it. A refresh is single anyway.
+    /// Whether this load may wait for another load of the same, and another load for this one. The answer must be able to serve both
+    /// without another request, and a load waits only once: the first answer was of no use to it. A refresh never waits.
     private var isCollapsible: Bool {
         guard facts.method == "GET", hop.key != nil, waited == nil, !isRefresh, policy != .reloadIgnoring,
             policy != .revalidate, !facts.directives.noStore, !facts.directives.noCache, facts.directives.maxAge != 0
@@ -59,7 +59,7 @@ extension LoadMachine {
         case .freshen, .combine: actions.append(.gather(.delivery))
         case .deliver(let verdict, _):
             answer.report.storage = verdict
-            // Waiting for the end of what cannot be shared would be in vain: a stream of events may never end.
+            // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
             if fetch.isCollapsible, !servesOthers(verdict, options: options, now: now) { actions.append(.release) }
             let streams = settings.streams && answer.redirect == nil
             switch verdict {
@@ -86,14 +86,14 @@ extension LoadMachine {
         return actions
     }
 
-    /// Whether the answer, once stored, answers the same request without the origin.
+    /// Whether the stored answer can answer the same request without the origin.
     private func servesOthers(_ verdict: StorageVerdict, options: CachingOptions, now: Date) -> Bool {
         guard case .store(let response, _) = verdict else { return false }
         let facts = ReuseFacts(response)
         return !facts.directives.noCache && Freshness(of: facts, options: options, now: now).isFresh
     }
 
-    /// The body of a redirect is kept until it is known whether the redirect is followed, in bytes. A note for people takes a few hundred.
+    /// In bytes. The body of a redirect is kept until the decision whether to follow the redirect. A text for people takes a few hundred.
     private static let redirectBodyLimit = 1 << 20
 
     mutating func receive(_ data: Data, for answer: Answer) -> [Action] {
@@ -138,7 +138,7 @@ extension LoadMachine {
         }
     }
 
-    /// Stores what was confirmed.
+    /// Stores the confirmed response.
     mutating func store(_ answer: Answer, edited: EditedResponse?, now: Date) -> [Action] {
         guard let edited, case .deliver(.store(var response, let replaced), _)? = answer.decision else {
             return proceed(answer)
@@ -152,14 +152,14 @@ extension LoadMachine {
         return [.store(storing)] + proceed(answer)
     }
 
-    /// Sends the client's request without the fields that the cache added: the answer to those fitted nothing stored.
+    /// Sends the client's request without the fields that the cache added: the answer to those fitted no stored response.
     private mutating func fetchWhole(now: Date) -> [Action] {
         fetch(.mismatchedAnswer, fields: HeaderFields(), revalidation: nil, now: now)
     }
 
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
         if isRefresh { return endRefresh() }
-        // Not behind the beginning of another answer.
+        // Not after the beginning of another answer was delivered.
         if fetch.answer?.isDelivered != true, hop.key != nil {
             let reuse = ResponseDecision.afterFailure(
                 of: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
@@ -171,13 +171,13 @@ extension LoadMachine {
         return fail(error, because: .network)
     }
 
-    /// A 304, or the rest of what is stored in part: both need the stored body.
+    /// A 304, or the rest of a response that is stored in part: both need the stored body.
     mutating func complete(
         _ answer: Answer, index: Int, storedBody: StoredBody?, gathered: Data, now: Date
     ) -> [Action] {
         guard let storedBody, let url = request.url else {
             if isRefresh { return endRefresh() }
-            // The body was removed while the origin was asked: ask again, for the whole.
+            // The body was removed while the request was on its way: fetch the whole.
             candidates = []
             return fetch(.notStored, fields: HeaderFields(), revalidation: nil, now: now)
         }
@@ -220,7 +220,7 @@ extension LoadMachine {
 }
 
 extension ResponseHead {
-    /// What the head says of the body's length. Of a coded body it says nothing, since bodies arrive decoded.
+    /// The body's length as the head gives it. Nil for a coded body, since bodies arrive decoded.
     var bodyLength: Int? {
         fields["Content-Encoding"] == nil ? fields["Content-Length"].flatMap { Int($0) } : nil
     }

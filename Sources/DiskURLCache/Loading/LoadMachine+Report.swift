@@ -1,13 +1,13 @@
 import Foundation
 
 extension LoadMachine {
-    /// How a load went, for events and `Cache-Status`.
+    /// The course of a load, for events and `Cache-Status`.
     struct Report {
         enum Outcome {
             case hit(index: Int, CacheReason?)
             case revalidated(index: Int)
             case miss(CacheReason)
-            /// Nothing was looked up, and nothing is stored.
+            /// The cache was not used: no lookup, and no answer stored.
             case bypass(CacheReason)
             case failed(Failure)
         }
@@ -16,9 +16,9 @@ extension LoadMachine {
         enum Failure {
             case cancelled
             case network
-            /// A redirect too many, or one to a URL that cannot be loaded.
+            /// A redirect too many, or a redirect to a URL that cannot be loaded.
             case redirects
-            /// The network was not to be asked, and the store could not answer.
+            /// No request was allowed, and the store could not answer.
             case notAllowed(CacheReason)
 
             /// The spelling in `Cache-Status`.
@@ -37,15 +37,15 @@ extension LoadMachine {
         var age: Int64?
         var timeToLive: Int64?
         var forwardStatus: Int?
-        /// Whether the answer is to be stored; nil where there is nothing new to store. Only the driver knows if it was.
+        /// Whether the answer is to be stored; nil if there is no new answer to store. Only the driver knows whether it was.
         var storage: StorageVerdict?
-        /// Why this load would have asked the network, had another one in flight not fetched the answer.
+        /// Why this load would have sent a request, if another load had not fetched the answer.
         var collapsedInto: CacheReason?
     }
 }
 
 extension LoadMachine.Report {
-    /// Of an answer from the store that nobody was asked about.
+    /// For an answer from the store without a request.
     init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: CacheReason? = nil) {
         let allowance: CacheReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
         self.init(
@@ -54,12 +54,12 @@ extension LoadMachine.Report {
     }
 
     /// The load in the terms of RFC 9211.
-    /// - Parameter isStored: whether the answer went into the store. `storage` only says that it should.
+    /// - Parameter isStored: whether the answer was stored. `storage` only says that it should be.
     func cacheStatus(name: String, isStored: Bool) -> CacheStatus {
         var status = CacheStatus(cacheName: name)
         switch outcome {
         case .hit(_, let allowance):
-            // RFC 9211 §2.6: a request that shared the fetch of another one was no hit.
+            // RFC 9211 §2.6: a request that shared the fetch of another request is no hit.
             status.hit = collapsedInto == nil
             status.forward = collapsedInto?.forward
             status.collapsed = collapsedInto != nil
@@ -84,7 +84,7 @@ extension LoadMachine.Report {
     }
 }
 
-/// The facts of one load that end up in its event.
+/// The facts of a load for its event.
 struct LoadFacts {
     var url: URL?
     var method: String
@@ -96,17 +96,17 @@ struct LoadFacts {
     var error: (any Swift.Error)?
 }
 
-/// How a load goes, as it is noted; put into words only where an event or an answer is read.
+/// The course of a load as it is noted; turned into text only when an event or an answer is read.
 struct LoadSummary: Sendable {
-    /// Nil while nothing is known.
+    /// Nil before the first decision.
     var report: LoadMachine.Report?
     var load: LoadFacts
-    /// The layer of the stored response that was used; of no meaning where none was.
+    /// The layer of the stored response that was used; without meaning if none was.
     var layer = CacheLayer.memory
     var notStored: CacheReason?
-    /// The answer of this hop went into the store.
+    /// The answer of this hop was stored.
     var isStored = false
-    /// The cache's identifier in `Cache-Status`; nil where responses get no such field.
+    /// The cache's identifier in `Cache-Status`; nil if responses get no such field.
     let cacheName: String?
 
     init(of request: KeyedRequest, in cache: any LoadHost, at time: Date) {
@@ -119,12 +119,12 @@ struct LoadSummary: Sendable {
         if let index = report.outcome.index { layer = variants[index].layer }
     }
 
-    /// What responses get; nil where the configuration wants none.
+    /// The value for responses; nil if the configuration wants none.
     var cacheStatus: CacheStatus? {
         cacheName.flatMap { name in report?.cacheStatus(name: name, isStored: isStored) }
     }
 
-    /// Notes the end, counts the load, and tells the listeners.
+    /// Notes the end, counts the load, and sends the event to listeners.
     mutating func end(at time: Date, error: (any Swift.Error)? = nil, in hub: EventHub) {
         load.duration = time.timeIntervalSince(load.startedAt)
         load.error = error
@@ -150,7 +150,7 @@ struct LoadSummary: Sendable {
         var isStored: Bool?
         var refusal: CacheReason?
         switch (report.storage, outcome) {
-        // Whatever the response says.
+        // A bypass stores no response, whatever the verdict.
         case (_?, .bypass(let reason)): (isStored, refusal) = (false, reason)
         case (.store?, _):
             isStored = notStored == nil
@@ -173,7 +173,7 @@ struct LoadSummary: Sendable {
 }
 
 extension LoadMachine.Report.Outcome {
-    /// Of the candidate that was used.
+    /// The index of the candidate that was used.
     var index: Int? {
         switch self {
         case .hit(let index, _), .revalidated(let index): index
@@ -183,7 +183,7 @@ extension LoadMachine.Report.Outcome {
 }
 
 extension EventHub {
-    /// Counts a load, whether or not somebody wants its report.
+    /// Counts a load, also without a listener for its report.
     func count(
         _ outcome: LoadMachine.Report.Outcome, bytes: Int, duration: TimeInterval, layer: CacheLayer
     ) {
@@ -211,6 +211,6 @@ extension EventHub {
 }
 
 extension CacheStatus {
-    /// The cache's identifier in events, where no name was chosen.
+    /// The cache's identifier in events, if no name was chosen.
     static let defaultName = "DiskURLCache"
 }

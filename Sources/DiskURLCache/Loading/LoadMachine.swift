@@ -6,36 +6,36 @@ import Foundation
 
 /// One load as a value: events in, actions out, no I/O.
 ///
-/// A load looks up its key, decides (`CacheDecision`), perhaps asks the network, decides again (`ResponseDecision`), and answers. A
+/// A load looks up its key, decides (`CacheDecision`), perhaps sends a request, decides again (`ResponseDecision`), and answers. A
 /// redirect starts over with the next request, so that each hop is looked up and stored under its own URL.
 ///
-/// What the app has a say in (keys, rules, capacities, the delegate's answers) comes with the events: the machine runs under a lock, and
-/// calls nothing.
+/// The parts that the app decides (keys, rules, capacities, the delegate's answers) come with the events: the machine runs under a lock,
+/// and calls no code of the app.
 ///
-/// What holds whatever the order of events: an answer is a head, once, then data, then `.finish`; or `.fail`, with or without a part of
-/// that before it. A refresh in the background may end with `.finish` alone. After `.finish`, `.fail` or the event `.cancelled` no action
-/// is returned, but for the `.cancelFetch` that `.cancelled` itself returns. An action that asks something is the last of its list.
+/// Invariants for every order of events: an answer is a head, once, then data, then `.finish`; or `.fail`, with or without a part of
+/// those before it. A refresh in the background may end with `.finish` alone. After `.finish`, `.fail` or the event `.cancelled` no action
+/// is returned, except the `.cancelFetch` that `.cancelled` itself returns. An action that needs a reply is the last of its list.
 struct LoadMachine {
     enum Event {
-        /// The beginning of a load, and the answer to `.lookUp`: the stored responses of the hop's key, the most recent first, and the
-        /// options for them. None where the hop has no key.
+        /// The beginning of a load, and the reply to `.lookUp`: the stored responses of the hop's key, the most recent first, and the
+        /// options for them. Empty if the hop has no key.
         case found([Candidate], CachingOptions, now: Date)
-        /// In place of the first `.found`, for a refresh in the background: the same, and what to ask the origin.
+        /// Replaces the first `.found` for a refresh in the background: the same, and the conditional request to send.
         case refreshing([Candidate], Revalidation, CachingOptions, now: Date)
-        /// Answer to `.readBody`; nil when the entry is damaged or no longer stored. Then the origin is asked for the whole, and what it
-        /// had confirmed or completed is forgotten.
-        /// - Parameter gathered: the body of the network's answer, where it completes the stored one.
+        /// Reply to `.readBody`; nil when the entry is damaged or no longer stored. Then the whole response is fetched, and an answer that
+        /// confirmed or completed the entry is dropped.
+        /// - Parameter gathered: the body of the network's answer, if it completes the stored one.
         case body(StoredBody?, gathered: Data = Data(), now: Date)
-        /// Answer to a collapsible `.fetch`: the load that fetches the same has ended, or cannot share its answer, or takes too long.
-        /// - Parameter mayWaitAgain: that load was cancelled, and said nothing of the answer.
+        /// Reply to a collapsible `.fetch`: the load that fetches the same has ended, or cannot share its answer, or takes too long.
+        /// - Parameter mayWaitAgain: that load was cancelled, so it is not known whether its answer can be shared.
         case waitEnded(mayWaitAgain: Bool)
         /// - Parameter options: for an answer with these fields.
         case head(status: Int, fields: HeaderFields, options: CachingOptions, now: Date)
         case data(Data)
         case ended(Swift.Error?, now: Date)
-        /// Answer to `.confirmStorage`: what to store, or nil for nothing.
+        /// Reply to `.confirmStorage`: the response to store, or nil to store none.
         case storageConfirmed(EditedResponse?, now: Date)
-        /// Answer to `.redirect`: the request to follow, or nil to deliver the redirect itself.
+        /// Reply to `.redirect`: the request to follow, or nil to deliver the redirect itself.
         case redirectDecided(KeyedRequest?)
         case cancelled
     }
@@ -46,79 +46,79 @@ struct LoadMachine {
         /// A collapsible fetch may wait for another load that fetches the same.
         case fetch(URLRequest, collapsible: Bool)
         case cancelFetch
-        /// The answer under way cannot serve the loads that wait for it.
+        /// The arriving answer cannot serve the loads that wait for it.
         case release
-        /// Before the first piece of a body: what its pieces are gathered for. Without it they are not gathered.
+        /// Before the first piece of a body: the purpose of gathering it. Without this action the pieces are not gathered.
         indirect case gather(Gathering)
         case keep(Data)
         /// The head as the network sent it; the driver still has the response object.
         case deliverNetworkHead
         case deliverStoredHead(ResponseHead, URL)
-        /// The head of a candidate that is reused without asking: the driver may have made it before.
+        /// The head of a candidate that is reused without a request: the driver may have made it before.
         case deliverReusedHead(Presentation, of: StoredResponse, age: Int64, index: Int, URL)
         /// A piece as it arrives.
         case deliverData(Data)
-        /// A stored body, or one that was completed.
+        /// A stored body, or a completed one.
         case deliverBody(StoredBody)
-        /// All that was gathered.
+        /// The whole gathered body.
         case deliverGathered
         case finish
         case fail(Swift.Error)
-        /// - Parameter byDelegate: false for a redirect that is followed, of which the task's delegate is not asked.
+        /// - Parameter byDelegate: false for a redirect that is followed, which the task's delegate does not confirm.
         indirect case confirmStorage(StoredResponse, KeyedRequest, byDelegate: Bool)
         indirect case store(Storing)
-        /// Changes the candidate that it names, where that one is still stored as it was found: it may have been removed, invalidated or
-        /// replaced while the origin was asked (RFC 9111 §4.3.4, §4.4). What is delivered stays right, for the origin confirmed it.
+        /// Changes the named candidate, if it is still stored as it was found: it may have been removed, invalidated or
+        /// replaced since (RFC 9111 §4.3.4, §4.4). The delivered answer stays right, for the origin confirmed it.
         indirect case change(StoreChange, KeyedRequest)
         /// The stored responses of these URLs are no longer valid: an unsafe request succeeded.
         case invalidate([URL])
-        /// Asks for the next hop.
+        /// Gives the redirect to the driver, which replies with the next hop.
         case redirect(ResponseHead, URLRequest)
         indirect case refreshInBackground(Revalidation, KeyedRequest)
-        /// How the load goes, as far as is known: before the head, and again before the end where that changed.
+        /// The course of the load so far: before the head, and again before the end if it changed.
         case report(Report)
     }
 
-    /// What the body of an answer is gathered for.
+    /// The purpose for which the body of an answer is gathered.
     enum Gathering {
-        /// To be delivered at the end, however large.
+        /// Delivery at the end, however large the body is.
         case delivery
-        /// To be stored only: not more than may be stored, and not all in memory.
-        /// - Parameter length: what the head says of it.
+        /// Storage only: not more than may be stored, and not all in memory.
+        /// - Parameter length: the body's length as the head gives it.
         case storage(StoredResponse, KeyedRequest, length: Int?)
     }
 
-    /// A response on its way into the store. It belongs to the hop it came from, while the load may be at the next one already.
+    /// A response on its way into the store. It belongs to the hop it came from, while the load may be at the next hop already.
     struct Storing {
         var response: StoredResponse
         let hop: KeyedRequest
         /// Of candidates.
         var replacing: [Int] = []
-        /// The candidate that this rests on: the first part of a whole, or the response that a refresh is about. The driver stores
-        /// nothing where that one is no longer stored as it was found.
+        /// The candidate that this needs: the first part of a whole, or the response that is refreshed. The driver stores
+        /// the response only if that candidate is still stored as it was found.
         var basis: Int?
         var edited: EditedResponse?
-        /// In place of the gathered body.
+        /// Used instead of the gathered body.
         var completed: Data?
     }
 
-    /// A response that a delegate or the admission closure let pass, perhaps changed, before it was stored.
+    /// A response that a delegate or the admission closure allowed, perhaps changed, before it was stored.
     struct EditedResponse {
         var fields: HeaderFields?
         var status: Int?
-        /// Nil where the body stays as it was gathered.
+        /// Nil if the body stays as it was gathered.
         var data: Data?
         var isMemoryOnly = false
         var userInfo: [String: PropertyValue] = [:]
-        /// Set where `userInfo` has values that only memory can keep.
+        /// Set if `userInfo` has values that only memory can keep.
         var presented: CachedURLResponse?
     }
 
-    /// What stays the same through all hops of a load.
+    /// Constant through all hops of a load.
     struct Settings {
         /// Pieces are delivered as they arrive: certain only for tasks with a delegate, see `LoadClient`.
         var streams: Bool
-        /// A delegate or closure wants to be asked before something is stored.
+        /// A delegate or closure confirms each response before it is stored.
         var confirmsStorage: Bool
     }
 
@@ -128,38 +128,38 @@ struct LoadMachine {
         case reading(Reuse)
         /// The body behind a 304, or the first part of a combined response.
         case readingForAnswer(Answer, index: Int)
-        /// Also while the load waits for another one that fetches the same.
+        /// Also while the load waits for another load that fetches the same.
         case fetching(Fetch)
         case confirmingStorage(Answer)
         case redirecting(Answer)
         case ended
     }
 
-    /// A request under way.
+    /// A request that was sent.
     struct Fetch {
         var reason: CacheReason
         var revalidation: Revalidation?
         var requestTime: Date
         var isCollapsible: Bool
-        /// Set once the head is there.
+        /// Set once the head has arrived.
         var answer: Answer?
     }
 
     /// A response on its way to the client.
     struct Answer {
         var head: ResponseHead
-        /// Nil for what came from the store.
+        /// Nil for an answer from the store.
         var decision: ResponseDecision?
         var report: Report
-        /// The head has gone to the client, and so does each piece.
+        /// The head was sent to the client, and so is each piece.
         var isDelivered = false
         /// The pieces are gathered.
         var isGathered = true
         /// The request that follows, for a redirect.
         var redirect: URLRequest?
-        /// The body, for what came from the store.
+        /// The body of an answer from the store.
         var stored: StoredBody?
-        /// The report has not changed since it was told.
+        /// The report has not changed since the last `.report`.
         var isReported = false
 
         /// For an answer whose body, once complete, turns out not to be storable.
@@ -175,13 +175,13 @@ struct LoadMachine {
     let settings: Settings
     let policy: ReusePolicy
     var candidates: [Candidate] = []
-    /// For what is stored.
+    /// For the stored responses.
     var storedOptions = CachingOptions()
     var state = State.lookingUp
     /// Bytes of the body that is arriving.
     var arrivedBytes = 0
     var hops = 0
-    /// Why this load would have asked the network, had it not waited for another load that did.
+    /// Why this load would have sent a request, if it had not waited for another load.
     var waited: CacheReason?
     /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh stores nothing and
     /// ends.
@@ -199,7 +199,6 @@ struct LoadMachine {
     var hasEnded: Bool { if case .ended = state { true } else { false } }
     var isFetching: Bool { if case .fetching = state { true } else { false } }
 
-    /// The body of a stored answer is on its way.
     var isReading: Bool {
         switch state {
         case .reading, .readingForAnswer: true
@@ -207,19 +206,19 @@ struct LoadMachine {
         }
     }
 
-    /// A whole is being made of what is stored and what arrives: its head is delivered at the end.
+    /// The stored part and the arriving rest are being joined: the head is delivered at the end.
     var isCompleting: Bool {
         if case .fetching(let fetch) = state, case .combine = fetch.answer?.decision { true } else { false }
     }
 
-    /// A method that has a key is cacheable: only a recipe gives one to others than GET and HEAD.
+    /// A method that has a key is cacheable: only a key policy gives a key to methods other than GET and HEAD.
     func adjusted(_ options: CachingOptions) -> CachingOptions {
         options.caching(facts.method, hasKey: hop.key != nil)
     }
 
     mutating func handle(_ event: Event) -> [Action] {
         switch (state, event) {
-        // The end may cross anything on its way.
+        // Events on their way may arrive after the end.
         case (.ended, _): return []
         case (_, .cancelled):
             let wasFetching = isFetching
@@ -241,20 +240,20 @@ struct LoadMachine {
             if !mayWaitAgain { waited = fetch.reason }
             state = .lookingUp
             return [.lookUp]
-        // The client's patience ended at the same moment.
+        // The load stopped waiting at the same moment.
         case (_, .waitEnded): return []
         case (.fetching, .head(100...199, _, _, _)): return []  // Interim: the answer is still to come.
         case (.fetching(let fetch), .head(let status, let fields, let options, let now)) where fetch.answer == nil:
             return receive(ResponseHead(status: status, fields: fields), fetch: fetch, options: options, now: now)
-        case (.fetching, .head): return []  // The next part of a multipart answer: Foundation tells of each.
+        case (.fetching, .head): return []  // The next part of a multipart answer: Foundation reports each.
         case (.fetching(let fetch), .data(let data)):
-            // A protocol class of the app's may send data before a head.
+            // A protocol class of the app may send data before a head.
             return fetch.answer.map { receive(data, for: $0) } ?? []
         case (.fetching(let fetch), .ended(let error, let now)): return end(fetch, error: error, now: now)
         case (.confirmingStorage(let answer), .storageConfirmed(let edited, let now)):
             return store(answer, edited: edited, now: now)
         case (.redirecting(let answer), .redirectDecided(let next)): return next.map { follow($0) } ?? deliver(answer)
-        // A delegate called its handler once more.
+        // A delegate called its handler twice.
         case (_, .storageConfirmed), (_, .redirectDecided): return []
         case (_, .found), (_, .refreshing), (_, .body), (_, .head), (_, .data), (_, .ended):
             assertionFailure("\(event) while \(state)")
@@ -262,7 +261,6 @@ struct LoadMachine {
         }
     }
 
-    /// On to the next hop.
     private mutating func follow(_ next: KeyedRequest) -> [Action] {
         waited = nil
         hops += 1
@@ -276,13 +274,13 @@ struct LoadMachine {
         var userInfo: [String: Any] = [NSLocalizedDescriptionKey: Self.description(of: code)]
         if let url = request.url {
             userInfo[NSURLErrorFailingURLErrorKey] = url
-            // The constant for it is deprecated; Foundation's own errors have it.
+            // The constant for this key is deprecated; Foundation's own errors have it.
             userInfo["NSErrorFailingURLStringKey"] = url.absoluteString
         }
         return URLError(code, userInfo: userInfo)
     }
 
-    /// As Foundation words the errors that a load has of its own.
+    /// The text that Foundation has for the errors that a load makes itself.
     private static func description(of code: URLError.Code) -> String {
         switch code {
         case .httpTooManyRedirects: "too many HTTP redirects"

@@ -1,21 +1,21 @@
 import Dispatch
 import Foundation
 
-/// Which fetches are under way: equal requests share one, and nothing is refreshed twice at once.
+/// The fetches in progress: equal requests share one, and no response is refreshed twice at once.
 ///
-/// A load that waits gets nothing from the other load: when that one has ended it looks up its key again, and finds the answer there if
+/// A waiting load gets no data from the other load: when that load has ended, it looks up its key again, and finds the answer if
 /// it could be stored.
 final class LoadTable: Sendable {
     enum Place {
-        /// The caller fetches for all that come, and must call `finish` or `release`.
+        /// The caller fetches for all later loads, and must call `finish` or `release`.
         case leads
         /// The caller's `wake` is called once, unless it leaves before.
         case waits
-        /// The caller fetches for itself: the last answer to the key could not be shared.
+        /// The caller fetches for itself only: the last answer to the key could not be shared.
         case alone
     }
 
-    /// - Parameter mayWaitAgain: the other load was cancelled, so one of those that wait is to lead.
+    /// - Parameter mayWaitAgain: the other load was cancelled, so one of the waiting loads is to lead.
     typealias Wake = @Sendable (_ mayWaitAgain: Bool) -> Void
 
     private struct Waiter {
@@ -36,18 +36,18 @@ final class LoadTable: Sendable {
 
     /// Seconds for which a key counts as one whose answers cannot be shared (Varnish: hit-for-miss).
     static let unsharedTime: TimeInterval = 10
-    /// Keys that are remembered so. Forgotten all at once when there are more: a key is noticed again by its next answer.
+    /// The greatest number of such keys. Above it all are forgotten: the next answer to a key notes it again.
     static let unsharedLimit = 4_096
 
     /// - Parameters:
-    ///   - identity: what makes two fetches the same.
-    ///   - patience: seconds after which the caller is woken although the fetch goes on.
+    ///   - identity: equal for fetches that may be shared.
+    ///   - patience: seconds after which the caller is woken even if the fetch continues.
     ///   - wake: called on `LoadDriver.lookupQueue`.
     func join(
         _ identity: String, of key: RequestKey, as load: ObjectIdentifier, patience: TimeInterval, now: Date,
         wake: @escaping Wake
     ) -> Place {
-        // Made outside the lock; nearly all end before it does.
+        // Made outside the lock; nearly all loads end before it fires.
         let timeout = Timeouts.shared.after(patience) { [weak self] in self?.giveUp(identity, load) }
         let place: Place = state.withLock { state in
             if let waiting = state.fetches[identity] {
@@ -67,13 +67,13 @@ final class LoadTable: Sendable {
         return place
     }
 
-    /// From a load that leads, once, when its fetch has ended.
-    /// - Parameter wasCancelled: else those that wait do not wait for each other again, and all go at once.
+    /// Called for a load that leads, once, when its fetch has ended.
+    /// - Parameter wasCancelled: if false, the waiting loads do not wait for each other again, and all continue at once.
     func finish(_ identity: String, wasCancelled: Bool = false) {
         wake(state.withLock { $0.fetches.removeValue(forKey: identity) } ?? [], mayWaitAgain: wasCancelled)
     }
 
-    /// In place of `finish`: the answer under way cannot be shared, and for a while no load of the key waits for another.
+    /// Called instead of `finish`: the answer cannot be shared, and for a while no load of the key waits for another.
     func release(_ identity: String, of key: RequestKey, now: Date) {
         state.withLock { state in
             if state.unshared.count >= Self.unsharedLimit { state.unshared = [:] }
@@ -82,7 +82,7 @@ final class LoadTable: Sendable {
         finish(identity)
     }
 
-    /// From a load that waits and has ended by itself. False where it is awake, or about to be.
+    /// Called for a waiting load that has ended by itself. False if it was woken, or is about to be.
     @discardableResult
     func leave(_ identity: String, _ load: ObjectIdentifier) -> Bool {
         guard let waiter = remove(load, from: identity) else { return false }
@@ -108,12 +108,11 @@ final class LoadTable: Sendable {
         }
     }
 
-    /// Loads that wait for another one.
     var waiterCount: Int { state.withLock { $0.fetches.values.reduce(0) { $0 + $1.count } } }
 
     // MARK: Refreshes
 
-    /// False while a refresh of the key is under way.
+    /// False if a refresh of the key is in progress.
     func beginRefresh(_ key: String) -> Bool {
         state.withLock { $0.refreshing.insert(key).inserted }
     }

@@ -9,7 +9,7 @@ enum RedirectRequest {
     /// More hops than this are an error, as in Foundation.
     static let limit = 20
 
-    /// Nil when the response is no redirect that can be followed: it is the answer then.
+    /// Nil when the response is no redirect that can be followed: it is then the answer.
     static func following(_ request: URLRequest, status: Int, fields: HeaderFields) -> URLRequest? {
         guard [301, 302, 303, 307, 308].contains(status), let base = request.url,
             let location = fields["Location"], let target = URL(string: location, relativeTo: base)?.absoluteURL,
@@ -27,7 +27,7 @@ enum RedirectRequest {
             next.setValue(nil, forHTTPHeaderField: "Content-Length")
         }
         if !base.hasSameOrigin(as: target) {
-            // Credentials were meant for the first origin. Cookies for the next one are added by the session.
+            // The credentials are for the first origin only. The session adds its cookies for the next origin.
             next.setValue(nil, forHTTPHeaderField: "Authorization")
             next.setValue(nil, forHTTPHeaderField: "Cookie")
         }
@@ -36,7 +36,7 @@ enum RedirectRequest {
 }
 
 extension URL {
-    /// RFC 9110 §10.2.2: a redirect without a fragment keeps that of the request.
+    /// RFC 9110 §10.2.2: a redirect without a fragment inherits the fragment of the request.
     fileprivate func inheritingFragment(of other: URL) -> URL {
         guard fragment == nil, let fragment = other.fragment,
             var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
@@ -45,16 +45,15 @@ extension URL {
         return components.url ?? self
     }
 
-    /// The URL as it may be told: user name and password are left out.
+    /// The URL for reports: without user name and password.
     var removingCredentials: URL? {
         // Without "@" there are none, and searching for the byte is faster than parsing.
         absoluteString.utf8.contains(UInt8(ascii: "@")) ? withoutCredentials.flatMap(URL.init(string:)) : absoluteURL
     }
 
-    /// The URL's text as it may be written down: user name and password are left out.
+    /// The URL's text for files: without user name and password.
     var withoutCredentials: String? {
         let text = absoluteString
-        // A text without "@" has none, and searching for the byte is faster than parsing.
         let hasNone = text.utf8.withContiguousStorageIfAvailable { !$0.contains(UInt8(ascii: "@")) }
         if hasNone == true { return text }
         guard user != nil || password != nil else { return text }

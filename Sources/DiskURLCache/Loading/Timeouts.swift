@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
 
-/// Calls back after a time, for many loads. Nearly all end before that, so one is only a row in a table: the system has one timer, which
-/// is set anew for what is due earlier.
+/// Calls back after a time, for many loads. Nearly all end before that, so each is only a row in a table: the system has one timer, which
+/// is set again for an earlier call.
 final class Timeouts: Sendable {
     static let shared = Timeouts()
 
@@ -13,9 +13,8 @@ final class Timeouts: Sendable {
     private struct State {
         var calls: [ID: (due: DispatchTime, call: @Sendable () -> Void)] = [:]
         var count: UInt64 = 0
-        /// The system's timer.
         var timer: SuspendableTimer?
-        /// The time for which it is set, no later than that of any call.
+        /// The time for which it is set, no later than any call's.
         var wakesAt: DispatchTime?
 
         mutating func wake(at time: DispatchTime) {
@@ -49,7 +48,7 @@ final class Timeouts: Sendable {
 
     func cancel(_ id: ID?) {
         guard let id else { return }
-        // What the call holds is let go outside the lock.
+        // Objects that the call holds are released outside the lock.
         _ = state.withLock { $0.calls.removeValue(forKey: id) }
     }
 

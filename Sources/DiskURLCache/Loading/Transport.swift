@@ -4,31 +4,31 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The network as a load sees it: a request goes out; a head, the pieces of a body and an end come back.
+/// The network for a load: it sends a request, and receives a head, the pieces of a body and an end.
 ///
 /// `URLSession` is one implementation (`SessionLink`), an app's ``CacheTransport`` another (`OpenTransport`).
 protocol Transport: Sendable {
-    /// Sends a request. The receiver hears, from any thread but one call at a time: one head, then pieces in order, then one
-    /// end. Redirects are not followed: each is a head like any other. Once the token is cancelled nothing more need come.
+    /// Sends a request. The receiver is called, from any thread but one call at a time, with one head, then pieces in order, then one
+    /// end. Redirects are not followed: each is a head like any other. After the token is cancelled, calls may stop.
     ///
-    /// Calling the receiver inside `send` is allowed. A transport that can be cancelled or paused says how by
+    /// Calling the receiver inside `send` is allowed. A transport that can be cancelled or paused passes its controls to
     /// ``FetchToken/didStart(_:)``, before the first call of the receiver.
     func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver)
 
-    /// Loads share an answer only where they have the same owner: what it adds to requests, such as cookies, is then the same.
+    /// Loads share an answer only if they have the same owner: its additions to requests, such as cookies, are then the same.
     var owner: ObjectIdentifier? { get }
 
-    /// A request that follows a redirect, with what the owner adds to each request.
+    /// The request that follows a redirect, with the owner's additions.
     func prepare(_ request: URLRequest) -> URLRequest
 
-    /// Seconds for which a load waits for another one that fetches the same: half of the time that its request has, so that there is
-    /// time left to send it.
+    /// Seconds for which a load waits for another load that fetches the same: half of its request's timeout, so that there is
+    /// time left to send the request.
     func patience(of request: URLRequest) -> TimeInterval
 
-    /// Part of the key of everything loaded: what this transport makes of an answer is not for others.
+    /// Part of the key of every answer: this transport may change answers in a way that is not for other transports.
     var keyVariant: String? { get }
 
-    /// What sends the requests that nobody waits for.
+    /// The transport for refreshes, for which no client waits.
     var inBackground: any Transport { get }
 }
 
@@ -40,10 +40,10 @@ extension Transport {
     var inBackground: any Transport { self }
 }
 
-/// What becomes of a request that was sent.
+/// Receives the answer to a request that was sent.
 protocol FetchReceiver: AnyObject, Sendable {
-    /// Before the head: the answer is given to credentials that are no part of the request. It must not be stored, since its
-    /// key does not tell whose it is.
+    /// Called before the head if the answer depends on credentials that are no part of the request. It must not be stored, since its
+    /// key does not tell which user it is for.
     func fetchUsedCredentials()
     func fetchReceived(_ head: DeliveredHead)
     func fetchReceived(_ data: Data)
@@ -56,17 +56,17 @@ extension FetchReceiver {
     func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
 }
 
-/// How a request that was sent is stopped. Each closure may be called from any thread. `pause` and `resume` are called one at a time,
-/// under the token's lock: they may take locks of their own, and call nobody.
+/// The means to stop a request that was sent. Each closure may be called from any thread. `pause` and `resume` are called one at a time,
+/// under the token's lock: they may take other locks, but call no client.
 struct FetchControls: Sendable {
     var cancel: @Sendable () -> Void
-    /// Holds the transfer up where the reader does not keep up: no more than what is under way may still come. Nil where that
-    /// cannot be done.
+    /// Pauses the transfer for a slow reader: only bytes that were sent already may still arrive. Nil if the transport cannot
+    /// pause.
     var pause: (@Sendable () -> Void)?
     var resume: (@Sendable () -> Void)?
 }
 
-/// Stands for a request that is sent, or about to be. Cancelling it twice, or after the end, does nothing.
+/// A request that is sent, or about to be. Cancelling it twice, or after the end, does nothing.
 final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
@@ -75,7 +75,7 @@ final class FetchToken: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Of the load, from 0 to 1, as `URLSessionTask.priority`.
+    /// The load's priority, from 0 to 1, as `URLSessionTask.priority`.
     let priority: Float
 
     init(priority: Float = URLSessionTask.defaultPriority) {
@@ -84,7 +84,7 @@ final class FetchToken: Sendable {
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// From the transport, once the request can be stopped. False when it was cancelled meanwhile: then nothing is sent.
+    /// Called by the transport once the request can be stopped. False if it was cancelled meanwhile: then it is not sent.
     func didStart(_ controls: FetchControls) -> Bool {
         state.withLock { state in
             if !state.isCancelled {
@@ -95,7 +95,7 @@ final class FetchToken: Sendable {
         }
     }
 
-    /// The receiver hears nothing any more.
+    /// After this, the transport need not call the receiver any more.
     func cancel() {
         let controls = state.withLock { state in
             state.isCancelled = true
@@ -109,8 +109,8 @@ final class FetchToken: Sendable {
 
     func resume() { setPaused(false) }
 
-    /// The controls are told under the lock: a pause that came to them after the resumption that followed it would hold the transfer up for
-    /// ever, and one that came late would hold up nothing.
+    /// The controls are called under the lock: a pause that reached them after its resumption would stop the transfer for
+    /// ever, and a late pause would have no effect.
     private func setPaused(_ isPaused: Bool) {
         state.withLock { state in
             guard state.isPaused != isPaused else { return }

@@ -1,12 +1,12 @@
-/// The memory layer: a cache bounded by bytes and by count that evicts what was used least recently.
+/// The memory layer: a cache bounded by bytes and by count that evicts the least recently used values.
 ///
-/// Every operation is O(1) but for the evictions it causes. Keys are spread over shards, each behind a lock of its own,
+/// Every operation is O(1), not counting its evictions. Keys are spread over shards, each with its lock,
 /// so that lookups on several threads do not wait for each other; the bounds hold for all shards together. A shard's lock may be
 /// held while the totals' lock is taken, never the other way round.
 ///
 /// Recency is a time stamp of the monotonic clock, so the least recent of all shards can be found.
 final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// Reached only under its shard's lock. A class, so that a lookup copies none of it.
+    /// Reached only under its shard's lock. A class, so that a lookup copies no node.
     private final class Node {
         let key: Key
         let hash: Int
@@ -100,7 +100,7 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
-    /// Bytes of the cost limit that are taken outside this cache, by the write buffer.
+    /// Bytes of the cost limit that the write buffer takes.
     var reserved: Int {
         get { totals.withLock { $0.reserved } }
         set {
@@ -113,7 +113,7 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         use(key) { $0 }
     }
 
-    /// Takes what `body` picks from a value, in place and under the shard's lock; counts as a use. Nil when there is no value,
+    /// Gives the result of `body` for a value, in place and under the shard's lock; counts as a use. Nil when there is no value,
     /// or `body` gives nil.
     /// - Parameter now: of the monotonic clock, in nanoseconds.
     @inline(__always)
@@ -149,7 +149,7 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return uses
     }
 
-    /// A value that alone exceeds the limit is not kept, and an older value of its key goes.
+    /// A value that alone exceeds the limit is not kept, and an older value of its key is removed.
     func insert(_ value: Value, for key: Key, cost: Int) {
         update(key) { _ in (value, cost) }
     }
@@ -210,8 +210,8 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     // MARK: Promotion
 
-    /// Announces that a key is being read from the layer below. What the read finds is kept only if the key was neither stored
-    /// nor removed meanwhile: then the ticket is still valid.
+    /// Announces that a key is being read from the layer below. The value that is read is kept only if the key was neither stored
+    /// nor removed meanwhile: the ticket is then still valid.
     func beginRead(_ key: Key) -> UInt64 {
         let ticket = totals.withLock { totals in
             totals.nextRead += 1
@@ -221,8 +221,8 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return ticket
     }
 
-    /// Keeps what was read, unless the key changed since `beginRead` or another read of it began later. With nil nothing is
-    /// changed.
+    /// Keeps a value that was read, unless the key changed since `beginRead` or another read of the key began later. Nil changes
+    /// nothing.
     func endRead(_ key: Key, ticket: UInt64, promoting value: (value: Value, cost: Int)?) {
         shard(of: key.hashValue).withLock { shard in
             guard shard.reads[key] == ticket else { return }
@@ -234,7 +234,7 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     // MARK: Bounds
 
-    /// By the hash's high bits: the shard's table goes by the low ones.
+    /// By the hash's high bits, since the shard's table uses the low ones.
     @inline(__always)
     private func shard(of hash: Int) -> Mutex<Shard> {
         shards[Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))]

@@ -1,8 +1,8 @@
-/// What memory knows of one key.
+/// The variants of one key in memory.
 struct MemoryRecord: Sendable {
-    /// The most recent first. A variant without an entry is on disk: its body is too large for memory, or was not asked for yet.
+    /// The most recent first. A variant without an entry is on disk: its body is too large for memory, or was not needed yet.
     private(set) var variants: [StoredVariant]
-    /// True when no layer below has a variant that is not listed here: a lookup need not ask them.
+    /// True when no layer below has a variant that is not listed here, so that a lookup skips them.
     private(set) var isComplete: Bool
     /// Every variant has its body in memory.
     private(set) var isAtHand = false
@@ -17,8 +17,8 @@ struct MemoryRecord: Sendable {
         isAtHand = variants.allSatisfy { $0.entry != nil }
     }
 
-    /// Puts an entry in place of that of its variant, as the most recent one.
-    /// - Parameter entry: nil for an entry that is too large for memory: it is found below.
+    /// Replaces the entry of the same variant; the new entry is the most recent.
+    /// - Parameter entry: nil for an entry that is too large for memory: lookups find it below.
     mutating func insert(_ entry: StoredEntry?, for varyKey: VaryKey) {
         variants.removeAll { $0.metadata.varyKey == varyKey }
         if let entry { variants.insert(StoredVariant(entry, from: .memory), at: 0) }
@@ -26,7 +26,7 @@ struct MemoryRecord: Sendable {
         noteBodies()
     }
 
-    /// Puts an entry in place of the variant with a number, where it stands.
+    /// Replaces the entry with a sequence number, or removes it; the order follows the new numbers.
     mutating func replace(_ sequence: UInt64, by entry: StoredEntry?) {
         guard let index = variants.firstIndex(where: { $0.metadata.sequence == sequence }) else { return }
         if let entry {
@@ -38,13 +38,13 @@ struct MemoryRecord: Sendable {
         noteBodies()
     }
 
-    /// Gives the variant with a number other metadata; its body stays. If the body was not read yet, the next lookup asks the disk.
+    /// Replaces the metadata of the variant with a number; its body stays. If the body was not read yet, the next lookup reads the disk.
     mutating func replace(_ sequence: UInt64, with metadata: EntryMetadata) {
         guard let variant = variants.first(where: { $0.metadata.sequence == sequence }) else { return }
         if let entry = variant.entry {
             replace(sequence, by: StoredEntry(metadata: metadata, body: entry.body))
         } else {
-            // The reader of the old head would look for the old number.
+            // The closure that reads the body would look for the old number.
             replace(sequence, by: nil)
             isComplete = false
         }
@@ -55,6 +55,6 @@ struct MemoryRecord: Sendable {
         noteBodies()
     }
 
-    /// What it takes, in bytes.
+    /// The memory that the variants take, in bytes.
     var cost: Int { variants.reduce(0) { $0 + ($1.entry?.memoryCost ?? StoredEntry.headCost($1.metadata)) } }
 }

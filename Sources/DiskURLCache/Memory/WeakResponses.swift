@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Responses that memory gave up under pressure and that the app still holds: they are found for as long as the app holds them.
+/// Responses that memory gave up under pressure and that the app still holds: lookups find them as long as the app holds them.
 final class WeakResponses: Sendable {
     private struct Reference {
         let metadata: EntryMetadata
@@ -34,7 +34,7 @@ final class WeakResponses: Sendable {
         references.withLock { if !$0.isEmpty { $0[key] = nil } }
     }
 
-    /// Forgets what nobody holds any more: most responses that memory gives up go with it.
+    /// Forgets the responses that the app has released, which are most of those that memory gave up.
     func removeReleased() {
         references.withLock { references in references = references.filter { $0.value.response != nil } }
     }

@@ -3,7 +3,7 @@
 
     // Never run by the project's tests: written from Apple's documentation.
 
-    /// What an app's life asks of a cache.
+    /// The calls to a cache at the events of an app's life.
     struct AppLifeActions: Sendable {
         var relieveMemoryPressure: @Sendable () -> Void
         var flush: @Sendable () -> Void
@@ -21,13 +21,10 @@
             pressure.setEventHandler { actions.relieveMemoryPressure() }
             pressure.activate()
             observe("UIApplicationDidReceiveMemoryWarningNotification", actions.relieveMemoryPressure)
-            // An app, an extension, an app of a watch: each has a name of its own.
             for name in ["UIApplication", "NSExtensionHost", "WKApplication"] {
+                // Requests the time for writing; without it the app may be suspended first. The pass requests its own.
                 observe("\(name)DidEnterBackgroundNotification") {
-                    // Asks for the time that writing takes; without it the app may be suspended first. The pass asks for its own.
-                    ExpiringActivity.request { isExpired in
-                        if !isExpired { actions.flush() }
-                    }
+                    ExpiringActivity.request { isExpired in if !isExpired { actions.flush() } }
                 }
             }
             observe("UIApplicationWillTerminateNotification", actions.flush)

@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The loader as the URL loading system sees it: callbacks in, `LoadDriver` or `PassThrough` behind.
+/// The protocol class of the loader: it passes the system's callbacks on to a `LoadDriver` or a `PassThrough`.
 ///
 /// Foundation on Linux calls one instance on one queue at a time, and the state is touched there only. Apple's system may stop an
 /// instance on another thread than it started it on, and at the same time: `load` is behind a lock.
@@ -15,7 +15,7 @@ class CachingURLProtocol: URLProtocol {
         private var passThrough: PassThrough?
     #endif
 
-    /// Puts the class in front of Foundation's for `URLSession.shared`, if no session was used yet. Done once.
+    /// Puts the class before Foundation's for `URLSession.shared`, if no session was used yet. Done once.
     static func register() {
         _ = registration
     }
@@ -29,18 +29,18 @@ class CachingURLProtocol: URLProtocol {
 
     override class func canInit(with request: URLRequest) -> Bool {
         #if canImport(FoundationNetworking)
-            // The load is then of the next class: the user's own, or Foundation's.
+            // The next class then serves the load: the user's own, or Foundation's.
             guard TaskSession.isReadable else { return false }
             let scheme = request.url?.scheme?.lowercased()
             return scheme == "http" || scheme == "https"
         #else
-            // A load without a task: its session is not known.
+            // The session of a load without a task is not known.
             return false
         #endif
     }
 
     #if canImport(Darwin)
-        /// Apple's system asks with the task: what is not cached stays with the system.
+        /// Apple's system passes the task: tasks that are not cached are left to the system.
         override class func canInit(with task: URLSessionTask) -> Bool {
             let link = SessionLink(task, loader: self)
             guard let request = task.currentRequest else { return false }
@@ -55,13 +55,13 @@ class CachingURLProtocol: URLProtocol {
         request
     }
 
-    // Foundation calls from several places at once as a task is resumed, suspended and resumed again, while it waits for the
-    // lookup: a stop may come after the start that followed it. So the task's state says whether the load is to rest.
+    // Foundation calls from several places at once when a task is resumed, suspended and resumed again while it waits for the
+    // lookup: a stop may come after the start that followed it. So the task's state says whether the load is suspended.
 
     override func startLoading() {
         #if canImport(FoundationNetworking)
-            // Nor does a start always come before the cancellation that followed it. Foundation has told that end already, and forgot
-            // the task: who tells its client anything more ends the process.
+            // A start may also come after the cancellation that followed it. Foundation has reported that end and forgotten the task by
+            // then: it crashes at any further call of the task's client.
             if task?.error != nil { return }
         #endif
         if let port {
@@ -114,7 +114,7 @@ class CachingURLProtocol: URLProtocol {
     }
 
     #if canImport(FoundationNetworking)
-        /// Nil for a load that the cache has a part in.
+        /// Nil for a load that the cache serves.
         private static func reasonToBypass(_ task: URLSessionTask, _ key: KeyDecision) -> CacheReason? {
             // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
             if task is URLSessionUploadTask { return .upload }
@@ -124,15 +124,15 @@ class CachingURLProtocol: URLProtocol {
     #endif
 
     #if canImport(FoundationNetworking)
-        /// Nil once the client was told of the end. A cancellation that crosses the end on its way makes Foundation
-        /// call the client once more, for a task that it may have forgotten by then: that ends the process.
+        /// Nil once the client has got the end. If a cancellation comes at the same time, Foundation
+        /// calls the client once more, for a task that it may have forgotten by then, and crashes.
         override var client: (any URLProtocolClient)? {
             get { port?.hasEnded == true || passThrough?.hasEnded == true ? nil : super.client }
             set { super.client = newValue }
         }
     #endif
 
-    /// Apple's system holds the calls of a suspended task back by itself.
+    /// Apple's system itself delays the calls of a suspended task.
     private var isSuspended: Bool {
         #if canImport(FoundationNetworking)
             task?.state == .suspended
@@ -143,8 +143,8 @@ class CachingURLProtocol: URLProtocol {
 
     override func stopLoading() {
         #if canImport(FoundationNetworking)
-            // Foundation tells by the error whether it means cancellation or suspension. The task's state cannot: a
-            // task suspended and resumed in quick succession is running again when this comes.
+            // The error says whether Foundation means cancellation or suspension. The task's state does not: a
+            // task suspended and resumed in quick succession is running again by now.
             let isCancelled = task?.error != nil
             if let passThrough { return passThrough.stopLoading(isCancelled: isCancelled) }
             if !isCancelled {

@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Who is asked about a challenge that the loader's own session gets: whom the system would ask if the app's session loaded by itself
+/// The delegate method for a challenge in the loader's session: the one that the system would call if the app's session loaded by itself
 /// (Apple, "Handling an Authentication Challenge").
 enum ChallengeRoute: Equatable {
     /// `urlSession(_:didReceive:completionHandler:)` of the session's delegate.
@@ -13,16 +13,16 @@ enum ChallengeRoute: Equatable {
     case task
     /// The same method of the session's delegate.
     case sessionForTask
-    /// Nobody has a method for it: the session's configuration decides, as without the loader.
+    /// No delegate has a method for it: the session's configuration decides, as without the loader.
     case system
 
-    /// What a challenge is about.
+    /// The subject of a challenge.
     enum Subject: Sendable {
         /// Whether the server is to be trusted.
         case trust
-        /// Who uses the connection: a client certificate, NTLM, Negotiate.
+        /// The user of the connection: a client certificate, NTLM, Negotiate.
         case connection
-        /// Who sends the request.
+        /// The user who sends the request.
         case request
 
         #if canImport(Darwin)
@@ -44,7 +44,7 @@ enum ChallengeRoute: Equatable {
         }
     }
 
-    /// Which methods there are.
+    /// The methods that the delegates have.
     struct Methods: Sendable {
         var session: Bool
         var task: Bool
@@ -61,8 +61,8 @@ enum ChallengeRoute: Equatable {
         }
     }
 
-    /// Whether the answer to the request depends on credentials that are no part of it. Its key does not tell whose answer it is: it is
-    /// not stored. The system may know who uses a connection without a proposal: a ticket of Kerberos, or a preferred certificate.
+    /// Whether the answer depends on credentials that are no part of the request. Its key then does not tell which user it is for, so it is
+    /// not stored. The system may know the connection's user without a proposal: by a ticket of Kerberos, or a preferred certificate.
     static func addsCredentials(
         _ subject: Subject, disposition: URLSession.AuthChallengeDisposition, hasProposed: Bool
     ) -> Bool {

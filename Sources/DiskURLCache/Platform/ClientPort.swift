@@ -4,34 +4,34 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The one way to a protocol's client: in order, on the queue where Foundation expects it, and never after the end.
+/// The one way to a protocol's client: in order, on the queue that Foundation expects, and never after the end.
 ///
-/// Calling the client of a task that was stopped ends the process on Linux, so every call is checked against the
-/// state on the very queue that stops. A suspended task's calls wait until it is resumed.
+/// Foundation on Linux crashes at a call to the client of a stopped task, so every call first checks the
+/// state, on the very queue that stops. A suspended task's calls wait until it is resumed.
 ///
-/// The pieces of a delegate's task go to the delegate as Foundation's own class hands them over, on the delegate queue and
-/// without the client: a detour for each over the one queue that all sessions share would let a fast answer pile up before it.
+/// The pieces of a task with a delegate go to the delegate as with Foundation's own class, on the delegate queue and
+/// without the client: on the one queue that all sessions share, the pieces of a fast answer would accumulate.
 ///
-/// `@unchecked Sendable`: the state is confined to `queue`; the task is handed to its delegate and not used else.
+/// `@unchecked Sendable`: the state is confined to `queue`; the task is passed to its delegate and otherwise not used.
 final class ClientPort: LoadClient, @unchecked Sendable {
-    /// What follows the head of an answer that streams.
+    /// The calls after the head of an answer that streams.
     private struct Stream {
         var calls = CallQueue()
-        /// The head is on its way: what comes now comes after it.
+        /// The head is on its way: later calls must wait for it.
         var hasHead = false
-        /// The delegate has heard the head.
+        /// The delegate has got the head.
         var isOpen = false
     }
 
     var undeliveredBytes: Int { stream.withLock { $0.calls.undeliveredBytes } }
 
     var wantsSummary: Bool { false }
-    /// For completion handlers each `didLoad` replaces the data before it.
+    /// With completion handlers, each `didLoad` replaces the data before it.
     let takesPieces: Bool
     var confirmsStorage: Bool { takesPieces }
     var confirmsRedirects: Bool { delegate != nil }
     #if canImport(Darwin)
-        // Foundation on Linux makes no use of it, and reading it on `queue` ends the process there.
+        // Foundation on Linux does not use the priority, and crashes when it is read on `queue`.
         var priority: Float { task.priority }
     #endif
 
@@ -47,15 +47,15 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         private let taskDelegate: (any URLSessionDataDelegate)?
     #endif
     private let stream = Mutex(Stream())
-    /// What goes through the client.
+    /// The calls that go through the client.
     private var calls = CallQueue()
-    /// The client knows that the task is over. Not so after a 401: Foundation may ask for credentials then, and it is
-    /// through the client that a refusal ends the task.
+    /// The client knows that the task has ended. Not so after a 401: Foundation may ask for credentials then, and a
+    /// refusal ends the task through the client.
     private(set) var hasEnded = false
     private var isUnauthorized = false
     private var hasToldHead = false
 
-    /// Where `startLoading` was called.
+    /// To be called inside `startLoading`.
     init(_ urlProtocol: URLProtocol, task: URLSessionTask, link: SessionLink) {
         self.urlProtocol = urlProtocol
         self.task = task
@@ -75,7 +75,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             case nil: (takesPieces, taskDelegate) = (false, nil)
             }
         #else
-            // What only the session's delegate hears of, it is asked about where the task has no delegate of its own.
+            // If the task has no delegate, the session's delegate decides about redirects and storage.
             delegate = task.delegate ?? link.session?.delegate as? any URLSessionTaskDelegate
             takesPieces = true
         #endif
@@ -83,7 +83,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             takesPieces && link.hasSerialDelegateQueue ? link.session?.delegate as? any URLSessionDataDelegate : nil
     }
 
-    /// From any thread but `queue`.
+    /// Called from any thread except `queue`.
     func send(_ calls: [LoadCall]) {
         guard !calls.isEmpty else { return }
         guard let queue else { return perform(calls) }
@@ -94,7 +94,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
                 for call in calls { stream.calls.append(call) }
                 return ([], true)
             }
-            // A body in a file is read as fast as the delegate takes it.
+            // A body in a file is read at the delegate's pace.
             guard let head = calls.firstIndex(where: \.isHead), calls.contains(where: \.isRead) else {
                 return (calls, false)
             }
@@ -126,7 +126,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         stream.withLock { $0.calls.isPaused = true }
     }
 
-    /// On `queue`: the task goes on.
+    /// On `queue`: the task was resumed.
     func resume() {
         guard calls.isPaused else { return }
         calls.isPaused = false
@@ -135,8 +135,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         openStream()
     }
 
-    /// No call comes after this one. On `queue`; on Apple platforms, where the system stops a protocol on another thread than it
-    /// started it on, from any thread, so that only what is behind the lock may be changed.
+    /// No call comes after this one. On `queue`; on Apple platforms from any thread, since the system may stop a protocol on another
+    /// thread than it started it on: so only the state behind the lock may be changed.
     func close() {
         stream.withLock { $0.calls.close() }
         #if !canImport(Darwin)
@@ -182,11 +182,11 @@ final class ClientPort: LoadClient, @unchecked Sendable {
 
     private func passOnSoon() {
         guard let delegateQueue = session?.delegateQueue else { return }
-        // What comes from the network comes on the delegate queue already: see `NetworkSessions`.
+        // Pieces from the network come on the delegate queue already: see `NetworkSessions`.
         if OperationQueue.current === delegateQueue { passOn() } else { delegateQueue.addOperation(passOn) }
     }
 
-    /// On `queue`, once the delegate queue has the head. Opened behind it there: an earlier operation must not overtake it.
+    /// On `queue`, once the delegate queue has the head. Opens the stream after the head: an earlier operation must not overtake it.
     private func openStream() {
         guard dataDelegate != nil, hasToldHead else { return }
         session?.delegateQueue.addOperation { [self] in
@@ -195,7 +195,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         }
     }
 
-    /// On the delegate queue, which is serial: so the delegate gets everything in order.
+    /// On the delegate queue, which is serial, so that the delegate gets all calls in order.
     @Sendable private func passOn() {
         guard let dataDelegate, let session, let dataTask = task as? URLSessionDataTask else { return }
         func deliver(_ data: Data) {
@@ -217,14 +217,14 @@ final class ClientPort: LoadClient, @unchecked Sendable {
                 }
                 stream.withLock { $0.calls.putBack(body) }
                 deliver(piece)
-                // The session's other tasks have their turn in between.
+                // The session's other tasks get their turn in between.
                 return session.delegateQueue.addOperation(passOn)
             case let call?: queue?.enqueue { self.perform([call]) }
             }
         }
     }
 
-    // MARK: The delegate's say
+    // MARK: The delegate's decisions
 
     func confirmStorage(
         of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void
@@ -232,7 +232,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         guard takesPieces, let session, let dataTask = task as? URLSessionDataTask,
             let delegate = delegate as? any URLSessionDataDelegate
         else { return completion(response) }
-        // Of a task that was cancelled the delegate is not asked any more.
+        // The delegate does not confirm a response for a cancelled task.
         guard !stream.withLock({ $0.calls.isClosed }) else { return completion(nil) }
         session.delegateQueue.addOperation {
             #if canImport(Darwin)
@@ -241,7 +241,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
                 {
                     return
                 }
-                // The task's own delegate has no such method: then the session's is asked.
+                // If the task's delegate has no such method, the session's delegate decides.
                 guard let other = session.delegate as? any URLSessionDataDelegate,
                     other.urlSession?(
                         session, dataTask: dataTask, willCacheResponse: response, completionHandler: completion) != nil

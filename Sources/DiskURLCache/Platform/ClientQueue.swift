@@ -5,7 +5,7 @@ import Dispatch
     import Foundation
 #endif
 
-/// Where a protocol's client is to be called: one place, in order.
+/// The queue or thread on which a protocol's client is called, in order.
 protocol ClientQueue: Sendable {
     func enqueue(_ work: @escaping @Sendable () -> Void)
 }
@@ -21,7 +21,7 @@ extension DispatchQueue: ClientQueue {
 /// loop never runs, and the client may be called from any thread.
 enum ClientModes {
     /// - Parameter running: the mode in which the starting thread's run loop runs; nil for a loop that does not run.
-    /// - Returns: nil for a queue in place of the run loop.
+    /// - Returns: nil for a queue instead of the run loop.
     static func modes(running: String?, common: String) -> [String]? {
         running.map { $0 == common ? [common] : [common, $0] }
     }
@@ -40,7 +40,7 @@ enum ClientModes {
             self.modes = modes as CFArray
         }
 
-        /// The place for a client whose protocol starts now, on the calling thread.
+        /// The queue for a client whose protocol starts now, on the calling thread.
         static func current() -> any ClientQueue {
             let loop = CFRunLoopGetCurrent()
             let running = CFRunLoopCopyCurrentMode(loop)?.rawValue as String?

@@ -2,7 +2,7 @@ import Foundation
 
 /// Time that the system grants before it suspends the process.
 enum ExpiringActivity {
-    /// See `PassTime.Activity`. Systems that suspend no process always grant the time.
+    /// See `PassTime.Activity`. On systems that suspend no process, time is always granted.
     static func request(_ handler: @escaping @Sendable (_ isExpired: Bool) -> Void) {
         #if canImport(Darwin) && !os(macOS)
             ProcessInfo.processInfo.performExpiringActivity(withReason: "DiskURLCache", using: handler)

@@ -5,8 +5,8 @@ import Foundation
 #endif
 
 /// The network part of loads: one inner session for each outer session, with the outer one's configuration (timeouts,
-/// cookie storage, credentials, proxies, connection limits, the user's own protocol classes) but without our loader and
-/// without a cache. What the outer session adds to requests is part of them already, see `SessionLink`.
+/// cookie storage, credentials, proxies, connection limits, the user's own protocol classes) but without the library's loader and
+/// without a cache. The outer session's additions to requests are part of them already, see `SessionLink`.
 ///
 /// Redirects are not followed: each comes back as a response, for the load to decide about.
 final class NetworkSessions: Sendable {
@@ -24,13 +24,13 @@ final class NetworkSessions: Sendable {
     }
 
     private let sessions = Mutex<[Key: Inner]>([:])
-    /// Tasks are made and resumed here: doing so on the queue that calls protocols traps in libdispatch.
+    /// Tasks are made and resumed on this queue: on the queue that calls protocols, libdispatch would trap.
     private let queue = DispatchQueue(label: "DiskURLCache.network", qos: .userInitiated)
 
-    /// Sends a request; the receiver hears of it until the end or until the token is cancelled.
-    /// - Parameter delegateQueue: the outer session's, where pieces are to reach its delegate: they come on it then, as with
-    ///   Foundation's own class, so that no more of them wait than there. Nil for a queue of the loader's own, which nobody
-    ///   can hold up.
+    /// Sends a request; the receiver gets the answer until the end or until the token is cancelled.
+    /// - Parameter delegateQueue: the outer session's, if pieces are to reach its delegate: they come on it then, as with
+    ///   Foundation's own class, so that no more of them wait than there. Nil for a queue of the loader, which no client
+    ///   can block.
     func start(
         _ request: URLRequest, outer: URLSession?, task outerTask: URLSessionTask?, delegateQueue: OperationQueue?,
         token: FetchToken, receiver: any FetchReceiver
@@ -42,15 +42,15 @@ final class NetworkSessions: Sendable {
             inner.delegate.add(receiver, for: task, outer: outer, outerTask)
             let controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
                 delegate.remove(task)
-                // There the task's end is told too, so that the two do not cross: a cancellation that comes while
-                // Foundation forgets the task ends the process.
+                // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a cancellation
+                // that comes while it forgets the task.
                 session.delegateQueue.addOperation { task.cancel() }
             })
             #if canImport(Darwin)
                 task.priority = token.priority
             #endif
             let isWanted = token.didStart(controls)
-            // A task that is never resumed hears nothing and holds nothing.
+            // A task that is never resumed gets no calls and holds no object.
             if isWanted { task.resume() } else { inner.delegate.remove(task) }
         }
     }
@@ -59,7 +59,7 @@ final class NetworkSessions: Sendable {
         let (inner, abandoned) = sessions.withLock { sessions in
             let id = Key(outer: outer.map { ObjectIdentifier($0) }, usesDelegateQueue: delegateQueue != nil)
             if let inner = sessions[id], inner.outer === outer { return (inner, [URLSession]()) }
-            // An outer session that is gone left its inner one behind.
+            // An outer session that was released left its inner one behind.
             var abandoned = sessions.filter { $0.key.outer != nil && $0.value.outer == nil }
             if let stale = sessions[id] { abandoned[id] = stale }
             for key in abandoned.keys { sessions[key] = nil }
@@ -77,8 +77,8 @@ final class NetworkSessions: Sendable {
         configuration.urlCache = nil
         configuration.protocolClasses = otherClasses(of: outer)
         if outer != nil {
-            // Both are part of each request already. Adding them again here would send, after a redirect to another
-            // origin, credentials that the key of that hop does not know of.
+            // Both are part of each request already. If they were added again here, a redirect to another
+            // origin would send credentials that the key of that hop does not have.
             configuration.httpAdditionalHeaders = nil
             configuration.httpShouldSetCookies = false
         }
@@ -98,7 +98,7 @@ final class NetworkSessions: Sendable {
         return queue
     }
 
-    /// The classes that would be asked if the loader were not there: the user's first, then Foundation's.
+    /// The classes that Foundation would use without the loader: the user's first, then its own.
     static func otherClasses(of outer: URLSession?) -> [AnyClass] {
         let own = (outer?.configuration.protocolClasses ?? []).filter { !CachingURLProtocol.isLoader($0) }
         let standard = (URLSessionConfiguration.default.protocolClasses ?? []).filter { candidate in
@@ -108,13 +108,13 @@ final class NetworkSessions: Sendable {
     }
 }
 
-/// Passes what an inner session says on to the receiver of each task.
+/// Passes the calls of an inner session on to the receiver of each task.
 ///
 /// Handlers are not `@Sendable` here: they are in newer SDKs and not in older ones, and these declarations fit both.
 final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     private struct Exchange {
         let receiver: any FetchReceiver
-        /// Whose load it is: who is asked about challenges.
+        /// The outer session and task of the load: their delegates decide about challenges.
         let session: URLSession?
         let task: URLSessionTask?
         var hasHead = false
@@ -137,7 +137,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     /// - Parameter error: nil when the answer is complete.
     private func end(_ task: URLSessionTask, _ error: (any Error)?) {
         guard let exchange = exchanges.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) else { return }
-        // Foundation on Linux tells no delegate of a redirect without a Location, but has it.
+        // Foundation on Linux reports a redirect without a Location to no delegate, but the task has it.
         if error == nil, !exchange.hasHead, let response = task.response { exchange.receiver.fetchReceived(response) }
         exchange.receiver.fetchEnded(error)
     }
@@ -169,8 +169,8 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
     ) {
-        // Foundation ends the process when it hears this of a task that was cancelled meanwhile. Cancellations come on
-        // this queue too, so none can come in between.
+        // Foundation crashes at this call for a task that was cancelled meanwhile. Cancellations come on
+        // this queue, too, so none can come in between.
         #if canImport(FoundationNetworking)
             guard task.state == .running else { return }
         #endif
@@ -178,7 +178,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     }
 
     #if canImport(Darwin)
-        /// The inner session waits for a connection; the outer one's delegate may show that.
+        /// The inner session waits for a connection; the outer session's delegate may show that.
         func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
             let exchange = exchanges.withLock { $0[task.taskIdentifier] }
             guard let outer = exchange?.session, let outerTask = exchange?.task else { return }
@@ -189,7 +189,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             }
         }
 
-        /// Hosts that were given credentials in this session: the system may send them again without a challenge.
+        /// Hosts that got credentials in this session: the system may send them again without a challenge.
         private let hostsWithCredentials = Mutex<Set<String>>([])
 
         private func noteCredentials(for url: URL?) {
@@ -201,7 +201,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             return hostsWithCredentials.withLock { $0.contains(host) }
         }
 
-        /// The app's delegate answers, as if its own session had been asked: see `ChallengeRoute`.
+        /// The app's delegate answers, as in its own session: see `ChallengeRoute`.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -238,7 +238,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             }
         }
     #else
-        /// A 401 is delivered as it is: the outer session then asks its own delegate and repeats the request by itself.
+        /// A 401 is delivered as it is: the outer session then asks its delegate for credentials and repeats the request.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -250,7 +250,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
 }
 
 #if canImport(Darwin)
-    /// Ends an inner session when its outer one is gone, which holds this object.
+    /// Ends an inner session when its outer session, which holds this object, is released.
     private final class SessionEnd: Sendable {
         private let session: URLSession
 

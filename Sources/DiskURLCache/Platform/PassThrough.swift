@@ -3,23 +3,23 @@
     import FoundationNetworking
 
     /// A whole load by Foundation's own protocol class, with the session's own delegate, cookies and timeouts: for
-    /// uploads, downloads, streamed bodies and all that is not cached. Only looked at: an unsafe request that succeeds
-    /// makes stored responses invalid (RFC 9111 §4.4), and its answer may stand for a later GET's.
+    /// uploads, downloads, streamed bodies and all other tasks that are not cached. It only reads the answer: an unsafe request that
+    /// succeeds makes stored responses invalid (RFC 9111 §4.4), and its answer may serve a later GET.
     ///
-    /// `@unchecked Sendable`: used on the queue on which Foundation calls protocols, only.
+    /// `@unchecked Sendable`: used only on the queue on which Foundation calls protocols.
     final class PassThrough: NSObject, URLProtocolClient, @unchecked Sendable {
-        /// Holds this object as its client, so it is let go at the end.
+        /// Holds this object as its client, so it is released at the end.
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: (any LoadHost)?
         private let reason: CacheReason?
         private let startTime: Date
-        /// Of a `POST`: its answer may stand for that of a `GET`.
+        /// Of a `POST`: its answer may serve a later `GET`.
         private let ticket: StoreTicket?
         private var bytes = 0
         /// See `ClientPort.hasEnded`.
         private(set) var hasEnded = false
-        /// Made when the first data or the end comes, since Foundation tells of the head only where a delegate asks.
+        /// Made when the first data or the end comes, since Foundation reports the head only if there is a delegate.
         private lazy var representation = native?.task.flatMap {
             PostRepresentation(of: $0, requestTime: startTime, cache: cache)
         }
@@ -41,7 +41,7 @@
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
         }
 
-        /// The class that would have been asked if the loader were not there.
+        /// The class that Foundation would use without the loader.
         private static func nativeClass(for request: URLRequest, session: URLSession?) -> URLProtocol.Type? {
             for case let candidate as URLProtocol.Type in NetworkSessions.otherClasses(of: session)
             where candidate.canInit(with: request) {
@@ -60,12 +60,12 @@
             guard let native else { return }
             if isCancelled {
                 native.stopLoading()
-                // Of its end a cancelled task hears from Foundation: nothing more comes through here.
+                // Foundation reports the end of a cancelled task: no more calls come through here.
                 end(URLError(.cancelled))
             } else if native.task?.state == .suspended {
                 native.stopLoading()
             }
-            // Else it was resumed again already, and Foundation's class would take this call for a cancellation.
+            // If it was resumed again already, Foundation's class would take this call for a cancellation.
         }
 
         private func end(_ error: (any Swift.Error)? = nil) {
@@ -90,7 +90,7 @@
             var status = response.statusCode
             var fields = HeaderFields(response)
             if let final = task.currentRequest?.url, final != url {
-                // Foundation followed a redirect by itself: that was the answer to the unsafe request.
+                // Foundation followed a redirect by itself: the redirect was the answer to the unsafe request.
                 status = 303
                 fields = ["Location": final.absoluteString]
             }
@@ -99,7 +99,7 @@
             for url in urls { cache.invalidate(url, by: ticket) }
         }
 
-        // MARK: URLProtocolClient. The native protocol goes along: Foundation's client keeps its data there.
+        // MARK: URLProtocolClient. The native protocol is passed on: Foundation's client keeps its data there.
 
         func urlProtocol(
             _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse

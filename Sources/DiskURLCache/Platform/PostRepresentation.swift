@@ -2,7 +2,7 @@
     import Foundation
     import FoundationNetworking
 
-    /// The answer to a `POST` that says it is what a `GET` would get (RFC 9110 §9.3.3), collected while it passes
+    /// The answer to a `POST` that is also the answer to a `GET` (RFC 9110 §9.3.3), collected while it passes
     /// through Foundation's loader, and then stored for that `GET`.
     struct PostRepresentation {
         private let cache: any LoadHost
@@ -10,13 +10,13 @@
         private let request: URLRequest
         private let key: RequestKey
         private let response: StoredResponse
-        /// Nil once it is larger than what may be stored.
+        /// Nil once it is larger than may be stored.
         private var body: Data? = Data()
 
-        /// Nil where the answer may not be stored. To be asked on the queue on which Foundation calls protocols.
+        /// Nil if the answer may not be stored. To be called on the queue on which Foundation calls protocols.
         init?(of task: URLSessionTask, requestTime: Date, cache: (any LoadHost)?) {
             let link = SessionLink(task)
-            // Foundation hands the body to a data delegate past the protocol's client: it cannot be seen here.
+            // Foundation hands the body to a data delegate without the protocol's client: it cannot be collected.
             guard let cache, let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url,
                 let response = task.response as? HTTPURLResponse, link.servesTasks, !link.deliversPieces(of: task)
             else { return nil }

@@ -3,11 +3,11 @@
 
     // Never run by the project's tests: written from Apple's documentation.
 
-    /// Sessions that were made for the loader, each with a protocol class of its own: Apple's system names a protocol its task and not
-    /// its session, so the class does.
+    /// Sessions that were made for the loader, each with its protocol class: Apple's system gives a protocol its task and not
+    /// its session, so the class identifies the session.
     ///
-    /// Classes are made when they are needed (`objc_allocateClassPair`) and never go. A session that is gone leaves its class to the
-    /// next one.
+    /// Classes are made when they are needed (`objc_allocateClassPair`) and never removed. The next session takes the class of a
+    /// session that was released.
     final class SessionClasses: Sendable {
         static let shared = SessionClasses()
 
@@ -19,8 +19,8 @@
         private let entries = Mutex<[Entry]>([])
 
         /// - Parameters:
-        ///   - configuration: of this session only.
-        ///   - cache: asked by the loader, once for each load, and so not by the system. Held by the session.
+        ///   - configuration: for this session only.
+        ///   - cache: the loader looks up in it, once for each load; the system does not. Held by the session.
         func makeSession(
             _ configuration: URLSessionConfiguration, cache: any LoadHost, delegate: (any URLSessionDelegate)?,
             delegateQueue: OperationQueue?
@@ -46,7 +46,7 @@
 
         func cache(of session: URLSession) -> (any LoadHost)? { session.held(for: self) as? any LoadHost }
 
-        /// Nil where the runtime makes none: then the session is the system's.
+        /// Nil if the runtime makes none: the system then loads for the session.
         private static func makeClass() -> CachingURLProtocol.Type? {
             // A name that no other copy of the library in the process has.
             let name = "DiskURLCacheSession_" + UUID().uuidString.filter { $0 != "-" }
@@ -57,7 +57,7 @@
     }
 
     extension URLSession {
-        /// Keeps an object for as long as this session is there.
+        /// Keeps an object for as long as this session exists.
         func hold(_ object: AnyObject, for owner: AnyObject) {
             objc_setAssociatedObject(self, Unmanaged.passUnretained(owner).toOpaque(), object, .OBJC_ASSOCIATION_RETAIN)
         }

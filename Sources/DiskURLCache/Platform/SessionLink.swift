@@ -4,20 +4,20 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What a task's session is like, as far as it can be found out: on Linux from the task, see `TaskSession`; on Apple platforms from
+/// The session of a task and its settings, as far as they can be read: on Linux from the task, see `TaskSession`; on Apple platforms from
 /// the class of its protocol, see `SessionClasses`.
 struct SessionLink: Sendable {
     let session: URLSession?
-    /// Nil for a load that no task stands for.
+    /// Nil for a load without a task.
     let task: URLSessionTask?
     /// On Linux the queue on which Foundation calls protocols, and on which it expects a protocol to call its client.
     let workQueue: DispatchQueue?
-    /// False where the loader must leave a task to Foundation's own class: its client can be called on one queue only.
+    /// False if the loader must leave a task to Foundation's own class: its client can be called on one queue only.
     let servesTasks: Bool
-    /// The app gave the request a `Cookie` field: a redirect does not replace it by the session's.
+    /// The app gave the request a `Cookie` field: a redirect does not replace that field by the session's.
     private var hasOwnCookie = false
 
-    /// For a load that no task stands for.
+    /// For a load without a task.
     init(session: URLSession) {
         self.session = session
         task = nil
@@ -25,7 +25,7 @@ struct SessionLink: Sendable {
         servesTasks = false
     }
 
-    /// - Parameter loader: the class of the task's protocol, where one was made.
+    /// - Parameter loader: the class of the task's protocol, if one was made.
     init(_ task: URLSessionTask, loader: CachingURLProtocol.Type? = nil) {
         self.task = task
         #if canImport(FoundationNetworking)
@@ -51,12 +51,12 @@ struct SessionLink: Sendable {
         #endif
     }
 
-    /// The request as Foundation will send it: policy and fields of the configuration are added where the request has none. The
-    /// session's cookies are in it since the task was made.
+    /// The request as Foundation will send it: policy and fields of the configuration are added if the request has none. A task
+    /// has the session's cookies since it was made.
     func effectiveRequest(_ request: URLRequest) -> URLRequest {
         guard let configuration = session?.configuration else { return request }
         var request = request
-        // Asked first: a request that is changed is copied.
+        // Compared first, since a request that is changed is copied.
         let policy = configuration.requestCachePolicy
         if request.cachePolicy == .useProtocolCachePolicy, policy != .useProtocolCachePolicy {
             request.cachePolicy = policy
@@ -69,8 +69,8 @@ struct SessionLink: Sendable {
         return request
     }
 
-    /// The request with the session's cookies, unless it has its own or wants none. A task of Foundation on Linux has them since it was
-    /// made; a load without a task has not, nor has a protocol on Apple platforms.
+    /// The request with the session's cookies, unless it has its own or wants none. On Linux a task has them since it was
+    /// made; a load without a task does not, nor does a protocol on Apple platforms.
     mutating func withCookies(_ request: URLRequest) -> URLRequest {
         guard let own = request.value(forHTTPHeaderField: "Cookie") else {
             return servesTasks && workQueue != nil ? request : prepare(request)
@@ -94,8 +94,8 @@ struct SessionLink: Sendable {
         return session.configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
     }
 
-    /// Whether pieces may go to the session's delegate past the protocol's client, in order. On Apple platforms everything goes
-    /// through the client, who knows of completion handlers and of tasks' own delegates.
+    /// Whether pieces may go to the session's delegate without the protocol's client, in order. On Apple platforms everything goes
+    /// through the client, which handles completion handlers and tasks' own delegates.
     var hasSerialDelegateQueue: Bool {
         #if canImport(FoundationNetworking)
             return session?.delegateQueue.maxConcurrentOperationCount == 1
@@ -105,14 +105,14 @@ struct SessionLink: Sendable {
     }
 
     #if canImport(FoundationNetworking)
-        /// Where the body of a task goes; nil if that is not known. To be asked on `workQueue`.
+        /// The recipient of a task's body; nil if it is not known. To be called on `workQueue`.
         func audience(of task: URLSessionTask) -> TaskSession.Audience? {
             guard let session, let workQueue else { return nil }
             return TaskSession(session: session, workQueue: workQueue).audience(of: task)
         }
 
-        /// True when it is certain that each piece reaches a delegate: a completion handler would get the last one only.
-        /// To be asked on `workQueue`.
+        /// True when it is certain that each piece reaches a delegate: a completion handler would get the last piece only.
+        /// To be called on `workQueue`.
         func deliversPieces(of task: URLSessionTask) -> Bool {
             guard session?.delegate is any URLSessionDataDelegate, case .delegate? = audience(of: task) else {
                 return false
@@ -131,7 +131,7 @@ extension SessionLink: Transport {
 
     var owner: ObjectIdentifier? { session.map { ObjectIdentifier($0) } }
 
-    /// The request with the cookies that the session has by now, as Foundation does it, unless the app gave the request its own.
+    /// The request with the session's current cookies, as Foundation does it, unless the app gave the request its own.
     func prepare(_ request: URLRequest) -> URLRequest {
         if hasOwnCookie, request.value(forHTTPHeaderField: "Cookie") != nil { return request }
         guard let cookie = sessionCookie(for: request) else { return request }
@@ -140,7 +140,7 @@ extension SessionLink: Transport {
         return request
     }
 
-    /// The request's own where it has one. A request does not tell whether it was given 60 seconds, or nothing.
+    /// Half of the request's own timeout, or of the session's: a request does not tell whether its 60 seconds were set.
     func patience(of request: URLRequest) -> TimeInterval {
         guard request.timeoutInterval == 60, let session else { return request.timeoutInterval / 2 }
         return session.configuration.timeoutIntervalForRequest / 2

@@ -4,23 +4,23 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Makes the superclass know a response that was read from disk: several reports say that Apple's loader ignores responses which a
-/// subclass made anew, and takes those which the superclass's memory gave out.
+/// Puts a response that was read from disk into the superclass: several reports say that Apple's loader ignores responses that a
+/// subclass made, and accepts those that came from the superclass's memory.
 ///
-/// The superclass holds the response for that moment only. So no removal and no memory warning has to reach it, and what it would
-/// answer by rules of its own is never asked for.
+/// The superclass holds the response for that moment only. So no removal and no memory warning has to reach it, and it never
+/// answers by its own rules.
 struct SuperclassCopy {
     var store: (CachedURLResponse) -> Void
     var find: () -> CachedURLResponse?
     var remove: () -> Void
-    /// Waits for some milliseconds. The superclass stores on a queue of its own, so that what was stored is found a little later.
+    /// Waits for some milliseconds. The superclass stores on another queue, so that a stored response is found a little later.
     var wait: (Int) -> Void = { Thread.sleep(forTimeInterval: Double($0) / 1_000) }
 
     /// About 50 ms in all.
     private static let pauses = [1, 2, 5, 10, 15, 17]
 
-    /// The superclass's object for a response, or that response where it is not found. Which one is meant the entry's number tells:
-    /// the superclass has one key for what has several here.
+    /// The superclass's object for a response, or that response if the object is not found. The entry's number identifies it:
+    /// several entries of this cache have one key in the superclass.
     /// - Parameter waits: false on the main thread.
     func copy(of response: CachedURLResponse, waits: Bool) -> CachedURLResponse {
         let number = response.entryNumber

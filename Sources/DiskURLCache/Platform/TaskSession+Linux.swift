@@ -4,15 +4,15 @@
 
     /// The session of a task, and the queue on which Foundation calls the task's protocol.
     ///
-    /// Foundation on Linux tells a protocol neither, so both are read by `Mirror`: here and nowhere else. Each read touches one
-    /// property that is set when the task is made and not changed after; its position is learnt from a task that nobody
-    /// else has. Where Foundation lays its tasks out differently there is no answer, and the load is Foundation's own.
+    /// Foundation on Linux gives a protocol neither, so both are read by `Mirror`: here and nowhere else. Each read touches one
+    /// property that is set when the task is made and not changed after; its position is learnt from a task that no other thread
+    /// has. If Foundation has another layout of tasks, both are unknown, and Foundation's own class serves the load.
     struct TaskSession {
         let session: URLSession
         let workQueue: DispatchQueue
 
-        /// False where Foundation lays its tasks out differently, or where the environment says so: for tests, and for a Foundation
-        /// with which reading goes wrong. Then nothing is cached for URLSession.
+        /// False if Foundation has another layout of tasks, or if the environment says so: for tests, and for a Foundation
+        /// with which reading fails. Then nothing is cached for URLSession.
         static var isReadable: Bool { positions != nil }
 
         init?(of task: URLSessionTask) {
@@ -37,7 +37,7 @@
             return (session, workQueue)
         }()
 
-        /// What `URLSessionTask` itself declares.
+        /// The properties that `URLSessionTask` itself declares.
         private static func properties(of task: URLSessionTask) -> Mirror? {
             var mirror: Mirror? = Mirror(reflecting: task)
             while let current = mirror, current.subjectType != URLSessionTask.self { mirror = current.superclassMirror }
@@ -50,20 +50,20 @@
             return index.flatMap { $0 < children.endIndex ? children[$0].value : nil }
         }
 
-        /// Where the body of a task's answer goes.
+        /// The recipient of the body of a task's answer.
         enum Audience {
             /// To the session's delegate, if the session has one.
             case delegate
-            /// - Parameter taskDelegate: the one that `data(for:delegate:)` was given.
+            /// - Parameter taskDelegate: the delegate that `data(for:delegate:)` was given.
             case completionHandler(taskDelegate: (any URLSessionDataDelegate)?)
         }
 
-        /// Nil where that cannot be read. To be asked on `workQueue`, which guards what is read.
+        /// Nil if it cannot be read. To be called on `workQueue`, which guards the properties.
         func audience(of task: URLSessionTask) -> Audience? {
             guard let registry = Self.child("taskRegistry", of: session),
                 let behaviours = Self.child("behaviours", of: registry)
             else { return nil }
-            // A cast is a tenth of what looking through the mirror of a dictionary takes.
+            // A cast takes a tenth of the time of a search through the mirror of a dictionary.
             guard let behaviour = (behaviours as? [Int: Any])?[task.taskIdentifier] else { return nil }
             // A case with a handler has it as its one child. Async methods make tasks with a handler and room for a delegate.
             let child = Mirror(reflecting: behaviour).children.first
@@ -77,10 +77,10 @@
             }
         }
 
-        /// Where a property was found before: reading on from the first one takes longer.
+        /// The positions of properties that were found: a search from the first property takes longer.
         private static let found = Mutex<[String: Int]>([:])
 
-        /// Reads no further than to the one that is asked for.
+        /// Reads no further than to the wanted property.
         private static func child(_ label: String, of subject: Any) -> Any? {
             let children = Mirror(reflecting: subject).children
             if let position = found.withLock({ $0[label] }),

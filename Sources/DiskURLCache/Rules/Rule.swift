@@ -13,8 +13,8 @@ import Foundation
 /// ])
 /// ```
 public struct CacheRule: Sendable {
-    /// What a rule applies to. Rules compare the canonical URL, as keys do: neither another spelling of the host, the port or the
-    /// percent-encoding nor a user name gets around them.
+    /// The requests or responses that a rule applies to. Rules compare the canonical URL, as keys do: neither another spelling of the host,
+    /// the port or the percent-encoding nor a user name gets around them.
     public struct Match: Sendable {
         enum Kind: Sendable {
             case all
@@ -68,8 +68,8 @@ public struct CacheRule: Sendable {
             return Match(kind: .contentType(pattern.lowercased()))
         }
 
-        /// Called on any thread, for each lookup and each store. The closure gets the request as it is: an app that compares the
-        /// URL in it compares one spelling.
+        /// Called on any thread, for each lookup and each store. The closure gets the request as it is, so a URL in it
+        /// may have any spelling.
         public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
             Match(kind: .request(predicate))
         }

@@ -14,7 +14,7 @@ enum RuleCheck {
         return cancelled(in: rules)
     }
 
-    /// A rule for all requests that keeps everything out of the cache leaves nothing for rules by content type, but for those
+    /// A rule for all requests that keeps everything out of the cache leaves no effect for rules by content type, except for those
     /// before it that say where their responses are stored.
     private static func cancelled(in rules: [CacheRule]) -> CacheError? {
         guard

@@ -1,6 +1,6 @@
 import Foundation
 
-/// How a response is kept, and for how long, when that differs from the configuration and from what the server says. Set on a
+/// How and how long a response is kept, if that differs from the configuration and from the response's own directives. Set on a
 /// request (`URLRequest.cacheTreatment`) or by a ``CacheRule``. A property that is nil is decided by the next in the order below.
 ///
 /// For each property by itself, the request wins, then the first rule that sets it, then the configuration. The tags of the
@@ -28,14 +28,14 @@ public struct CacheTreatment: Sendable, Hashable, Codable {
     public var storage: Storage?
     /// How long the response counts as fresh; nil: as the server says.
     public var lifetime: Lifetime?
-    /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), when the server does not
-    /// say.
+    /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), if the server does not send
+    /// them.
     public var staleWhileRevalidate: TimeInterval?
-    /// Seconds that a stale response may stand in for an error (RFC 5861 §4), when the server does not say.
+    /// Seconds that a stale response may replace an error (RFC 5861 §4), if the server does not send them.
     public var staleIfError: TimeInterval?
     /// See ``DiskURLCache/Configuration/minimumDiskLifetime``. Seconds.
     public var minimumDiskLifetime: TimeInterval?
-    /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. A name that is not there means: not cached.
+    /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. With an unknown name, the response is not cached.
     public var keyPolicy: KeyPolicy.Name?
     /// Groups the stored response belongs to, for ``DiskURLCache/removeCachedResponses(tag:)``. Tags are written
     /// to disk as they are: name groups, not secrets.
@@ -43,7 +43,7 @@ public struct CacheTreatment: Sendable, Hashable, Codable {
     /// Keeps the response from eviction, within ``DiskURLCache/Configuration/pinnedShare``.
     public var isPinned: Bool?
 
-    /// Sets what is given; the rest is left to rules and configuration. Durations are in seconds.
+    /// Sets the given properties; rules and configuration decide the others. Durations are in seconds.
     public init(
         storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeInterval? = nil,
         staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: KeyPolicy.Name? = nil,
@@ -59,7 +59,7 @@ public struct CacheTreatment: Sendable, Hashable, Codable {
         self.isPinned = isPinned
     }
 
-    /// Fills in what is not set.
+    /// Fills in the properties that are nil.
     mutating func complete(from other: CacheTreatment) {
         storage = storage ?? other.storage
         lifetime = lifetime ?? other.lifetime

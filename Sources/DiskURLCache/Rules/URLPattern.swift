@@ -15,8 +15,8 @@ struct URLPattern: Sendable {
         self.forms = forms.map { Array($0.utf8) }
     }
 
-    /// The kind of match for a pattern as an app writes it. A pattern that no canonical URL can match is an error, not a rule that
-    /// does nothing.
+    /// The kind of match for a pattern as an app writes it. A pattern that no canonical URL can match is an error, not a rule without
+    /// effect.
     static func match(_ written: String) -> CacheRule.Match.Kind {
         if written.isEmpty { return .nothing("the URL pattern is empty; use Match.all for every request.") }
         if written.contains("#") {
@@ -43,7 +43,7 @@ struct URLPattern: Sendable {
         }
     }
 
-    /// - Parameter rest: what follows the two slashes.
+    /// - Parameter rest: the text behind the two slashes.
     private static func match(scheme: String, _ rest: Substring, of written: String) -> CacheRule.Match.Kind {
         guard ["http", "https"].contains(where: { Glob.matches(scheme.utf8, $0.utf8) }) else {
             return .nothing("no URL matches \"\(written)\": only http and https are cached.")
@@ -61,7 +61,7 @@ struct URLPattern: Sendable {
                 "no URL matches \"\(written)\": its host is missing, or not written as in a URL (\"xn--...\").")
         }
         var tail = rest[end...]
-        // A canonical URL has a path. The star may stand for it.
+        // A canonical URL has a path. The star may match it.
         if !tail.hasPrefix("/"), !host.hasSuffix("*") { tail = "/" + tail }
         return switch canonicalTail(tail) {
         case .success(let tail): .url(URLPattern(["\(scheme)://\(host)\(tail)"]))
@@ -87,7 +87,7 @@ struct URLPattern: Sendable {
         var text: String
     }
 
-    /// Path and query of a pattern in canonical form. What no URL can hold is escaped, as Foundation does it.
+    /// Path and query of a pattern in canonical form. Characters that no URL can hold are escaped, as Foundation does it.
     private static func canonicalTail(_ tail: Substring) -> Result<String, Problem> {
         let escaped = tail.utf8.flatMap { byte -> [UInt8] in
             let isAllowed = byte > 0x20 && byte < 0x7F && !"\"<>\\^`{|}".utf8.contains(byte)
@@ -108,7 +108,7 @@ struct URLPattern: Sendable {
 enum Glob {
     static func matches<Pattern: Collection<UInt8>, Text: Collection<UInt8>>(_ pattern: Pattern, _ text: Text) -> Bool {
         var (p, t) = (pattern.startIndex, text.startIndex)
-        // Where to go on after a mismatch: one more byte for the last star. Linear but for that retry.
+        // The state to return to after a mismatch: one more byte for the last star. Linear except for that retry.
         var retry: (pattern: Pattern.Index, text: Text.Index)?
         while t != text.endIndex {
             if p != pattern.endIndex, pattern[p] == UInt8(ascii: "*") {

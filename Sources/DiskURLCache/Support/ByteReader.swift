@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads what `ByteWriter` wrote, trusting no length: nil at the first that does not fit what is left.
+/// Reads the output of `ByteWriter` and trusts no length: gives nil if a length exceeds the bytes that are left.
 struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
@@ -22,7 +22,7 @@ struct ByteReader {
         number(UInt64.self).map(Double.init(bitPattern:))
     }
 
-    /// A time as Foundation counts it; nil for one that is no number or lies beyond all calendars.
+    /// A time in Foundation's seconds; nil for a value that is not a number or beyond all calendars.
     mutating func date() -> Date? {
         guard let seconds = double(), abs(seconds) < 1e15 else { return nil }
         return Date(timeIntervalSinceReferenceDate: seconds)
@@ -42,7 +42,7 @@ struct ByteReader {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 
-    /// The contents of a string as they lie there.
+    /// The bytes of a string, in place.
     @inline(__always)
     mutating func stringBytes() -> UnsafeRawBufferPointer? {
         guard let count = number(UInt32.self) else { return nil }

@@ -2,8 +2,8 @@ import Foundation
 
 /// Appends numbers and strings in the format's form: little-endian, lengths before contents.
 ///
-/// An array that is appended to piece by piece spends ten times as long on each piece as the piece takes: here the bytes go to
-/// their place in room that was made before.
+/// To append to an array piece by piece takes ten times as long as the copy of the piece: here the bytes are copied into
+/// room that was made before.
 struct ByteWriter {
     private var room: [UInt8]
     private let start: Int
@@ -12,30 +12,30 @@ struct ByteWriter {
     /// How many bytes were written.
     var count: Int { end - start }
 
-    /// - Parameter start: how many bytes of zero come before what is written, for the caller to fill in.
+    /// - Parameter start: how many bytes of zero come first, for the caller to fill in.
     init(capacity: Int = 0, leaving start: Int = 0) {
         room = [UInt8](repeating: 0, count: start + capacity)
         self.start = start
         end = start
     }
 
-    /// The bytes left free, then what was written; without a copy.
+    /// The bytes left free, then the written bytes; without a copy.
     consuming func finish() -> [UInt8] {
         room.removeLast(room.count - end)
         return room
     }
 
-    /// What was written, without its first `offset` bytes.
+    /// The written bytes without the first `offset` ones.
     func withUnsafeBytes<Result>(from offset: Int = 0, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         room.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start + offset..<end])) }
     }
 
-    /// The bytes left free, then what was written, in place.
+    /// The bytes left free, then the written bytes, in place.
     mutating func withUnsafeMutableBytes<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result {
         room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[..<end])) }
     }
 
-    /// Calls with the place of the next bytes.
+    /// Calls with the room for the next bytes.
     @inline(__always)
     private mutating func place(_ length: Int, _ body: (UnsafeMutableRawBufferPointer) -> Void) {
         if end + length > room.count { grow(length) }
@@ -66,7 +66,7 @@ struct ByteWriter {
         _ = append(string) { _ in true }
     }
 
-    /// The same for a string whose bytes are wanted; false, and nothing written, for another.
+    /// The same, if the closure wants the bytes of the string; false, and nothing is written, if it does not.
     mutating func append(_ string: String, where isWanted: (UnsafeRawBufferPointer) -> Bool) -> Bool {
         var string = string
         return string.withUTF8 {

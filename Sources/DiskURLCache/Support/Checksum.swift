@@ -6,7 +6,7 @@
 ///
 /// The format is in `OnDiskFormat.md`: it must never change within format version 1.
 struct Checksum {
-    // Vectors, since the compiler makes none of eight variables. Little-endian machines only, as all that Swift runs on.
+    // Vectors, since the compiler makes none of eight variables. Little-endian machines only, as all that Swift supports.
     private var sums: SIMD8<UInt64>
     private var products = SIMD8<UInt64>()
     private var length: UInt64 = 0

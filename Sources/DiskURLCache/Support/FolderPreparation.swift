@@ -1,13 +1,13 @@
 import Foundation
 
-/// Gives a cache's folder what only Apple platforms have: no backup, and a protection class, which new files take from the
+/// Gives a cache's folder the properties of Apple platforms: no backup, and a protection class, which new files take from the
 /// folder that they are made in. On the maintenance queue.
 ///
-/// The operations are closures, so that what is done with them is tested everywhere.
+/// The operations are closures, so that tests on every platform can run this.
 struct FolderPreparation: Sendable {
-    /// The class of a file or folder; gives nil where that cannot be told. Nil on macOS, which has no classes.
+    /// The class of a file or folder; gives nil if it is unknown. Nil on macOS, which has no classes.
     var protection: (@Sendable (_ path: String) -> FileProtectionType?)?
-    /// False where the class stays as it was, such as that of a file which cannot be opened while the device is locked.
+    /// False if the class was not changed, as for a file that cannot be opened while the device is locked.
     var setProtection: @Sendable (_ path: String, FileProtectionType) -> Bool
     /// Names in a folder.
     var names: @Sendable (_ path: String) -> [String]
@@ -19,10 +19,10 @@ struct FolderPreparation: Sendable {
         guard let directory = folders.first else { return }
         excludeFromBackup(directory)
         guard let protection, folders.contains(where: { protection($0)?.rawValue != wanted.rawValue }) else { return }
-        // The directory comes last, once all that is in it has the class: so what was interrupted is done at the next launch.
+        // The directory comes last, once all files in it have the class, so that the next launch completes an interrupted change.
         var isDone = true
         for folder in folders.reversed() {
-            // A folder comes before its files, so that what is made meanwhile has the class already.
+            // A folder comes before its files, so that new files have the class already.
             if folder != directory { isDone = setProtection(folder, wanted) && isDone }
             for path in names(folder).map({ folder + "/" + $0 }) where !folders.contains(path) {
                 isDone = setProtection(path, wanted) && isDone
@@ -31,7 +31,7 @@ struct FolderPreparation: Sendable {
         if isDone { _ = setProtection(directory, wanted) }
     }
 
-    /// Nil where files have no protection classes and there are no backups to be kept out of.
+    /// Nil on platforms without protection classes and backups.
     static var current: FolderPreparation? {
         #if canImport(Darwin)
             var preparation = FolderPreparation(
@@ -42,7 +42,7 @@ struct FolderPreparation: Sendable {
                 setProtection: { path, wanted in
                     let set: ()? = try? FileManager.default.setAttributes(
                         [.protectionKey: wanted], ofItemAtPath: path)
-                    // One that is gone by now needs no class.
+                    // A file that was removed meanwhile needs no class.
                     return set != nil || !FileManager.default.fileExists(atPath: path)
                 },
                 names: { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] },

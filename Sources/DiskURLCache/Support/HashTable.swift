@@ -1,7 +1,7 @@
 /// Positions found by hash: open addressing with linear probing, at most half full. Knows no keys: its owner compares
 /// them, and gives the hash of a position that moves.
 ///
-/// In place of a dictionary, which would hash again what is hashed already.
+/// A dictionary would hash again what is hashed already.
 struct HashTable: Sendable {
     /// A position plus one, or 0 for a free place.
     private var places = [Int32](repeating: 0, count: 16)
@@ -20,7 +20,7 @@ struct HashTable: Sendable {
         return nil
     }
 
-    /// Adds a position that is not there yet.
+    /// Adds a position that is not in the table yet.
     mutating func insert(_ position: Int, hash: Int, hashOf: (Int) -> Int) {
         if (count + 1) * 2 > places.count { resize(to: places.count * 2, hashOf: hashOf) }
         count += 1
@@ -38,7 +38,7 @@ struct HashTable: Sendable {
         var place = (gap + 1) & mask
         while places[place] != 0 {
             let home = hashOf(Int(places[place]) - 1) & mask
-            // It may move into the gap unless its home lies between the two, round the end or not.
+            // The position may move into the gap unless its home lies between the two, also across the end of the table.
             if (place - home) & mask >= (place - gap) & mask {
                 places[gap] = places[place]
                 gap = place
@@ -48,7 +48,7 @@ struct HashTable: Sendable {
         places[gap] = 0
     }
 
-    /// Makes room for that many positions at once.
+    /// Makes room for so many positions.
     mutating func reserve(_ capacity: Int, hashOf: (Int) -> Int) {
         var size = places.count
         while size < capacity * 2 { size *= 2 }

@@ -6,7 +6,7 @@ enum HexDigits {
     @inline(__always)
     static func write(_ number: UInt64, to destination: UnsafeMutableRawPointer) {
         for half in 0..<2 {
-            // Each nibble goes into a byte of its own, and each byte becomes its digit: 39 lies between "9" + 1 and "a".
+            // Each nibble goes into one byte, and each byte becomes its digit: 39 lies between "9" + 1 and "a".
             var digits = number >> (half == 0 ? 32 : 0) & 0xFFFF_FFFF
             digits = (digits | digits << 16) & 0x0000_FFFF_0000_FFFF
             digits = (digits | digits << 8) & 0x00FF_00FF_00FF_00FF
@@ -17,7 +17,7 @@ enum HexDigits {
         }
     }
 
-    /// The number that sixteen digits are; nil where one of the bytes is no digit or a capital letter.
+    /// The number that sixteen digits are; nil if one of the bytes is no digit or a capital letter.
     @inline(__always)
     static func number(of bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt64? {
         guard let high = half(of: bytes, at: offset), let low = half(of: bytes, at: offset + 8) else { return nil }
@@ -30,7 +30,7 @@ enum HexDigits {
         // Letters have bit 6 and begin with 1 in their low nibble.
         var nibbles = (digits & (ones &* 15)) &+ (digits >> 6 & ones) &* 9
         let letters = (nibbles &+ ones &* 6) >> 4 & ones
-        // What is a digit comes out as itself again; 39 lies between "9" + 1 and "a".
+        // Only a digit becomes itself again; 39 lies between "9" + 1 and "a".
         guard nibbles & (ones &* 0xF0) == 0, nibbles &+ ones &* 48 &+ letters &* 39 == digits else { return nil }
         nibbles = (nibbles | nibbles >> 4) & 0x00FF_00FF_00FF_00FF
         nibbles = (nibbles | nibbles >> 8) & 0x0000_FFFF_0000_FFFF

@@ -1,4 +1,4 @@
-/// Order of use over slots numbered by the owner: O(1) to touch, add and remove. Knows no keys and no locks.
+/// Order of use of slots that the owner numbers: O(1) to touch, add and remove. Knows no keys and no locks.
 ///
 /// Invariant: every linked slot is reachable from `mostRecent` by `older` and from `leastRecent` by `newer`.
 struct LRUList: Sendable {

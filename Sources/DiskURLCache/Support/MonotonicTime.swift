@@ -8,9 +8,9 @@
     import Android
 #endif
 
-/// The time of a clock that nobody sets.
+/// The time of a clock that is never set.
 enum MonotonicTime {
-    /// Coarse, since it is read at each lookup.
+    /// Coarse and cheap, since each lookup reads it.
     static var seconds: Double {
         var time = timespec()
         #if canImport(Darwin)

@@ -22,14 +22,14 @@ final class Mutex<Value>: @unchecked Sendable {
         private typealias Lock = pthread_mutex_t
     #endif
 
-    // Lock and value lie in memory of their own: Swift need not check at run time what the lock ensures (a twentieth of a
+    // Lock and value are allocated apart, so that Swift need not check at run time what the lock ensures (a twentieth of a
     // memory hit).
     private let memory: UnsafeMutableRawPointer
     private let lock: UnsafeMutablePointer<Lock>
     private let value: UnsafeMutablePointer<Value>
 
-    /// - Parameter isContended: true where threads take this lock and its neighbours all the time: then it has whole cache
-    ///   lines for itself, and threads that take different locks do not slow each other down. Costs 1,000 instructions.
+    /// - Parameter isContended: true if threads take this lock and its neighbours all the time: the lock then fills whole cache
+    ///   lines, and threads that take different locks do not slow each other down. Costs 1,000 instructions.
     init(_ value: Value, isContended: Bool = false) {
         let unit = isContended ? 64 : 16
         let valueOffset =

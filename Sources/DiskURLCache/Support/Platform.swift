@@ -1,29 +1,29 @@
 import Foundation
 
-/// What the library does differently on one platform than on another. A value, so that the choices for every platform are
-/// tested on each; only ``current`` asks where the program runs.
+/// The differences between platforms in this library. A value, so that the choices for every platform are
+/// tested on each; only ``current`` depends on the system that the program runs on.
 struct Platform: Sendable, Equatable {
-    /// Who judges what a session's cache holds, and fills it.
+    /// Which loader judges the responses in a session's cache, and fills it.
     enum SessionLoading: Sendable {
-        /// The system's own loader calls the cache's methods, as `URLCache` documents: freshness, validation, trust, cookies and
-        /// streaming are its affair. Our loader serves only sessions that were made for it.
+        /// The system's loader calls the cache's methods, as `URLCache` documents: it handles freshness, validation, trust, cookies and
+        /// streaming. The library's loader serves only sessions that were made for it.
         case system
-        /// The system's own loader stores nothing: ours has to stand in front of it.
+        /// The system's loader stores nothing, so the library's loader has to come before it.
         case ownLoader
     }
 
     /// When the directory's lock is held.
     enum LockLifetime: Sendable {
         case whileOpen
-        /// Only while a maintenance pass runs, inside an activity that the system granted: an app that is suspended with a lock
-        /// on a file of a shared container is killed (0xdead10cc).
+        /// Only while a maintenance pass runs, inside an activity that the system granted: the system kills a suspended app that holds a
+        /// lock on a file of a shared container (0xdead10cc).
         case duringPass
     }
 
     var sessionLoading: SessionLoading
     /// Whether apps can define protocol classes; false on watchOS.
     var hasProtocols: Bool
-    /// Bytes that the superclass may hold in memory; 0 where it is left out: see `SuperclassCopy`.
+    /// Bytes that the superclass may hold in memory; 0 if it is not used: see `SuperclassCopy`.
     var superclassLimit: Int
     var lockLifetime: LockLifetime
 
@@ -52,15 +52,15 @@ struct Platform: Sendable, Equatable {
         #endif
     }
 
-    /// The loader is registered for sessions that name no classes of their own, and `attach(to:)` puts it into a configuration.
+    /// The loader is registered for sessions that name no protocol classes, and `attach(to:)` puts it into a configuration.
     var attachesLoader: Bool { hasProtocols && sessionLoading == .ownLoader }
 
-    /// A session is made with a class of its own, so that each task's session is known.
+    /// Each session is made with a new class, so that each task's session is known.
     var makesSessionClasses: Bool { hasProtocols && sessionLoading == .system }
 
     // MARK: The superclass
 
-    /// Bytes that the superclass is told it may hold in memory. On disk it gets none: it would write each response a second time, by
+    /// Bytes of memory that the superclass may use. On disk it gets none: it would write each response a second time, by
     /// rules that are not the cache's.
     func superclassCapacity(memory: Int) -> Int { min(memory, superclassLimit) }
 
@@ -69,12 +69,12 @@ struct Platform: Sendable, Equatable {
         bytes > 0 && bytes <= superclassCapacity(memory: memory) / 20
     }
 
-    /// Where the superclass, which has no capacity on disk, may think that its folder is: nil would mean the app's default cache.
+    /// The folder for the superclass, which has no capacity on disk: nil would mean the app's default cache.
     static let superclassDirectory: URL = {
         #if canImport(Darwin)
             FileManager.default.temporaryDirectory.appendingPathComponent("DiskURLCache.unused", isDirectory: true)
         #else
-            // It creates the folder it is given with mode 0755, so it is given one that exists.
+            // Foundation creates the given folder with mode 0755, so it gets a folder that exists.
             URL(fileURLWithPath: "/", isDirectory: true)
         #endif
     }()

@@ -37,7 +37,7 @@ indirect enum PropertyValue: Sendable, Hashable {
         }
     }
 
-    /// Every Swift number bridges to `NSNumber`, which remembers its C type: "c" and "B" are how Booleans are kept.
+    /// Every Swift number bridges to `NSNumber`, which remembers its C type: "c" and "B" are Booleans.
     private init?(number: NSNumber, isByte: Bool) {
         switch String(cString: number.objCType) {
         case "c" where !isByte, "B": self = .boolean(number.boolValue)

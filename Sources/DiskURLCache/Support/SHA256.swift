@@ -4,7 +4,7 @@
 
 /// SHA-256 (FIPS 180-4) of keys: the same digest on every platform.
 ///
-/// CryptoKit does it where it exists; Linux and Android have none, so there it is done in plain Swift.
+/// CryptoKit computes it on Apple platforms; Linux and Android have none, so plain Swift does.
 enum SHA256Digest {
     static func digest(of string: String) -> KeyDigest {
         var string = string
@@ -25,7 +25,7 @@ enum SHA256Digest {
         #endif
     }
 
-    /// The plain Swift form; compiled everywhere, so that one test can hold both against each other.
+    /// The plain Swift form; compiled everywhere, so that a test can compare both.
     static func plainDigest(of bytes: UnsafeRawBufferPointer) -> KeyDigest {
         var state = initialState
         withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
@@ -33,7 +33,7 @@ enum SHA256Digest {
             for block in 0..<wholeBlocks {
                 compress(&state, UnsafeRawBufferPointer(rebasing: bytes[block * 64..<block * 64 + 64]), schedule)
             }
-            // The tail: what is left, one 0x80 byte, zeros, and the length in bits.
+            // The tail: the remaining bytes, one 0x80 byte, zeros, and the length in bits.
             withUnsafeTemporaryAllocation(byteCount: 128, alignment: 8) { tail in
                 tail.initializeMemory(as: UInt8.self, repeating: 0)
                 let rest = bytes.count - wholeBlocks * 64
@@ -82,7 +82,7 @@ enum SHA256Digest {
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
         roundConstants.withUnsafeBufferPointer { constants in
             guard let k = constants.baseAddress else { return }
-            // Eight rounds a step, after which every word is in its place again: none has to be moved.
+            // Eight rounds a step, after which every word is back in its variable: none has to be moved.
             var index = 0
             while index < 64 {
                 round(a, b, c, &d, e, f, g, &h, k[index] &+ w[index])

@@ -1,7 +1,7 @@
-/// Locks for values that objects make when they are first asked for them. All objects share these locks: one for each object would
+/// Locks for values that objects make when they are first needed. All objects share these locks: a lock for each object would
 /// cost more than most of the objects.
 ///
-/// Held while a value is read or stored, never while one is made: another object may have the same lock.
+/// Held while a value is read or stored, never while it is made: making it may take the same lock for another object.
 enum SharedLock {
     private static let locks = (0..<32).map { _ in Mutex((), isContended: true) }
 

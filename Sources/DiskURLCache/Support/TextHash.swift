@@ -1,7 +1,7 @@
 /// A hash of text: sixteen bytes a step, where `Hasher` takes most of the time of a memory hit.
 ///
-/// For tables in memory it is seeded anew in each process, so that nobody outside can choose texts that collide. With a
-/// given seed it is the same in all processes; what is on disk relies on that (`OnDiskFormat.md`).
+/// For tables in memory, each process has a random seed, so that no server can choose texts that collide. With a
+/// given seed it is the same in all processes; the names and hashes on disk rely on that (`OnDiskFormat.md`).
 enum TextHash {
     private static let processSeed = UInt64.random(in: .min ... .max)
     // Odd words with their bits evenly mixed.
@@ -25,7 +25,7 @@ enum TextHash {
                 state = folded(word(offset) ^ first, word(offset + 8) ^ state)
                 offset += 16
             }
-            // The last sixteen bytes, some of them perhaps once more.
+            // The last sixteen bytes; some of them may be read twice.
             state = folded(word(count - 16) ^ first, word(count - 8) ^ state)
         } else {
             var words = (UInt64(0), UInt64(0))

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The time, injected so that a test can let a year pass in an instant.
+/// The time, injected so that tests can set it.
 struct WallClock: Sendable {
     var now: @Sendable () -> Date
 

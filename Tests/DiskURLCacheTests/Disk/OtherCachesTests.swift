@@ -122,7 +122,16 @@ import Testing
         #expect(read() == [.stored(key.name), .removedResource(7)])
         reader.tell(.removedAll, capacity: 1 << 30)
         #expect(read() == [], "its own row")
-        let file = try #require(FileHandle(forUpdatingAtPath: paths.changes))
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: paths.changes))
+        // No row lies across two pages.
+        #expect(
+            try 4096 % DirectoryChange.length == 0 && files.status(at: paths.changes).size == 5 * DirectoryChange.length
+        )
+        // A row whose bytes are other ones.
+        writer.tell(.stored(key.name), capacity: 1 << 30)
+        try file.seek(toOffset: file.seekToEnd() - 30)
+        try file.write(contentsOf: Data([0x55, 0x55]))
+        #expect(read() == [.removedAll])
         // A torn row.
         try file.seekToEnd()
         try file.write(contentsOf: Data(count: 7))
@@ -141,6 +150,29 @@ import Testing
         #expect(try files.status(at: paths.changes).size <= 4_096)
     }
 
+    /// A cache looks whether there is a file, and makes it before it compares what it saw.
+    @Test func aFileThatIsBegunMeanwhileIsNoRemoval() throws {
+        let fixture = try DiskFixture()
+        try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+        let files = FaultyFileSystem()
+        let changes = ChangeFile(files, DiskPaths(directory: fixture.directory))
+        let isArmed = Mutex(false)
+        files.rule = { call in
+            guard call.operation == .statusAt, call.name == "changes",
+                isArmed.withLock({ isArmed in
+                    defer { isArmed = false }
+                    return isArmed
+                })
+            else { return nil }
+            changes.prepare()
+            return .error(ENOENT)
+        }
+        changes.read { _ in Issue.record("the first look finds nothing") }
+        isArmed.withLock { $0 = true }
+        for _ in 0..<3 { changes.read { Issue.record("read \($0)") } }
+        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/changes"))
+    }
+
     // MARK: The directory
 
     /// What is stored and flushed after that is found.
@@ -151,8 +183,13 @@ import Testing
         put(0, key, in: store)
         store.flush()
         let other = fixture.scratch.appending("other").path
-        if how == "swapped" { try manager.createDirectory(atPath: other + "/records", withIntermediateDirectories: true) }
-        if how == "swapped" { chmod(other, 0o700); chmod(other + "/records", 0o700) }
+        if how == "swapped" {
+            try manager.createDirectory(atPath: other + "/records", withIntermediateDirectories: true)
+        }
+        if how == "swapped" {
+            chmod(other, 0o700)
+            chmod(other + "/records", 0o700)
+        }
         switch how {
         case "removed": try manager.removeItem(atPath: fixture.directory)
         case "emptied":

@@ -17,9 +17,6 @@ enum MatrixWay: String, CaseIterable, Sendable {
     static let ofSessions: [MatrixWay] = [.handler, .async, .delegate, .taskDelegate]
 }
 
-/// What an app sees of one load, by name: "status", "field etag", "events" and so on.
-typealias MatrixOutcome = [String: String]
-
 /// Writes down what a delegate hears, in order; pieces of a body count once.
 final class MatrixDelegate: NSObject, URLSessionDataDelegate, Sendable {
     private struct Log {

@@ -33,14 +33,13 @@ struct MatrixTests {
     }
 
     private static let loads = ["first", "second", "third", "from disk"]
-    private static let date = HTTPDateText.text(Date())
 
     /// What differs in one way, each as a line of text.
     private static func differences(_ way: MatrixWay, _ isWarm: Bool, _ used: borrowing Mutex<Set<Int>>) async throws
         -> [String]
     {
         var found: [String] = []
-        let (other, origin) = try origins()
+        let origins = try MatrixOrigins()
         let scratch = try ScratchDirectory("matrix")
         let cache = DiskURLCache(
             memoryCapacity: 64 << 20, diskCapacity: 256 << 20, directory: scratch.appending("cache"))
@@ -48,18 +47,18 @@ struct MatrixTests {
         let kept = MatrixSession(way, cache)
         if isWarm {
             // Connections that wait: a redirect is followed on them within the call that starts a load.
-            for number in 0..<4 { _ = await kept.load(URLRequest(origin.url("/m/\(number)/warm")), way, cache) }
+            for number in 0..<4 { _ = await kept.load(URLRequest(origins.main.url("/m/\(number)/warm")), way, cache) }
         }
         var cell = 10
         for round in 0..<TestLength.pick(plain: 1, long: 20) {
             for (number, shape) in MatrixShape.all.enumerated() {
                 cell += 2
-                let normal = Normal(origin, other, number)
+                let normal = origins.normal(number)
                 var expected: MatrixOutcome?
                 if shape.isOfItsOwn == nil {
-                    expected = normal(await plain.load(request(shape, number, cell, origin), way, nil), cell)
+                    expected = normal(await plain.load(request(shape, number, cell, origins), way, nil), cell)
                 }
-                let before = origin.requests.count
+                let before = origins.main.requests.count
                 for load in loads {
                     if load == "from disk" {
                         cache.flush()
@@ -67,7 +66,7 @@ struct MatrixTests {
                     }
                     let session = isWarm ? kept : MatrixSession(way, cache)
                     let outcome = normal(
-                        await session.load(request(shape, number, cell + 1, origin), way, cache), cell + 1)
+                        await session.load(request(shape, number, cell + 1, origins), way, cache), cell + 1)
                     let same = expected ?? outcome
                     expected = same
                     for name in Set(same.keys).union(outcome.keys).sorted() where same[name] != outcome[name] {
@@ -81,7 +80,7 @@ struct MatrixTests {
                         }
                     }
                 }
-                let count = origin.requests.count - before
+                let count = origins.main.requests.count - before
                 if let requests = shape.requests, count != requests {
                     found.append(
                         "\(shape.name), \(way.rawValue), \(isWarm ? "warm" : "new"): \(count) requests in place of \(requests)"
@@ -89,56 +88,16 @@ struct MatrixTests {
                 }
             }
         }
-        withExtendedLifetime(other) {}
         return found
     }
 
-    private static func request(_ shape: MatrixShape, _ number: Int, _ cell: Int, _ origin: OriginServer) -> URLRequest
+    private static func request(_ shape: MatrixShape, _ number: Int, _ cell: Int, _ origins: MatrixOrigins)
+        -> URLRequest
     {
-        var request = URLRequest(origin.url("/m/\(cell)/\(number)/\(shape.target)"), shape.fields, method: shape.method)
+        var request = URLRequest(origins.url(shape, number, cell), shape.fields, method: shape.method)
         if shape.method == "POST" { request.httpBody = Data("sent".utf8) }
         request.timeoutInterval = TimeInterval(Patience.seconds)
         return request
-    }
-
-    /// Two origins with the same answers; the second is where redirects to another origin lead.
-    private static func origins() throws -> (other: OriginServer, origin: OriginServer) {
-        let other = try OriginServer { answer(to: $0, elsewhere: "") }
-        let port = other.port
-        return (other, try OriginServer { answer(to: $0, elsewhere: "http://127.0.0.1:\(port)") })
-    }
-
-    private static func answer(to wire: OriginRequest, elsewhere: String) -> OriginResponse {
-        let parts = wire.path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count > 4, let number = Int(parts[3]), MatrixShape.all.indices.contains(number) else {
-            return .ok("warm", ["Cache-Control": "no-store", "Date": date])
-        }
-        let folder = parts[0...3].joined(separator: "/")
-        var answer = MatrixShape.all[number].answer(
-            MatrixRequest(
-                path: parts[4...].joined(separator: "/"), folder: folder, elsewhere: elsewhere + folder,
-                here: "http://" + (wire.fields["Host"] ?? ""), wire: wire))
-        // One date for all, so that answers can be held against each other.
-        answer.fields.append("Date", date)
-        return answer
-    }
-
-    /// Leaves out which origin and which folder it was.
-    private struct Normal {
-        let here: String
-        let there: String
-        let number: Int
-
-        init(_ origin: OriginServer, _ other: OriginServer, _ number: Int) {
-            (here, there, self.number) = ("http://127.0.0.1:\(origin.port)", "http://127.0.0.1:\(other.port)", number)
-        }
-
-        func callAsFunction(_ outcome: MatrixOutcome, _ cell: Int) -> MatrixOutcome {
-            outcome.mapValues {
-                $0.replacingOccurrences(of: here, with: "here").replacingOccurrences(of: there, with: "there")
-                    .replacingOccurrences(of: "/m/\(cell)/\(number)", with: "")
-            }
-        }
     }
 }
 

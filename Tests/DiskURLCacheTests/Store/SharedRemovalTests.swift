@@ -21,8 +21,10 @@
             return store
         }
 
-        private static let key = RequestKey(text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
-        private static let other = RequestKey(text: "https://example.org/b", uri: "https://example.org/b", isForHead: false)
+        private static let key = RequestKey(
+            text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
+        private static let other = RequestKey(
+            text: "https://example.org/b", uri: "https://example.org/b", isForHead: false)
 
         @discardableResult
         private static func store(
@@ -258,7 +260,8 @@
             let stores = [Self.open(directory), Self.open(directory)]
             // Each thread has a key of its own, removed through one store and looked up in the other.
             DispatchQueue.concurrentPerform(iterations: 4) { thread in
-                let key = RequestKey(text: "https://example.com/\(thread)", uri: "https://example.com/\(thread)", isForHead: false)
+                let key = RequestKey(
+                    text: "https://example.com/\(thread)", uri: "https://example.com/\(thread)", isForHead: false)
                 for round in 0..<TestLength.pick(plain: 60, long: 5_000) {
                     let (first, second) = (stores[round % 2], stores[(round + thread) % 2])
                     Self.store("\(round)", key, in: first)

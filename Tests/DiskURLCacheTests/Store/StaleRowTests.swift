@@ -7,7 +7,8 @@
 
     /// What one cache knows of a record that another cache changed in its place.
     @Suite struct StaleRowTests {
-        private static let key = RequestKey(text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
+        private static let key = RequestKey(
+            text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
         private static func open(
             _ directory: String, files: any FileSystem = SystemFiles(),
             _ change: (inout DiskStore.Configuration) -> Void = { _ in }
@@ -129,7 +130,9 @@
         }
 
         /// A process is killed between its record and the row that tells of it. The owner has looked at the key just before.
-        @Test(arguments: ["tag", "host", "key", "resource", "all"]) func whatAKilledProcessLeftIsRemoved(what: String) throws {
+        @Test(arguments: ["tag", "host", "key", "resource", "all"]) func whatAKilledProcessLeftIsRemoved(what: String)
+            throws
+        {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
@@ -459,7 +462,9 @@
             other.maintenance.pause()
             Self.store("newer", storedAt: Date() - 50, in: other)
             if isWritten { other.maintenance.perform { other.pass(isFlush: true) } }
-            Self.store("b", RequestKey(text: "https://example.com/b", uri: "https://example.com/b", isForHead: false), in: store)
+            Self.store(
+                "b", RequestKey(text: "https://example.com/b", uri: "https://example.com/b", isForHead: false),
+                in: store)
             let number = try #require(store.lookup(Self.key).variants().first).metadata.sequence
             _ = store.update(number, of: Self.key) { $0.isPinned = true }
             store.flush()
@@ -530,7 +535,8 @@
             let files = FaultyFileSystem()
             let store = Self.open(directory, files: files)
             try ScratchDirectory.grow(directory + "/records")
-            let evicted = RequestKey(text: "https://example.com/evicted", uri: "https://example.com/evicted", isForHead: false)
+            let evicted = RequestKey(
+                text: "https://example.com/evicted", uri: "https://example.com/evicted", isForHead: false)
             Self.store("evicted", evicted, in: store)
             store.flush()
             let folder = try SystemFiles().status(at: directory + "/records").identity

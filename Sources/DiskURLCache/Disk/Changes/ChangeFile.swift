@@ -33,8 +33,9 @@ final class ChangeFile: Sendable {
     /// Held while changes are read and applied: a caller that comes meanwhile finds them applied.
     private let reading = Mutex(())
 
-    /// "DURCCHG1", then the file's number.
-    private static let headerLength = 16
+    /// "DURCCHG1", then the file's number, then zeros. As long as a row: no row lies across two pages, so a reader sees it whole or not at
+    /// all while it is appended.
+    private static let headerLength = DirectoryChange.length
     private static let magic: UInt64 = 0x4455_5243_4348_4731
     /// A bit of the number: the file was begun in place of another one, whose rows a reader may have missed.
     private static let continues: UInt64 = 1
@@ -57,6 +58,8 @@ final class ChangeFile: Sendable {
     /// Hands over what other caches changed since the last call. One system call when nothing changed.
     func read(_ apply: ([DirectoryChange]) -> Void) {
         reading.withLock { _ in
+            // Before the file: this cache may begin the file meanwhile, and is not to take it for gone.
+            let before = position.withLock { $0 }
             var status: FileStatus?
             do throws(Errno) {
                 status = try files.status(at: paths.changes)
@@ -64,7 +67,6 @@ final class ChangeFile: Sendable {
                 // A directory that cannot be searched now says nothing.
                 if !error.isMissing { return }
             }
-            let before = position.withLock { $0 }
             guard !before.isKnown || status != before.status else { return }
             let (changes, after) = changes(since: before, status)
             position.withLock { $0 = after }
@@ -145,7 +147,9 @@ final class ChangeFile: Sendable {
         // No room, or no right to write. An empty file needs no room, and is another one each time. This cache, too, finds it the
         // next time: it may have missed a row of another cache.
         try? files.unlink(paths.changes)
-        if let file = try? files.openRegular(paths.changes, O_WRONLY | O_CREAT | O_EXCL).file { files.closeQuietly(file) }
+        if let file = try? files.openRegular(paths.changes, O_WRONLY | O_CREAT | O_EXCL).file {
+            files.closeQuietly(file)
+        }
     }
 
     /// Makes the file where there is none, so that on a disk that is full by then there is one to append to, or to remove.
@@ -185,8 +189,7 @@ final class ChangeFile: Sendable {
     private func begin(with row: [UInt8], isNew: Bool) throws(Errno) -> Bool {
         let token = UInt64.random(in: .min ... .max) & ~Self.continues | (isNew ? 0 : Self.continues)
         var bytes = ByteWriter(capacity: Self.headerLength)
-        bytes.append(Self.magic.bigEndian)
-        bytes.append(token)
+        for number in [Self.magic.bigEndian, token, 0, 0] { bytes.append(number) }
         let path = isNew ? paths.changes : paths.newChanges
         if !isNew { try? files.unlink(path) }
         let file: Int32

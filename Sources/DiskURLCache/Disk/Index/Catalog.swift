@@ -19,6 +19,13 @@ final class Catalog: Sendable {
         /// More keys than are kept: the folder is to be listed again.
         var isUncertain = false
 
+        /// A use whose key has no row yet stays: the key is to be examined.
+        mutating func noteEarlyUses() {
+            if earlyUses.isEmpty { return }
+            index.note(earlyUses)
+            earlyUses.removeAll { index.contains($0.key) }
+        }
+
         func isExact(_ key: KeyName) -> Bool {
             state.isCurrent && !isUncertain && (examinations.isEmpty || examinations[key] == nil)
                 && (shared.isEmpty || !shared.contains(key))
@@ -63,8 +70,7 @@ final class Catalog: Sendable {
                 return false
             }
             contents.state = .owner(lock, folder: folder)
-            contents.index.note(contents.earlyUses)
-            contents.earlyUses = []
+            contents.noteEarlyUses()
             return true
         }
     }
@@ -128,12 +134,32 @@ final class Catalog: Sendable {
         return now.timeIntervalSince1970 - Double(row.accessedAt) > age
     }
 
-    /// A lookup found a record that has no row yet.
+    /// A record that has no row yet was found, or written. The row takes the use with it.
     func noteEarly(_ key: KeyName, at time: UInt64, now: Date) {
         contents.withLock { contents in
             // Bounded, should the index never be loaded.
             guard contents.earlyUses.count < 4096 else { return }
             contents.earlyUses.append(IndexUse(key: key, time: time, seconds: now.recordSeconds))
+            // The index may have come meanwhile.
+            if contents.state.isCurrent { contents.noteEarlyUses() }
+        }
+    }
+
+    /// Replaces the rows of a key by those that its files say.
+    /// - Returns: the rows with their places in the order of use.
+    func replaceRows(of key: KeyName, by rows: [IndexRow]) -> [IndexRow] {
+        contents.withLock { contents in
+            for slot in 0..<RecordName.slots {
+                let name = RecordName(key: key, slot: slot)
+                guard let row = rows.first(where: { $0.slot == slot }) else {
+                    contents.index.remove(name)
+                    continue
+                }
+                if contents.index.row(name)?.isSameRecord(as: row) != true { contents.index.put(row) }
+            }
+            if rows.isEmpty { contents.earlyUses.removeAll { $0.key == key } }
+            if contents.state.isCurrent { contents.noteEarlyUses() }
+            return contents.index.rows(of: key)
         }
     }
 

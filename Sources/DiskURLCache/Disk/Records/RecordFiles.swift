@@ -80,7 +80,9 @@ struct RecordFiles: Sendable {
     /// written a later response of the variant, or another variant, into that slot, and the row does not say so yet.
     private func relation(of name: RecordName, to header: RecordHeader) -> Relation {
         guard case .record(let other) = reader.read(name, .head, limit: catalog.readLimit) else { return .replaced }
-        guard other.header.digest == header.digest, other.header.varyHash == header.varyHash else { return .otherVariant }
+        guard other.header.digest == header.digest, other.header.varyHash == header.varyHash else {
+            return .otherVariant
+        }
         // A record from the future is not a later one: the clock was set back since.
         if other.header.sequence > EntrySequence.number(at: clock.now()) { return .replaced }
         // A pin gives a record a larger number, and makes the response no newer.
@@ -155,7 +157,9 @@ struct RecordFiles: Sendable {
 
     /// Removes those records of a key that `isRemoved` names; false where there was none.
     @discardableResult
-    func remove(_ key: DiskKey, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true }) -> Bool {
+    func remove(_ key: DiskKey, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true })
+        -> Bool
+    {
         let check = IndexRow.check(of: key.digest)
         // A row that is partial belongs to a file that could not be read: it may be this key's.
         let removed = rows(of: key.name, &events).filter { ($0.keyCheck == check || $0.isPartial) && isRemoved($0) }
@@ -262,18 +266,7 @@ struct RecordFiles: Sendable {
             if isOld, unlink(record.name, &events) { rows.removeAll { $0.slot == record.name.slot } }
         }
         guard isCurrent else { return rows }
-        catalog.change { index in
-            for slot in 0..<RecordName.slots {
-                let name = RecordName(key: key, slot: slot)
-                guard let row = rows.first(where: { $0.slot == slot }) else {
-                    index.remove(name)
-                    continue
-                }
-                if index.row(name)?.isSameRecord(as: row) != true { index.put(row) }
-            }
-        }
-        // With their places in the order of use.
-        return catalog.read { $0.rows(of: key) }
+        return catalog.replaceRows(of: key, by: rows)
     }
 
     /// Removes a record that proves damaged when read again with no writer at work; gives what it then is. A record that

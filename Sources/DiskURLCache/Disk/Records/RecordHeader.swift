@@ -82,7 +82,8 @@ struct RecordHeader: Sendable, Hashable {
         else { return .damaged }
         return .header(
             RecordHeader(
-                name: RecordName(key: KeyName(resource: resource.bigEndian, low: low.bigEndian), slot: slot), digest: digest,
+                name: RecordName(key: KeyName(resource: resource.bigEndian, low: low.bigEndian), slot: slot),
+                digest: digest,
                 isPinned: flags & 1 != 0, sequence: sequence, hostHash: hostHash,
                 tagFilter: TagFilter(bits: tags), storedAt: storedAt, varyHash: varyHash,
                 metadataLength: Int(metadataLength), bodyLength: Int(bodyLength), bodyChecksum: bodyChecksum))
