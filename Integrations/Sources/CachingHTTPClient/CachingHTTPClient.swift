@@ -59,7 +59,7 @@ public final class CachingHTTPClient: Sendable {
     }
 
     /// A client with a shared cache of its own (RFC 9111): what is for one user only is not stored.
-    /// - Parameter storage: how the cache is set up. It becomes a shared one, whatever `sharing` says.
+    /// - Parameter storage: how the cache is set up. It becomes a shared one, whatever `isShared` says.
     public convenience init(
         storage: DiskURLCache.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
@@ -67,7 +67,7 @@ public final class CachingHTTPClient: Sendable {
     ) {
         // This client mostly runs in servers, which ask for many users.
         var storage = storage
-        storage.sharing = .shared
+        storage.isShared = true
         let cache = DiskURLCache(configuration: storage)
         self.init(
             cache: cache, eventLoopGroup: eventLoopGroup, configuration: configuration,

@@ -53,7 +53,7 @@ import Testing
         try await load("/a")
         try await load("/a")
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         try await load("/a")
         try await load("/b", "no-cache")
         try await load("/b", "no-cache")
@@ -103,7 +103,7 @@ import Testing
         #expect(count("problems") == 0)
         health.take(.removedDamagedRecord)
         health.take(.rebuiltIndex(wasDamaged: true))
-        health.take(.notStored(url: nil, reason: .diskFailed(errno: ENOSPC)))
+        health.take(.notStored(url: nil, reason: .diskFailed))
         #expect(count("problems") == 3)
         #expect(
             lines.withLockedValue { $0.map { $0.prefix(7) } } == ["debug: ", "debug: "]

@@ -65,7 +65,7 @@ extension DiskURLCache {
     ) -> CacheReason? {
         let storedKey = key.keeping(response)
         guard let metadata = metadata(of: response, edited: edited, for: request) else {
-            return .refused
+            return .keptOut
         }
         return store.store(metadata, body: body, presented: edited?.presented, for: storedKey, ticket: ticket)
     }
@@ -74,8 +74,8 @@ extension DiskURLCache {
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheReason? {
-        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .refused }
-        // The delegate or the admission closure made it another kind of response.
+        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .keptOut }
+        // The delegate or the admission closure changed the kind of response.
         guard metadata.placement == .memoryAndDisk else {
             guard body.count <= largestMemoryEntry, let data = body.opening.contents else {
                 remove(key)
@@ -116,11 +116,10 @@ extension DiskURLCache {
         store.append(data, to: &body)
     }
 
-    /// The response as the delegate and the admission closure want it stored; nil when one of them refused.
+    /// The response as the admission closure wants it stored, after the delegate accepted it; nil when the closure refused.
     func admit(
         _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse? {
-        guard confirmed.storagePolicy != .notAllowed else { return nil }
         var admitted = confirmed
         if let admission = configuration.admission {
             guard let answer = admission(confirmed, request), answer.storagePolicy != .notAllowed else { return nil }

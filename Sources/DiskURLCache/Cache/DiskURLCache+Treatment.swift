@@ -27,7 +27,7 @@ extension DiskURLCache {
     /// The key, or the reason why there is none.
     func keyDecision(for request: URLRequest) -> KeyDecision {
         let decision = policyDecision(for: request)
-        guard configuration.sharing == .shared, let key = decision.key else { return decision }
+        guard configuration.isShared, let key = decision.key else { return decision }
         return .key(key.inSharedCache)
     }
 
@@ -76,7 +76,7 @@ extension DiskURLCache {
     /// The options of the configuration, and whether the request's key policy keys its cookie.
     func sharingOptions(_ treatment: CacheTreatment?) -> CachingOptions {
         var options = CachingOptions(configuration, isOffline: isOffline)
-        guard configuration.sharing == .shared else { return options }
+        guard configuration.isShared else { return options }
         options.isShared = true
         options.isCautious = configuration.sharesCautiously
         let policy = treatment?.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
@@ -97,7 +97,7 @@ extension DiskURLCache {
 
     /// The tags that a request brings to the entry that answers it. Cheap for a cache and a request without tags.
     func tagsToAdd(for request: URLRequest) -> Set<String> {
-        guard configuration.rulesHaveTags || request.mayCarryTreatment else { return [] }
+        guard rulesHaveTags || request.mayCarryTreatment else { return [] }
         return treatment(for: request).tags
     }
 

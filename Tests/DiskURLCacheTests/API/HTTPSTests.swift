@@ -71,7 +71,7 @@
                 ChildProcess.say("etag")
             }
             cache.flush()
-            cache.removeMemory()
+            cache.removeAllCachedResponses(from: .memory)
             load(secure, cached, "disk")
             load(open, cached, "redirect", saysScheme: true)
             load(open, cached, "redirect again", saysScheme: true)

@@ -119,7 +119,7 @@ struct LifetimeTests {
         func load() async throws -> Loaded {
             if isFromDisk {
                 harness.cache.flush()
-                harness.cache.removeMemory()
+                harness.cache.removeAllCachedResponses(from: .memory)
             }
             let loaded = try await harness.load(url)
             if let age = loaded["Age"] { #expect(Int(age).map { $0 >= 0 } == true, "\(age)") }

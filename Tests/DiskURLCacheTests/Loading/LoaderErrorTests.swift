@@ -101,7 +101,11 @@ import Testing
         harness.clock.advance(by: 100_000)
         harness.cache.isOffline = true
         #expect(try await harness.load(origin.url("/a")).text == "1")
-        #expect(await error(harness, URLRequest(origin.url("/b")))?.code == .notConnectedToInternet)
+        let error = await error(harness, URLRequest(origin.url("/b")))
+        #expect(error?.code == .notConnectedToInternet)
+        let reason = error?.errorUserInfo[NSLocalizedFailureReasonErrorKey] as? String
+        #expect(
+            reason == "The network was not asked (DiskURLCache.isOffline is true), and nothing that fits is stored.")
         harness.cache.isOffline = false
         #expect(try await harness.load(origin.url("/a")).text == "2")
     }
