@@ -109,10 +109,9 @@ extension DiskURLCache {
         guard let variant = store.lookup(key).variants().first(where: { $0.answers(requestFacts) }),
             let response = variant.metadata.http
         else { return true }
-        let facts = ReuseFacts(response)
-        let freshness = Freshness(
-            of: facts, options: cachingOptions(for: request, response: response.fields),
-            now: configuration.clock.now())
+        let options = cachingOptions(for: request, response: response.fields)
+        let facts = ReuseFacts(response).governed(by: options)
+        let freshness = Freshness(of: facts, options: options, now: configuration.clock.now())
         return !freshness.isFresh || facts.directives.noCache
     }
 

@@ -46,6 +46,9 @@ extension DiskURLCache {
         /// only with `public`, `s-maxage`, `must-revalidate` or `Vary: Cookie`, or when the key policy includes the field; and a response
         /// without a lifetime is never fresh by a guess unless it says `public`. False turns both off. In a private cache it has no effect.
         public var sharesCautiously = true
+        /// Of a shared cache: response fields that govern it before `Cache-Control` and `Expires` (RFC 9213), such as `CDN-Cache-Control`.
+        /// The first one with a valid value counts. They are delivered as they came.
+        public var targetedFields: [String] = []
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
         /// Further policies by name; a request or a rule chooses one (``CacheTreatment/keyPolicy``).

@@ -79,6 +79,7 @@ extension DiskURLCache {
         guard configuration.isShared else { return options }
         options.isShared = true
         options.isCautious = configuration.sharesCautiously
+        options.targetedFields = configuration.targetedFields
         let policy = treatment?.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
         options.keysCookie = policy?.headerNames.contains("cookie") == true
         return options

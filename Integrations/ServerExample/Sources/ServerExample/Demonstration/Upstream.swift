@@ -14,10 +14,11 @@ struct Upstream: Sendable {
     /// The article "slow" waits for it.
     let release: Gate
 
-    var requests: Int { counts.withLockedValue { $0.values.reduce(0, +) } }
+    var requests: Int { counts.withLockedValue { $0["all"] ?? 0 } }
     func requests(for id: String) -> Int { counts.withLockedValue { $0[id] ?? 0 } }
 
-    static func start() async throws -> Upstream {
+    /// - Parameter isUneven: a tenth of the articles takes ten times as long, and each hundredth request fails.
+    static func start(isUneven: Bool = false) async throws -> Upstream {
         let counts = NIOLockedValueBox<[String: Int]>([:])
         let release = Gate()
         let body = ByteBuffer(
@@ -25,12 +26,22 @@ struct Upstream: Sendable {
         let router = Router()
         router.get("articles/:id") { _, context in
             let id = try context.parameters.require("id")
-            counts.withLockedValue { $0[id, default: 0] += 1 }
-            if id == "slow" { await release.wait() } else { try await Task.sleep(for: delay) }
+            let count = counts.withLockedValue { counts in
+                counts[id, default: 0] += 1
+                counts["all", default: 0] += 1
+                return counts["all"] ?? 0
+            }
+            if id == "slow" {
+                await release.wait()
+            } else {
+                try await Task.sleep(for: isUneven && id.hasSuffix("7") ? delay * 10 : delay)
+            }
+            if isUneven, count.isMultiple(of: 100) { throw HTTPError(.internalServerError) }
             return Response(
                 status: .ok, headers: [.contentType: "application/json", .cacheControl: "max-age=600", .eTag: "\"1\""],
                 body: .init(byteBuffer: body))
         }
+        router.get("requests") { _, _ in "\(counts.withLockedValue { $0["all"] ?? 0 })" }
         var logger = Logger(label: "upstream")
         logger.logLevel = .critical
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
