@@ -119,10 +119,10 @@ import Testing
     }
 
     /// By the setting, in a shared cache only.
-    @Test(arguments: [DiskURLCache.Sharing.shared, .private])
-    func aSharedCacheTakesTheListOfTheApp(sharing: DiskURLCache.Sharing) async throws {
+    @Test(arguments: [true, false])
+    func aSharedCacheTakesTheListOfTheApp(isShared: Bool) async throws {
         var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
-        (settings.sharing, settings.targetedFields) = (sharing, ["CDN-Cache-Control"])
+        (settings.isShared, settings.targetedFields) = (isShared, ["CDN-Cache-Control"])
         let cache = DiskURLCache(configuration: settings)
         let network = MemoryTransport { _, exchange in
             exchange.head(200, ["CDN-Cache-Control": "max-age=60", "Cache-Control": "no-store"])
@@ -130,8 +130,8 @@ import Testing
             exchange.end()
         }
         for _ in 0..<2 { _ = try await LoadReader(Responses.request("/a"), from: cache, over: network).answer() }
-        #expect(network.requests.count == (sharing == .shared ? 1 : 2))
-        guard sharing == .shared else { return }
+        #expect(network.requests.count == (isShared ? 1 : 2))
+        guard isShared else { return }
         #expect(
             "\(cache.explanation(for: Responses.request("/a")))".contains(
                 "from CDN-Cache-Control: max-age=60"))
