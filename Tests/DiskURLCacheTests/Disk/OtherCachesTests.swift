@@ -122,7 +122,7 @@ import Testing
         #expect(read() == [.stored(key.name), .removedResource(7)])
         reader.tell(.removedAll, capacity: 1 << 30)
         #expect(read() == [], "its own row")
-        let file = try #require(FileHandle(forUpdatingAtPath: paths.changes))
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: paths.changes))
         // No row lies across two pages.
         #expect(
             try 4096 % DirectoryChange.length == 0 && files.status(at: paths.changes).size == 5 * DirectoryChange.length
