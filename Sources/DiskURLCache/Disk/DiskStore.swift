@@ -181,7 +181,7 @@ final class DiskStore: Sendable {
     func checkReadOnly() {
         guard isOwnProcess else { return }
         withIO { io in
-            let error = readingError(&io.directory)
+            let error = io.directory.readingError(reader)
             if let error {
                 if io.directory.failed(error) { io.events.append(.unavailable(error)) }
             } else {
@@ -189,26 +189,6 @@ final class DiskStore: Sendable {
             }
             become(error.map { .unusable(isReadable: !$0.isForeign) } ?? .guest)
         }
-    }
-
-    private func readingError(_ directory: inout CacheDirectory) -> DiskStoreError? {
-        var first: RecordName?
-        do throws(DiskStoreError) {
-            guard try directory.open(mayMake: false) != nil else {
-                let isThere = (try? files.status(at: paths.directory + "/.")) != nil
-                return .notACache(path: paths.directory, errno: isThere ? 0 : ENOENT)
-            }
-        } catch {
-            return error
-        }
-        do throws(Errno) {
-            try files.list(paths.records) { name in if first == nil { first = RecordName(name) } }
-        } catch {
-            return .notReadable(path: paths.records, errno: error.code)
-        }
-        // The modes of the first record are those of all: whoever filled the directory wrote them.
-        guard let first, case .unreadable(let error) = reader.read(first, .head, limit: .max >> 1) else { return nil }
-        return .notReadable(path: paths.records + "/" + first.text, errno: error.code)
     }
 
     // MARK: Lookups
