@@ -111,7 +111,8 @@ final class Catalog: Sendable {
             contents.index.forEachRow(of: key) { row in
                 let bit = UInt8(1) << row.slot
                 if !row.isPartial { plan.known |= bit }
-                if isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
+                // An index that is a hint does not know the last uses.
+                if contents.state.isCurrent, isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
             }
             if isUse, contents.state.isCurrent, plan.slots != 0 {
                 plan.isFirstChange = !contents.index.isChanged
