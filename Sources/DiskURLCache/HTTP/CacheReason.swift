@@ -70,7 +70,7 @@ extension CacheReason {
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
         advice: "Leave no-store out of the request's Cache-Control.")
     /// `URLRequest.cachePolicy` asks for a reload or for a validation.
-    public static let cachePolicy = CacheReason("cache-policy", "the request's cachePolicy wants the network asked")
+    public static let cachePolicy = CacheReason("cache-policy", "the request's cachePolicy demands the network")
     static let unsupportedRange = CacheReason(
         "unsupported-range", "the request asks for several ranges, or in another unit than bytes", "RFC 9110 §14.2")
     static let rangeNotHeld = CacheReason(
@@ -117,7 +117,7 @@ extension CacheReason {
 extension CacheReason {
     static let upload = CacheReason("upload", "uploads are not cached")
     static let download = CacheReason("download", "download tasks are not cached")
-    static let unknownSession = CacheReason("unknown-session", "it cannot be known which session the task belongs to")
+    static let unknownSession = CacheReason("unknown-session", "the task's session is not known")
     static let noKey = CacheReason("no-key", "the request has no key")
     static let notHTTP = CacheReason("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
     static let dotSegments = CacheReason(
@@ -125,7 +125,7 @@ extension CacheReason {
         "its path has a segment . or .., which a client may send or remove: the answer may be another URL's",
         "RFC 3986 §5.2.4", advice: "Ask for the path without such segments.")
     static let streamedBody = CacheReason(
-        "streamed-body", "its body is a stream: what will be sent cannot be known beforehand",
+        "streamed-body", "its body is a stream, whose bytes are not known beforehand",
         advice: "Give the body as data (httpBody).")
     static let bodyNotKeyed = CacheReason(
         "body-not-keyed", "it is a GET or HEAD with a body that the key policy does not key", "RFC 9110 §9.3.1",

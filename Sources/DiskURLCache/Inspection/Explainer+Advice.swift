@@ -10,7 +10,7 @@ extension Explainer {
         let freshness = Freshness(of: reuse, options: options, now: now)
         if said.noCache {
             say(
-                .advice, "The response says no-cache: each use needs a validation. With max-age instead, none would.",
+                .advice, "The response says no-cache: each use needs a validation. With max-age instead, none does.",
                 "RFC 9111 §5.2.2.4")
         } else {
             switch freshness.source {

@@ -153,8 +153,8 @@ struct Explainer {
         switch policy {
         case .useProtocol: break
         case .reloadIgnoring: say(.request, "Its cachePolicy asks for a reload from the network.")
-        case .elseLoad: say(.request, "Its cachePolicy takes a stored response, however old; without one, it loads.")
-        case .dontLoad: say(.request, "Its cachePolicy takes a stored response, however old; without one, it fails.")
+        case .elseLoad: say(.request, "Its cachePolicy takes a stored response, however old, or the network's.")
+        case .dontLoad: say(.request, "Its cachePolicy takes a stored response, however old, or fails.")
         case .revalidate: say(.request, "Its cachePolicy wants a validation before each use.")
         }
         if let name = ["Cache-Control", "Pragma"].first(where: { facts.fields[$0] != nil }) {
@@ -319,7 +319,7 @@ struct Explainer {
         sayFreshness(ReuseFacts(response), of: response, received.options, .storing)
         sayValidators(response, .storing)
         if let location = received.fields["Location"], (300...399).contains(received.status) {
-            say(.storing, "A load goes on with \(location), which has another key.", "RFC 9110 §15.4")
+            say(.storing, "A load continues with \(location), which has another key.", "RFC 9110 §15.4")
         }
         let next = CacheDecision.decide(
             for: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,
