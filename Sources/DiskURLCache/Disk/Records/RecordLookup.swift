@@ -74,6 +74,8 @@ struct RecordLookup: Sendable {
                     records = []
                     extent = .lookup
                     requestExamination(of: key)
+                } else if plan.known & 1 << slot != 0 {
+                    requestExamination(of: key)
                 }
             case .damaged: requestExamination(of: key, verifyingBodies: true)
             case .foreign:
