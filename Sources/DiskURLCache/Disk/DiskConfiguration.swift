@@ -35,6 +35,14 @@ struct DiskConfiguration: Sendable {
         self.capacity = capacity
     }
 
+    var hasAges: Bool { maximumStorageAge != nil || maximumAccessAge != nil }
+
+    /// Whether a record exceeds an age by its row, a second at least: rows know whole seconds.
+    func isExpired(_ row: IndexRow, now: Double) -> Bool {
+        let isTooOld = !row.isPartial && maximumStorageAge.map { now - Double(row.storedAt) > $0 + 1 } ?? false
+        return isTooOld || maximumAccessAge.map { now - Double(row.accessedAt) > $0 + 1 } ?? false
+    }
+
     /// Numbers that make sense, whatever came in.
     var sanitized: Self {
         func fraction(_ value: Double, _ fallback: Double) -> Double {

@@ -139,7 +139,7 @@ extension DiskStore {
             io.discarded.append(catalog.read { $0 })
             guard catalog.becomeCurrent(index, lock, folder) else { return }
             // Reading each head, which finds what a crash left unfinished, takes long where there are many: then size and name do.
-            if partial.count <= Self.readingLimit {
+            if partial.count <= 512 {
                 for name in partial { catalog.requestExamination(of: name.key) }
             }
             switch problem {
@@ -155,8 +155,6 @@ extension DiskStore {
             io.nextElection = max(io.nextElection, end + 20 * (end - start))
         }
     }
-
-    private static let readingLimit = 512
 
     /// Looks into keys whose files and rows may not agree. On the maintenance queue.
     private func examineRequested() {
@@ -283,34 +281,16 @@ extension DiskStore {
 
     /// Removes what exceeds the maximum ages.
     private func removeExpired() {
-        let storageAge = configuration.maximumStorageAge
-        let accessAge = configuration.maximumAccessAge
-        guard storageAge != nil || accessAge != nil, catalog.state.isCurrent else { return }
+        guard configuration.hasAges, catalog.state.isCurrent else { return }
         let now = clock.now().timeIntervalSince1970
-        let expired = catalog.read { index in
-            index.leastRecentFirst.filter { row in
-                let isTooOld = !row.isPartial && storageAge.map { now - Double(row.storedAt) > $0 + 1 } ?? false
-                return isTooOld || accessAge.map { now - Double(row.accessedAt) > $0 + 1 } ?? false
-            }
-        }
-        for row in expired {
-            withIO { io in
-                // Another cache has given the record another head since: the row is not about it.
-                if let status = records.status(of: row.name), !row.isAbout(status) {
-                    return catalog.requestExamination(of: row.key)
-                }
-                _ = records.evict(row, &io.events)
-            }
-        }
+        let expired = catalog.read { $0.leastRecentFirst.filter { configuration.isExpired($0, now: now) } }
+        for row in expired { withIO { records.expire(row, &$0.events) } }
     }
 
     /// True when nothing is left.
     private func sweepTrash(limit: Int) -> Bool {
         // Noted first, so that a clearing that comes meanwhile is not forgotten.
-        let hasTrash = withIO { io in
-            defer { io.directory.noteTrash(false) }
-            return io.directory.hasTrash
-        }
+        let hasTrash = withIO { $0.directory.takeTrash() }
         if !hasTrash || CacheDirectory.sweepTrash(files, paths, limit: limit) { return true }
         withIO { $0.directory.noteTrash() }
         return false
@@ -363,25 +343,6 @@ extension DiskStore {
         maintenance.perform {
             if withPass, !catalog.state.isClosed { runPass(isFlush: true) }
             withIO { _ in become(.closed) }
-        }
-    }
-}
-
-/// What eviction remembers between passes. Confined to `DiskStore.io`.
-struct Eviction {
-    /// Single records that could not be unlinked. They are not tried again.
-    private(set) var stuck: Set<RecordName> = []
-    /// Until then eviction rests: hardly anything could be unlinked the last time.
-    private var nextTime = 0.0
-
-    var isRested: Bool { MonotonicTime.seconds >= nextTime }
-
-    /// - Parameter passedOver: records that could not be unlinked.
-    mutating func ended(passedOver: Set<RecordName>, isHopeless: Bool) {
-        if isHopeless {
-            nextTime = MonotonicTime.seconds + 1
-        } else if passedOver.count < 1024 {
-            stuck = passedOver
         }
     }
 }

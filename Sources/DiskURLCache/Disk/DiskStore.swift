@@ -36,6 +36,7 @@ final class DiskStore: Sendable {
     let catalog: Catalog
     /// To be used while `io` is held.
     let records: RecordFiles
+    private let lookup: RecordLookup
     private let io: Mutex<Section>
 
     /// What file operations need; guarded by `io`. Each part owns its state.
@@ -87,6 +88,8 @@ final class DiskStore: Sendable {
             keepsURLs: configuration.keepsURLs)
         io = Mutex(Section(directory: CacheDirectory(fileSystem, paths, owner: configuration.owner)))
         self.maintenance = maintenance ?? MaintenanceQueue()
+        lookup = RecordLookup(
+            catalog: catalog, reader: reader, configuration: configuration, clock: clock, maintenance: self.maintenance)
         if maintenance == nil {
             self.maintenance.setWork { [weak self] in self?.runPass(isFlush: false) }
         }
@@ -178,7 +181,7 @@ final class DiskStore: Sendable {
     func checkReadOnly() {
         guard isOwnProcess else { return }
         withIO { io in
-            let error = readingError(&io.directory)
+            let error = io.directory.readingError(reader)
             if let error {
                 if io.directory.failed(error) { io.events.append(.unavailable(error)) }
             } else {
@@ -188,24 +191,45 @@ final class DiskStore: Sendable {
         }
     }
 
-    private func readingError(_ directory: inout CacheDirectory) -> DiskStoreError? {
-        var first: RecordName?
-        do throws(DiskStoreError) {
-            guard try directory.open(mayMake: false) != nil else {
-                let isThere = (try? files.status(at: paths.directory + "/.")) != nil
-                return .notACache(path: paths.directory, errno: isThere ? 0 : ENOENT)
-            }
-        } catch {
-            return error
+    // MARK: Lookups
+
+    /// All live variants of a key, the most recent first. Counts as a use of the key.
+    func variants(of key: RequestKey) -> [StoredVariant] {
+        variants(named: key.name) { key.digest }
+    }
+
+    func variants(named name: KeyName, provedBy digest: () -> KeyDigest) -> [StoredVariant] {
+        lookIfDue(at: MonotonicTime.nanoseconds)
+        return lookup.variants(named: name, provedBy: digest) { look in withIO { _ in look() } }
+    }
+
+    /// Whether a lookup would find something. Not a use.
+    func contains(_ key: RequestKey) -> Bool {
+        lookIfDue(at: MonotonicTime.nanoseconds)
+        return lookup.contains(named: key.name, provedBy: { key.digest }) { look in withIO { _ in look() } }
+    }
+
+    /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
+    func mayContain(_ key: RequestKey) -> Bool {
+        lookIfDue(at: MonotonicTime.nanoseconds)
+        return catalog.mayContain(key.name)
+    }
+
+    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
+    /// `MonotonicTime.nanoseconds`.
+    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
+        if uses.isEmpty { return }
+        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
+        let noted = uses.map { use in
+            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
+            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
         }
-        do throws(Errno) {
-            try files.list(paths.records) { name in if first == nil { first = RecordName(name) } }
-        } catch {
-            return .notReadable(path: paths.records, errno: error.code)
+        let isFirst = catalog.change { index in
+            let wasChanged = index.isChanged
+            index.note(noted)
+            return !wasChanged && index.isChanged
         }
-        // The modes of the first record are those of all: whoever filled the directory wrote them.
-        guard let first, case .unreadable(let error) = reader.read(first, .head, limit: .max >> 1) else { return nil }
-        return .notReadable(path: paths.records + "/" + first.text, errno: error.code)
+        if isFirst, !configuration.isReadOnly { maintenance.schedule(after: configuration.savingInterval) }
     }
 
     // MARK: Other processes

@@ -92,6 +92,10 @@ public struct EntryCriteria: Sendable, Hashable {
         if let accessedBefore, metadata.storedAt >= accessedBefore { return false }
         return matches(metadata)
     }
+
+    func matches(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
+        matches(metadata, resource: key.resource, hostHash: key.hostHash)
+    }
 }
 
 /// A property by which entries are removed together.

@@ -259,9 +259,3 @@ private struct ForeignChanges {
         remove(key) || (!stored.isEmpty && stored.contains(.stored(key.name)))
     }
 }
-
-extension EntryCriteria {
-    func matches(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
-        matches(metadata, resource: key.resource, hostHash: key.hostHash)
-    }
-}

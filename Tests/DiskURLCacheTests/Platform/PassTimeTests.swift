@@ -59,6 +59,26 @@ import Testing
         #expect(store.body(.test("b")) == testBody(2))
     }
 
+    /// Between passes no row takes note of a use.
+    @Test func whatIsUsedBetweenPassesDoesNotExpire() throws {
+        let fixture = try DiskFixture()
+        let clock = ManualClock()
+        let store = fixture.open(clock: clock.wallClock) {
+            $0.passActivity = Self.granting
+            $0.maximumAccessAge = 100
+        }
+        store.store(.test(testBody(1), storedAt: clock.now), for: key)
+        store.flush()
+        store.maintenance.pause()
+        for _ in 0..<3 {
+            clock.advance(by: 60)
+            #expect(store.body(key) == testBody(1))
+        }
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+        #expect(fixture.recordNames().count == 1)
+    }
+
     @Test func aPassWithoutTimeLocksNothingAndWritesAllTheSame() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()

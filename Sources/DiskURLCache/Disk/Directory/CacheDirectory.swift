@@ -18,7 +18,7 @@ struct CacheDirectory {
     /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
     /// Cleared folders may be there, to be deleted.
-    private(set) var hasTrash = false
+    private var hasTrash = false
     /// What folders and index files take, in bytes.
     private(set) var overhead = 0
 
@@ -66,31 +66,52 @@ struct CacheDirectory {
         return self.error != error
     }
 
+    private typealias Found = (identity: FileIdentity, isNew: Bool)
+
     /// A link to a directory is followed here, since the user gave the path.
-    private func directoryStatus(mayMake: Bool) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
+    private func directoryStatus(mayMake: Bool) throws(DiskStoreError) -> Found? {
         let path = paths.directory
-        guard paths.canBeUsed else {
-            throw .cannotMakeDirectory(path: path, errno: EINVAL)
+        guard paths.canBeUsed else { throw .cannotMakeDirectory(path: path, errno: EINVAL) }
+        return try status(of: path, at: path + "/.", mayMake) { () throws(DiskStoreError) in try makeDirectories(path) }
+    }
+
+    private func folderStatus(mayMake: Bool) throws(DiskStoreError) -> Found? {
+        let path = paths.records
+        return try status(of: path, at: path, mayMake) { () throws(DiskStoreError) in
+            do throws(Errno) {
+                try files.makeDirectory(path)
+            } catch {
+                if error.code != EEXIST { throw .notWritable(path: path, errno: error.code) }
+            }
         }
-        for attempt in 0..<2 {
+    }
+
+    /// Nil where it is missing and may not be made.
+    private func status(
+        of path: String, at other: String, _ mayMake: Bool, make: () throws(DiskStoreError) -> Void
+    ) throws(DiskStoreError) -> Found? {
+        for isNew in [false, true] {
             let found: FileStatus
             do throws(Errno) {
-                let status = try files.status(at: path + "/.")
-                guard status.kind == .directory else { throw Errno(ENOTDIR) }
-                found = status
+                found = try files.status(at: other)
             } catch {
                 switch error.code {
-                case ENOENT where attempt == 0:
+                case ENOENT where isNew: throw .cannotMakeDirectory(path: path, errno: error.code)
+                case ENOENT:
                     guard mayMake else { return nil }
-                    try makeDirectories(path)
+                    try make()
                     continue
                 case ENOTDIR: throw .notADirectory(path: path)
-                case ENOENT: throw .cannotMakeDirectory(path: path, errno: error.code)
                 default: throw .notReadable(path: path, errno: error.code)
                 }
             }
+            switch found.kind {
+            case .directory: break
+            case .symbolicLink: throw .symbolicLink(path: path)
+            case .regular, .other: throw .notADirectory(path: path)
+            }
             try owner.check(found, at: path)
-            return (found.identity, isNew: attempt > 0)
+            return (found.identity, isNew)
         }
         return nil
     }
@@ -112,36 +133,25 @@ struct CacheDirectory {
         }
     }
 
-    private func folderStatus(mayMake: Bool) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
-        let path = paths.records
-        for attempt in 0..<2 {
-            let found: FileStatus
-            do throws(Errno) {
-                let status = try files.status(at: path)
-                switch status.kind {
-                case .directory: found = status
-                case .symbolicLink: throw Errno(ELOOP)
-                case .regular, .other: throw Errno(ENOTDIR)
-                }
-            } catch {
-                switch error.code {
-                case ENOENT where attempt == 0:
-                    guard mayMake else { return nil }
-                    do throws(Errno) {
-                        try files.makeDirectory(path)
-                    } catch {
-                        if error.code != EEXIST { throw .notWritable(path: path, errno: error.code) }
-                    }
-                    continue
-                case ELOOP: throw .symbolicLink(path: path)
-                case ENOTDIR: throw .notADirectory(path: path)
-                default: throw .notReadable(path: path, errno: error.code)
-                }
+    /// Why a directory that is only read cannot be read.
+    mutating func readingError(_ reader: RecordReader) -> DiskStoreError? {
+        var first: RecordName?
+        do throws(DiskStoreError) {
+            guard try open(mayMake: false) != nil else {
+                let isThere = (try? files.status(at: paths.directory + "/.")) != nil
+                return .notACache(path: paths.directory, errno: isThere ? 0 : ENOENT)
             }
-            try owner.check(found, at: path)
-            return (found.identity, isNew: attempt > 0)
+        } catch {
+            return error
         }
-        return nil
+        do throws(Errno) {
+            try files.list(paths.records) { name in if first == nil { first = RecordName(name) } }
+        } catch {
+            return .notReadable(path: paths.records, errno: error.code)
+        }
+        // The modes of the first record are those of all: whoever filled the directory wrote them.
+        guard let first, case .unreadable(let error) = reader.read(first, .head, limit: .max >> 1) else { return nil }
+        return .notReadable(path: paths.records + "/" + first.text, errno: error.code)
     }
 
     // MARK: The folder of records
@@ -218,8 +228,12 @@ struct CacheDirectory {
 
     // MARK: Cleared folders
 
-    mutating func noteTrash(_ isThere: Bool = true) {
-        hasTrash = isThere
+    mutating func noteTrash() { hasTrash = true }
+
+    /// Whether there may be some, once.
+    mutating func takeTrash() -> Bool {
+        defer { hasTrash = false }
+        return hasTrash
     }
 
     /// Deletes folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are

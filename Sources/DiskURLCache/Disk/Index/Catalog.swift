@@ -110,8 +110,9 @@ final class Catalog: Sendable {
             var expired: UInt8 = 0
             contents.index.forEachRow(of: key) { row in
                 let bit = UInt8(1) << row.slot
-                if !row.isPartial { plan.known |= bit }
-                if isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
+                // An index that is a hint knows neither the files nor the last uses.
+                if contents.state.isCurrent, !row.isPartial { plan.known |= bit }
+                if contents.state.isCurrent, isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
             }
             if isUse, contents.state.isCurrent, plan.slots != 0 {
                 plan.isFirstChange = !contents.index.isChanged
@@ -155,10 +156,16 @@ final class Catalog: Sendable {
                     contents.index.remove(name)
                     continue
                 }
-                if contents.index.row(name)?.isSameRecord(as: row) != true { contents.index.put(row) }
+                let known = contents.index.row(name)
+                if known == nil, let use = contents.earlyUses.last(where: { $0.key == key }) {
+                    var row = row
+                    row.accessedAt = use.seconds
+                    contents.index.put(row, usedAt: use.time)
+                } else if known?.isSameRecord(as: row) != true {
+                    contents.index.put(row)
+                }
             }
-            if rows.isEmpty { contents.earlyUses.removeAll { $0.key == key } }
-            if contents.state.isCurrent { contents.noteEarlyUses() }
+            contents.earlyUses.removeAll { $0.key == key }
             return contents.index.rows(of: key)
         }
     }

@@ -219,6 +219,13 @@ struct RecordFiles: Sendable {
         return true
     }
 
+    /// Removes a record that is too old by its row.
+    func expire(_ row: IndexRow, _ events: inout [DiskEvent]) {
+        // Another cache has given the record another head since: the row is not about it.
+        if let status = status(of: row.name), !row.isAbout(status) { return catalog.requestExamination(of: row.key) }
+        _ = evict(row, &events)
+    }
+
     // MARK: Examining
 
     /// The one repair: makes rows and files of a key agree, whatever went wrong between them. Torn and damaged records go, of two

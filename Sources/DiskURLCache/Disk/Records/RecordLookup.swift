@@ -1,38 +1,38 @@
 import Foundation
 
-extension DiskStore {
+/// Which records are an answer to a key? Reads what the plan of the catalog says, without a lock as long as the plan holds.
+struct RecordLookup: Sendable {
+    let catalog: Catalog
+    let reader: RecordReader
+    let configuration: DiskConfiguration
+    let clock: WallClock
+    let maintenance: MaintenanceQueue
+
+    /// Runs a look at all slots while no file of this process changes: under `DiskStore.io`.
+    typealias Exclusively = (_ look: () -> [LoadedRecord]?) -> [LoadedRecord]?
+
     /// All live variants of a key, the most recent first. A single small record is read whole at once, its body verified.
     /// Counts as a use of the key.
-    func variants(of key: RequestKey) -> [StoredVariant] {
-        variants(named: key.name) { key.digest }
-    }
-
+    ///
     /// - Parameter digest: that of the key, the proof that a record of this name is the key's; asked for only when there is
     ///   one.
-    func variants(named name: KeyName, provedBy digest: () -> KeyDigest) -> [StoredVariant] {
+    func variants(
+        named name: KeyName, provedBy digest: () -> KeyDigest, exclusively: Exclusively
+    ) -> [StoredVariant] {
         let now = clock.now()
-        let plan = plan(for: name, now: now)
+        let plan = catalog.plan(name, now: now, isUse: true)
+        if plan.isFirstChange, !configuration.isReadOnly { maintenance.schedule(after: configuration.savingInterval) }
         if plan.slots == 0 { return [] }
-        let records = read(plan, name, digest)
+        let records = read(plan, name, digest, exclusively)
         if records.isEmpty { return [] }
         if let time = plan.unnotedUse, !configuration.isReadOnly { catalog.noteEarly(name, at: time, now: now) }
         return records.compactMap { isTooOld($0.metadata.storedAt, now) ? nil : variant($0) }
     }
 
     /// Whether a lookup would find something. Not a use.
-    func contains(_ key: RequestKey) -> Bool {
-        contains(named: key.name) { key.digest }
-    }
-
-    func contains(named name: KeyName, provedBy digest: () -> KeyDigest) -> Bool {
-        let plan = plan(for: name, now: clock.now(), isUse: false)
-        return plan.slots != 0 && !read(plan, name, digest).isEmpty
-    }
-
-    /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
-    func mayContain(_ key: RequestKey) -> Bool {
-        lookIfDue(at: MonotonicTime.nanoseconds)
-        return catalog.mayContain(key.name)
+    func contains(named name: KeyName, provedBy digest: () -> KeyDigest, exclusively: Exclusively) -> Bool {
+        let plan = catalog.plan(name, now: clock.now(), isUse: false)
+        return plan.slots != 0 && !read(plan, name, digest, exclusively).isEmpty
     }
 
     private func variant(_ record: LoadedRecord) -> StoredVariant {
@@ -41,24 +41,11 @@ extension DiskStore {
         }
         let header = record.header
         return StoredVariant(
-            record.metadata, bodyLength: header.bodyLength, from: .disk, open: { [self] in open(header) },
-            load: { [self] in load(header) })
+            record.metadata, bodyLength: header.bodyLength, from: .disk, open: { open(header) },
+            load: { load(header) })
     }
 
-    // MARK: Planning
-
-    private func plan(for key: KeyName, now: Date, isUse: Bool = true) -> Catalog.LookupPlan {
-        lookIfDue(at: MonotonicTime.nanoseconds)
-        let plan = catalog.plan(key, now: now, isUse: isUse)
-        if plan.isFirstChange { scheduleSaving() }
-        return plan
-    }
-
-    private func scheduleSaving() {
-        if !configuration.isReadOnly { maintenance.schedule(after: configuration.savingInterval) }
-    }
-
-    func isTooOld(_ storedAt: Date, _ now: Date) -> Bool {
+    private func isTooOld(_ storedAt: Date, _ now: Date) -> Bool {
         guard let age = configuration.maximumStorageAge else { return false }
         return now.timeIntervalSince(storedAt) > age
     }
@@ -66,12 +53,14 @@ extension DiskStore {
     // MARK: Reading
 
     /// The records of the key that the plan finds, one for each variant, the most recent first.
-    private func read(_ plan: Catalog.LookupPlan, _ key: KeyName, _ digest: () -> KeyDigest) -> [LoadedRecord] {
+    private func read(
+        _ plan: Catalog.LookupPlan, _ key: KeyName, _ digest: () -> KeyDigest, _ exclusively: Exclusively
+    ) -> [LoadedRecord] {
         var records = plan.isExact ? read(plan.slots, areAll: true, of: key, plan, digest) : nil
         if records == nil {
             if plan.isExact { requestExamination(of: key) }
-            // A record that replaces another one takes another slot: while the lock is held, none of this process moves past the reader.
-            records = withIO { _ in read(plan.isExact ? .max : plan.slots, areAll: false, of: key, plan, digest) }
+            // A record that replaces another one takes another slot: under the lock, none of this process moves past the reader.
+            records = exclusively { read(plan.isExact ? .max : plan.slots, areAll: false, of: key, plan, digest) }
         }
         guard let records, records.count > 1 else { return records ?? [] }
         return oneForEachVariant(records, key)
@@ -93,7 +82,9 @@ extension DiskStore {
                 proof = expected
                 // Another key may have this name.
                 if record.header.digest == expected { records.append(record) }
-            case .missing: if areAll { return nil }
+            case .missing:
+                if areAll { return nil }
+                if plan.known & 1 << slot != 0 { requestExamination(of: key) }
             case .damaged: requestExamination(of: key, verifyingBodies: true)
             case .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: key) }
             case .unreadable: break
@@ -143,29 +134,10 @@ extension DiskStore {
         }
     }
 
-    // MARK: Recency
-
-    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
-    /// `MonotonicTime.nanoseconds`.
-    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
-        if uses.isEmpty { return }
-        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
-        let noted = uses.map { use in
-            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
-            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
-        }
-        let isFirst = catalog.change { index in
-            let wasChanged = index.isChanged
-            index.note(noted)
-            return !wasChanged && index.isChanged
-        }
-        if isFirst { scheduleSaving() }
-    }
-
     // MARK: Repair
 
     /// Notes that a key's files and rows do not agree; the maintenance queue looks into it.
-    func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
+    private func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
         if configuration.isReadOnly { return }
         catalog.requestExamination(of: key, verifyingBodies: verifyingBodies)
         maintenance.schedule(after: configuration.maintenanceDelay)
