@@ -16,7 +16,7 @@ extension DiskURLCache {
     private func treatment(of target: RuleTarget, contentType: String? = nil) -> CacheTreatment {
         var treatment = target.request.cacheTreatment ?? CacheTreatment()
         for rule in configuration.rules where rule.matches(target, contentType: contentType) {
-            treatment.complete(from: rule.treatment)
+            treatment.complete(from: rule.appliedTreatment)
         }
         return treatment
     }

@@ -86,6 +86,11 @@ public struct CacheRule: Sendable {
         self.treatment = treatment
     }
 
+    /// The treatment as it is applied: of a rule whose pattern cannot be, only the part that keeps responses away.
+    var appliedTreatment: CacheTreatment {
+        if case .nothing = match.kind { CacheTreatment(storage: treatment.storage) } else { treatment }
+    }
+
     func matches(_ target: RuleTarget, contentType: String?) -> Bool {
         switch match.kind {
         // Of a rule that is to keep responses away, the safe meaning.

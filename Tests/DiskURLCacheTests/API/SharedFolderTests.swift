@@ -79,7 +79,7 @@ import Testing
         let error = try #require(second.openingError)
         #expect(error.code == .otherSettings)
         #expect(error.path == folder.path)
-        #expect(error.description.hasSuffix("diskCapacity, keepsURLs, memoryCapacity."))
+        #expect(error.description.contains("diskCapacity, keepsURLs, memoryCapacity."))
         guard case .problem(error)? = await events.next() else {
             Issue.record("no event")
             return

@@ -160,13 +160,13 @@ import Testing
             if request.url?.path != "/other" { ask() }
             return request.url?.absoluteString
         }
-        try configuration.setRules([
+        configuration.rules = [
             CacheRule(
                 .request { request in
                     if request.url?.path != "/other" { ask() }
                     return false
                 }, CacheTreatment(storage: .never))
-        ])
+        ]
         let cache = DiskURLCache(configuration: configuration)
         asked.withLock { $0 = cache }
         let network = MemoryTransport { request, exchange in

@@ -420,8 +420,8 @@ import Testing
         let request = Responses.request("/me")
         let never = try makeCache([Rule(.url("example.com/me"), Treatment(storage: .never))])
         #expect(never.key(for: request) == nil)
-        let memory = try makeCache([Rule(.path("me"), Treatment(storage: .memoryOnly))])
-        #expect(memory.treatment(for: request).storage == .memoryOnly)
+        let memory = try makeCache([Rule(.path("me"), Treatment(storage: .memoryOnly, lifetime: .always(9)))])
+        #expect(memory.treatment(for: request) == Treatment(storage: .memoryOnly))
         let other = try makeCache([Rule(.path("me"), Treatment(lifetime: .always(9)))])
         #expect(other.treatment(for: request).lifetime == nil && other.key(for: request) != nil)
     }

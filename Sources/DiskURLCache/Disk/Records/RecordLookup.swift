@@ -60,7 +60,8 @@ struct RecordLookup: Sendable {
         if records == nil {
             if plan.isExact { requestExamination(of: key) }
             // A record that replaces another one takes another slot: under the lock, none of this process moves past the reader.
-            records = exclusively { read(plan.isExact ? .max : plan.slots, areAll: false, of: key, plan, digest) }
+            let proof = digest()
+            records = exclusively { read(plan.isExact ? .max : plan.slots, areAll: false, of: key, plan) { proof } }
         }
         guard let records, records.count > 1 else { return records ?? [] }
         return oneForEachVariant(records, key)
