@@ -125,7 +125,7 @@ import Testing
         (settings.isShared, settings.targetedFields) = (isShared, ["CDN-Cache-Control"])
         let cache = DiskURLCache(configuration: settings)
         let network = MemoryTransport { _, exchange in
-            exchange.head(200, ["CDN-Cache-Control": "max-age=60", "Cache-Control": "no-store"])
+            exchange.head(200, ["CDN-Cache-Control": "max-age=86400", "Cache-Control": "no-store"])
             exchange.piece("body")
             exchange.end()
         }
@@ -134,6 +134,6 @@ import Testing
         guard isShared else { return }
         #expect(
             "\(cache.explanation(for: Responses.request("/a")))".contains(
-                "from CDN-Cache-Control: max-age=60"))
+                "from CDN-Cache-Control: max-age=86400"))
     }
 }
