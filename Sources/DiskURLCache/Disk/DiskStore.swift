@@ -206,7 +206,8 @@ final class DiskStore: Sendable {
     /// Whether a lookup would find something. Not a use.
     func contains(_ key: RequestKey) -> Bool {
         lookIfDue(at: MonotonicTime.nanoseconds)
-        return lookup.contains(named: key.name, provedBy: { key.digest }) { look in withIO { _ in look() } }
+        return lookup.contains(
+            named: key.name, provedBy: { key.digest }, exclusively: { look in withIO { _ in look() } })
     }
 
     /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
