@@ -90,11 +90,8 @@ final class ChangeFile: Sendable {
         if before.isKnown, before.status == nil, position.token == nil, opened.status.size < Self.headerLength {
             return ([], before)
         }
-        // Rows from before the first look concern nothing in memory. But a record that a row tells of may be written after the folder is listed.
-        guard before.isKnown else {
-            let rows = rows(of: opened.file, from: Self.headerLength, to: opened.status.size) ?? []
-            return (rows.filter { if case .stored = $0 { true } else { false } }, position)
-        }
+        // What was before the first look is in no memory.
+        guard before.isKnown else { return ([], position) }
         var start: Int?
         if let token = position.token {
             if token == before.token { start = before.offset }
