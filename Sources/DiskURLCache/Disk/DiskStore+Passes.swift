@@ -173,7 +173,11 @@ extension DiskStore {
         guard isOwnProcess, !configuration.isReadOnly else { return false }
         if catalog.state.isCurrent, !catalog.isUncertain, catalog.nextExamination == nil {
             lookNow()
-            if catalog.state.isCurrent, catalog.nextExamination == nil { return true }
+            if catalog.state.isCurrent, catalog.nextExamination == nil {
+                // A pass may be examining the last key at this moment: under the lock.
+                withIO { _ in }
+                return true
+            }
         }
         return maintenance.perform {
             guard withIO({ prepareDirectory(&$0, mayMake: false) }) else { return false }
