@@ -138,11 +138,13 @@
             let files = FaultyFileSystem()
             let (remover, killed) = (Self.open(directory), Self.open(directory, files: files))
             let disk = try #require(remover.disk as? DiskStore)
-            let (isArmed, isWritten, isDead) = (Mutex(true), Mutex(false), Mutex(false))
+            let (isTold, isArmed, isWritten, isDead) = (Mutex(false), Mutex(true), Mutex(false), Mutex(false))
             files.rule = { call in
                 if isDead.withLock({ $0 }) { return .error(EIO) }
+                // A store may read records before it tells of its own.
+                if call.name == "changes", call.operation == .write { isTold.withLock { $0 = true } }
                 guard call.isRecord else { return nil }
-                if isArmed.disarm() { _ = disk.entryCount }
+                if isTold.withLock({ $0 }), isArmed.disarm() { _ = disk.entryCount }
                 if call.operation == .write { isWritten.withLock { $0 = true } }
                 if call.operation == .close, isWritten.withLock({ $0 }) { isDead.withLock { $0 = true } }
                 return nil
