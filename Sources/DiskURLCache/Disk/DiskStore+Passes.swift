@@ -20,7 +20,6 @@ extension DiskStore {
         }
         guard isUsable else { return false }
         prepareFolders()
-        changes.prepare()
         lookNow()
         if !catalog.state.isSuspended { passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } } }
         open(isFlush: isFlush)
@@ -132,7 +131,6 @@ extension DiskStore {
         else { return }
         var index = DiskIndex()
         let partial = index.fill(with: saved, savedAt: savedAt, listing: listing)
-        let early = catalog.earlyKeys
         withIO { io in
             // The directory was left meanwhile.
             guard case .owner(let current, folder: nil) = catalog.state, current === lock else { return }
@@ -144,9 +142,9 @@ extension DiskStore {
             }
             switch problem {
             case .rejected: io.events.append(.rebuiltIndex(.rejected))
-            // A directory that holds nothing yet has lost nothing.
+            // A folder that this cache made has lost nothing.
             case .missing:
-                if partial.contains(where: { !early.contains($0.key) }) { io.events.append(.rebuiltIndex(.missing)) }
+                if !partial.isEmpty, !io.directory.isFolderOwn { io.events.append(.rebuiltIndex(.missing)) }
             case nil: break
             }
             io.directory.updateOverhead()

@@ -156,8 +156,10 @@ final class DiskStore: Sendable {
             if case .owner(let lock, _) = catalog.state { become(.owner(lock, folder: nil)) }
         case .same: break
         }
+        // Nothing is read from a folder that is still to be cleared.
+        if io.directory.mustClear { return clear(&io) }
         if case .unusable = catalog.state { become(.guest) }
-        return !io.directory.mustClear || clear(&io)
+        return true
     }
 
     /// Nothing that is known of a directory holds for another one: its lock is another one, too.
@@ -265,8 +267,9 @@ final class DiskStore: Sendable {
         let isForeign = status.map { !configuration.owner.trusts($0) } ?? false
         if isForeign {
             become(.unusable(isReadable: false))
-            maintenance.schedule(after: 0)
-        } else if case .owner(let lock, let folder?) = catalog.state, let status, status.identity != folder {
+            return maintenance.schedule(after: 0)
+        }
+        if case .owner(let lock, let folder?) = catalog.state, let status, status.identity != folder {
             // The index is about another folder.
             become(.owner(lock, folder: nil))
             maintenance.schedule(after: 0)
@@ -274,7 +277,7 @@ final class DiskStore: Sendable {
             become(.guest)
         }
         if configuration.isReadOnly { return }
-        changes.read { changes in
+        changes.read(mayMake: status != nil) { changes in
             for change in changes { note(change) }
             if catalog.state.isOwner { maintenance.schedule(after: configuration.maintenanceDelay) }
             observer.withLock { $0 }(changes)

@@ -111,7 +111,7 @@ import Testing
         let (writer, reader) = (ChangeFile(files, paths), ChangeFile(files, paths))
         func read() -> [DirectoryChange] {
             var all: [DirectoryChange] = []
-            reader.read { all += $0 }
+            reader.read(mayMake: true) { all += $0 }
             return all
         }
         #expect(read() == [])
@@ -125,7 +125,7 @@ import Testing
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: paths.changes))
         // No row lies across two pages.
         #expect(
-            try 4096 % DirectoryChange.length == 0 && files.status(at: paths.changes).size == 5 * DirectoryChange.length
+            try 4096 % ChangeRow.length == 0 && files.status(at: paths.changes).size == 5 * ChangeRow.length
         )
         // A row whose bytes are other ones.
         writer.tell(.stored(key.name), capacity: 1 << 30)
@@ -144,33 +144,47 @@ import Testing
         // Begun where there was none: nothing was missed.
         writer.tell(.removed(key.name), capacity: 1 << 30)
         #expect(read() == [.removed(key.name)])
-        // Begun anew: rows may have been missed.
+        // Full, and replaced: once nothing is missed, twice it may be.
         for _ in 0..<200 { writer.tell(.stored(key.name), capacity: 0) }
-        #expect(read().contains(.removedAll))
+        #expect(read() == Array(repeating: .stored(key.name), count: 200))
+        for _ in 0..<400 { writer.tell(.stored(key.name), capacity: 0) }
+        #expect(read() == [.removedAll])
         #expect(try files.status(at: paths.changes).size <= 4_096)
     }
 
-    /// A cache looks whether there is a file, and makes it before it compares what it saw.
-    @Test func aFileThatIsBegunMeanwhileIsNoRemoval() throws {
-        let fixture = try DiskFixture()
-        try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
-        let files = FaultyFileSystem()
-        let changes = ChangeFile(files, DiskPaths(directory: fixture.directory))
-        let isArmed = Mutex(false)
-        files.rule = { call in
-            guard call.operation == .statusAt, call.name == "changes",
-                isArmed.withLock({ isArmed in
-                    defer { isArmed = false }
-                    return isArmed
-                })
-            else { return nil }
-            changes.prepare()
-            return .error(ENOENT)
+    /// Many caches begin the file at once, each with two threads, and fill it again and again: each one hears of each change of the others,
+    /// and of nothing else.
+    @Test func cachesThatBeginAndFillAFileAtOnceMissNothing() throws {
+        for limit in [4_096, 1 << 30] {
+            let fixture = try DiskFixture("\(limit)")
+            try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+            let paths = DiskPaths(directory: fixture.directory)
+            let files = (0..<4).map { _ in ChangeFile(SystemFiles(), paths) }
+            let heard = files.map { _ in Mutex<[DirectoryChange]>([]) }
+            @Sendable func look(_ cache: Int, mayMake: Bool = true) {
+                files[cache].read(mayMake: mayMake) { changes in heard[cache].withLock { $0 += changes } }
+            }
+            @Sendable func change(_ cache: Int, _ number: Int) -> DirectoryChange {
+                .removed(KeyName(resource: UInt64(cache), low: UInt64(number)))
+            }
+            let count = 200
+            for cache in 0..<4 { look(cache, mayMake: false) }
+            DispatchQueue.concurrentPerform(iterations: 8) { thread in
+                let cache = thread % 4
+                for number in 0..<count {
+                    look(cache)
+                    if thread < 4 { files[cache].tell(change(cache, number), capacity: limit) }
+                }
+            }
+            for cache in 0..<4 {
+                look(cache)
+                let all = heard[cache].withLock { $0 }
+                // A reader that two files were filled before is told that it may have missed something.
+                if limit == 4_096, all.contains(.removedAll) { continue }
+                let others = (0..<4).filter { $0 != cache }
+                #expect(Set(all) == Set(others.flatMap { other in (0..<count).map { change(other, $0) } }))
+            }
         }
-        changes.read { _ in Issue.record("the first look finds nothing") }
-        isArmed.withLock { $0 = true }
-        for _ in 0..<3 { changes.read { Issue.record("read \($0)") } }
-        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/changes"))
     }
 
     // MARK: The directory

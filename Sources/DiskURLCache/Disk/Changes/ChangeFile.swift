@@ -11,34 +11,44 @@ import Foundation
 /// A writer that is not the owner appends a row before it writes its record, and again after it. From the first row on the owner
 /// looks at the files of that key, not at the index: a record of a writer that was killed is found, too.
 ///
-/// A row that cannot be appended becomes a file that is begun anew, an empty one, or no file. A reader that finds another file, a shorter one, or
-/// bytes that it does not understand takes every record for removed.
+/// Each file begins with a row that has a number, and the number of the file that it replaced because that one was full. A reader holds its file
+/// open: so it reads that file to the end, though it was replaced, and no other file can be taken for it. A reader that finds a file with another
+/// predecessor than its own file, or bytes that are not rows, takes every record for removed.
 final class ChangeFile: Sendable {
-    /// Up to where the file was read. Guarded by the lock around it; no file operation while it is held.
-    private struct Position {
-        /// The file was looked at.
-        var isKnown = false
-        /// The file at that time; nil when there was none.
-        var status: FileStatus?
-        /// The number of the file; nil when there was none, or it had no header.
-        var token: UInt64?
-        var offset = 0
+    /// A file that is open for reading, up to where it was read.
+    private final class Opened: Sendable {
+        let descriptor: Int32
+        let identity: FileIdentity
+        private let files: any FileSystem
+
+        init(_ descriptor: Int32, _ status: FileStatus, _ files: any FileSystem) {
+            self.descriptor = descriptor
+            identity = status.identity
+            self.files = files
+        }
+
+        deinit { files.closeQuietly(descriptor) }
+    }
+
+    private enum Position {
+        /// No look yet: no record is in memory.
+        case unknown
+        /// There is no file, and no folder of records that another cache may change.
+        case missing
+        case at(Opened, offset: Int)
+        /// There is no file to read, and none can be made: any change may be missed, at any time.
+        case lost
     }
 
     private let files: any FileSystem
     private let paths: DiskPaths
     /// Tells this cache's own rows from those of others. Its last byte is the row's kind.
     private let writer = UInt64.random(in: .min ... .max) & ~0xFF
-    private let position = Mutex(Position())
+    /// Set while `reading` is held. No file operation while its own lock is held.
+    private let position = Mutex(Position.unknown)
     /// Held while changes are read and applied: a caller that comes meanwhile finds them applied.
     private let reading = Mutex(())
 
-    /// "DURCCHG1", then the file's number, then zeros. As long as a row: no row lies across two pages, so a reader sees it whole or not at
-    /// all while it is appended.
-    private static let headerLength = DirectoryChange.length
-    private static let magic: UInt64 = 0x4455_5243_4348_4731
-    /// A bit of the number: the file was begun in place of another one, whose rows a reader may have missed.
-    private static let continues: UInt64 = 1
     /// More than this is not read: then every record counts as removed.
     private static let maximumLength = 1 << 20
 
@@ -56,9 +66,10 @@ final class ChangeFile: Sendable {
     // MARK: Reading
 
     /// Hands over what other caches changed since the last call. One system call when nothing changed.
-    func read(_ apply: ([DirectoryChange]) -> Void) {
+    /// - Parameter mayMake: whether there is a folder of records. Then a file that is missing is made, so that there is one on a disk that
+    ///   is full later.
+    func read(mayMake: Bool, _ apply: ([DirectoryChange]) -> Void) {
         reading.withLock { _ in
-            // Before the file: this cache may begin the file meanwhile, and is not to take it for gone.
             let before = position.withLock { $0 }
             var status: FileStatus?
             do throws(Errno) {
@@ -67,63 +78,99 @@ final class ChangeFile: Sendable {
                 // A directory that cannot be searched now says nothing.
                 if !error.isMissing { return }
             }
-            guard !before.isKnown || status != before.status else { return }
-            let (changes, after) = changes(since: before, status)
+            let changes: [DirectoryChange]?
+            let after: Position
+            if case .at(let file, let offset) = before, let status, status.identity == file.identity {
+                if status.size == offset { return }
+                changes = rows(of: file, from: offset, to: status.size)
+                after = .at(file, offset: status.size)
+            } else {
+                (changes, after) = next(after: before, mayMake: mayMake)
+            }
             position.withLock { $0 = after }
+            guard let changes else { return apply([.removedAll]) }
             if !changes.isEmpty { apply(changes) }
         }
     }
 
-    private func changes(since before: Position, _ status: FileStatus?) -> ([DirectoryChange], Position) {
-        var position = Position(isKnown: true, status: status)
-        guard status != nil else { return (before.status == nil ? [] : [.removedAll], position) }
-        guard let opened = try? files.openRegular(paths.changes, O_RDONLY) else {
-            // What is there is no file of this cache, and may hide any removal: each call says so.
-            position.status = nil
-            return (before.isKnown ? [.removedAll] : [], position)
+    /// Goes on to the file that is at the path now, from the end of the one before. Nil for the changes where any may have been missed.
+    private func next(after before: Position, mayMake: Bool) -> (changes: [DirectoryChange]?, Position) {
+        let file: Opened
+        let size: Int
+        do throws(Errno) {
+            (file, size) = try open(mayMake: mayMake)
+        } catch {
+            guard error.isMissing else { return (nil, .lost) }
+            switch before {
+            case .unknown, .missing: return ([], .missing)
+            case .at, .lost: return (nil, .missing)
+            }
         }
-        defer { files.closeQuietly(opened.file) }
-        // What is appended from now on is for the next call.
-        position.offset = opened.status.size
-        position.token = token(of: opened.file)
-        // Where there was none: a file that is being begun, whose header comes at any moment. The next call looks at it anew.
-        if before.isKnown, before.status == nil, position.token == nil, opened.status.size < Self.headerLength {
-            return ([], before)
+        var changes: [DirectoryChange]? = []
+        switch before {
+        case .unknown: break
+        case .lost: changes = nil
+        case .missing:
+            // An empty one is being begun.
+            if size > 0 { changes = start(of: file)?.predecessor == 0 ? rows(of: file, from: 0, to: size) : nil }
+        case .at(let old, let offset):
+            let number = start(of: old)?.number
+            if let number, start(of: file)?.predecessor == number, let end = (try? files.status(old.descriptor))?.size,
+                let last = rows(of: old, from: offset, to: end), let first = rows(of: file, from: 0, to: size)
+            {
+                changes = last + first
+            } else {
+                changes = nil
+            }
         }
-        // What was before the first look is in no memory.
-        guard before.isKnown else { return ([], position) }
-        var start: Int?
-        if let token = position.token {
-            if token == before.token { start = before.offset }
-            if before.token == nil, token & Self.continues == 0 { start = Self.headerLength }
-        }
-        guard let start, let rows = rows(of: opened.file, from: start, to: opened.status.size) else {
-            return ([.removedAll], position)
-        }
-        return (rows, position)
+        return (changes, .at(file, offset: size))
     }
 
-    private func token(of file: Int32) -> UInt64? {
-        guard let header = try? files.bytes(of: file, at: 0, count: Self.headerLength) else { return nil }
-        return header.withUnsafeBytes { bytes in
-            var reader = ByteReader(bytes)
-            guard reader.number(UInt64.self)?.bigEndian == Self.magic else { return nil }
-            return reader.number(UInt64.self)
+    /// The file at the path. One that is no file of a cache is replaced: it would be a removal of everything at each look.
+    private func open(mayMake: Bool) throws(Errno) -> (Opened, size: Int) {
+        do throws(Errno) {
+            return try openAsIs()
+        } catch {
+            guard mayMake, error.isMissing || error.code == ELOOP else { throw error }
+            do throws(Errno) {
+                _ = try append([], limit: .max)
+            } catch let other {
+                // Where this cache may not make a file, there is none.
+                throw error.isMissing && (other.isNotPermitted || other.code == EROFS) ? error : other
+            }
+            return try openAsIs()
         }
     }
 
-    /// The rows of other caches; nil where the bytes are not whole rows.
-    private func rows(of file: Int32, from start: Int, to end: Int) -> [DirectoryChange]? {
+    private func openAsIs() throws(Errno) -> (Opened, size: Int) {
+        let (file, status) = try files.openRegular(paths.changes, O_RDONLY)
+        return (Opened(file, status, files), status.size)
+    }
+
+    private func start(of file: Opened) -> ChangeRow.Start? { start(of: file.descriptor) }
+
+    private func start(of file: Int32) -> ChangeRow.Start? {
+        guard let bytes = try? files.bytes(of: file, at: 0, count: ChangeRow.length),
+            case .start(let start)? = bytes.withUnsafeBytes({ ChangeRow($0) })
+        else { return nil }
+        return start
+    }
+
+    /// The changes by other caches; nil where the bytes are not whole rows.
+    private func rows(of file: Opened, from start: Int, to end: Int) -> [DirectoryChange]? {
         let length = end - start
-        guard length >= 0, length <= Self.maximumLength, length % DirectoryChange.length == 0,
-            let bytes = try? files.bytes(of: file, at: start, count: length), bytes.count == length
+        guard length >= 0, length <= Self.maximumLength, length % ChangeRow.length == 0,
+            let bytes = try? files.bytes(of: file.descriptor, at: start, count: length), bytes.count == length
         else { return nil }
         return bytes.withUnsafeBytes { bytes in
             var changes: [DirectoryChange] = []
-            for start in stride(from: 0, to: length, by: DirectoryChange.length) {
-                let row = UnsafeRawBufferPointer(rebasing: bytes[start..<start + DirectoryChange.length])
-                guard let (change, writer) = DirectoryChange.decode(row) else { return nil }
-                if writer != self.writer { changes.append(change) }
+            for start in stride(from: 0, to: length, by: ChangeRow.length) {
+                switch ChangeRow(UnsafeRawBufferPointer(rebasing: bytes[start..<start + ChangeRow.length])) {
+                case .change(let change, let writer): if writer != self.writer { changes.append(change) }
+                // Two caches that begin an empty file at once append one each: the first one counts.
+                case .start: break
+                case nil: return nil
+                }
             }
             return changes
         }
@@ -131,82 +178,71 @@ final class ChangeFile: Sendable {
 
     // MARK: Writing
 
-    /// Tells the other caches. Never fails: where a row cannot be written, they take every record for removed.
+    /// Tells the other caches. Never fails: where a row cannot be appended, they take every record for removed.
     func tell(_ change: DirectoryChange, capacity: Int) {
-        let row = change.row(by: writer)
-        for _ in 0..<3 {
-            do throws(Errno) {
-                if try append(row, limit: Self.limit(capacity: capacity)) { return }
-            } catch {
-                break
-            }
+        let row = ChangeRow.change(change, writer: writer).bytes
+        // Each round but the last found that another cache replaced the file meanwhile.
+        for _ in 0..<8 {
+            guard let isDone = try? append(row, limit: Self.limit(capacity: capacity)) else { break }
+            if isDone { return }
         }
-        // No room, or no right to write. An empty file needs no room, and is another one each time. This cache, too, finds it the
-        // next time: it may have missed a row of another cache.
+        // No room, or no right to write. An empty file needs no room, and is another one each time, since readers hold theirs open.
         try? files.unlink(paths.changes)
         if let file = try? files.openRegular(paths.changes, O_WRONLY | O_CREAT | O_EXCL).file {
             files.closeQuietly(file)
         }
     }
 
-    /// Makes the file where there is none, so that on a disk that is full by then there is one to append to, or to remove.
-    func prepare() {
-        let status = try? files.status(at: paths.changes)
-        // A link, or whatever else is no file of this cache's, is replaced: it would be a removal of everything at each look.
-        // One without a name was replaced by another cache just now.
-        if status?.kind != .regular || (status?.links ?? 0) > 1 { _ = try? begin(with: [], isNew: status == nil) }
-    }
-
-    /// False where the file was replaced meanwhile: the row is lost.
+    /// Appends a row, or nothing but the row with which a file begins. A row never lies across two pages, so a reader sees it whole or not at all.
+    /// - Returns: false where the file was replaced meanwhile: the row is lost.
     private func append(_ row: [UInt8], limit: Int) throws(Errno) -> Bool {
         let opened: (file: Int32, status: FileStatus)
         do throws(Errno) {
-            opened = try files.openRegular(paths.changes, O_WRONLY | O_APPEND)
+            opened = try files.openRegular(paths.changes, O_RDWR | O_APPEND | O_CREAT)
         } catch {
-            return try begin(with: row, isNew: error.isMissing)
+            // A link, or whatever else is no file of this cache's.
+            if error.code == ELOOP { return try replace(nil, row) }
+            throw error
         }
         defer { files.closeQuietly(opened.file) }
         let size = opened.status.size
-        guard size >= Self.headerLength, size + row.count <= limit else { return try begin(with: row, isNew: false) }
-        try files.writeFully(opened.file, row)
-        let after = try files.status(opened.file)
-        guard after.links > 0 else { return false }
-        // Nothing but this cache's row was appended since it read the file.
-        position.withLock { position in
-            if position.status?.identity == after.identity, after.size == position.offset + row.count {
-                position.offset = after.size
-                position.status = after
-            }
-        }
-        return true
+        if size % ChangeRow.length != 0 || size + row.count > limit { return try replace(opened.file, row) }
+        let start = size == 0 ? newStart(after: isNew ? 0 : .random(in: 1 ... .max)) : []
+        try files.writeFully(opened.file, start + row)
+        return try files.status(at: paths.changes).identity == opened.status.identity
     }
 
-    /// Begins the file anew with one row.
-    /// - Parameter isNew: whether there is none.
-    private func begin(with row: [UInt8], isNew: Bool) throws(Errno) -> Bool {
-        let token = UInt64.random(in: .min ... .max) & ~Self.continues | (isNew ? 0 : Self.continues)
-        var bytes = ByteWriter(capacity: Self.headerLength)
-        for number in [Self.magic.bigEndian, token, 0, 0] { bytes.append(number) }
-        let path = isNew ? paths.changes : paths.newChanges
-        if !isNew { try? files.unlink(path) }
-        let file: Int32
+    /// Whether a file that this cache begins is the first one that it knows of.
+    private var isNew: Bool {
+        switch position.withLock({ $0 }) {
+        case .unknown, .missing: true
+        case .at, .lost: false
+        }
+    }
+
+    private func newStart(after predecessor: UInt64) -> [UInt8] {
+        ChangeRow.start(ChangeRow.Start(number: .random(in: 1 ... .max), predecessor: predecessor)).bytes
+    }
+
+    /// Puts another file in the place of one that is full, or is none of a cache's.
+    private func replace(_ old: Int32?, _ row: [UInt8]) throws(Errno) -> Bool {
+        let number = old.flatMap { start(of: $0) }?.number
+        try? files.unlink(paths.newChanges)
+        let file: (file: Int32, status: FileStatus)
         do throws(Errno) {
-            file = try files.openRegular(path, O_WRONLY | O_CREAT | O_EXCL).file
+            file = try files.openRegular(paths.newChanges, O_WRONLY | O_APPEND | O_CREAT | O_EXCL)
         } catch {
-            // Another cache was faster.
             if error.code == EEXIST { return false }
             throw error
         }
-        defer { files.closeQuietly(file) }
-        try files.writeFully(file, bytes.finish() + row)
-        if !isNew { try files.rename(path, to: paths.changes) }
-        let status = try files.status(file)
-        guard status.links > 0 else { return false }
-        // What other caches appended to the file before is still to be read.
-        position.withLock { position in
-            guard position.token == nil else { return }
-            position = Position(isKnown: true, status: status, token: token, offset: status.size)
+        defer { files.closeQuietly(file.file) }
+        try files.writeFully(file.file, newStart(after: number ?? .random(in: 1 ... .max)) + row)
+        do throws(Errno) {
+            try files.rename(paths.newChanges, to: paths.changes)
+        } catch {
+            // Another cache has put this file there, or removed it.
+            if !error.isMissing { throw error }
         }
-        return true
+        return try files.status(at: paths.changes).identity == file.status.identity
     }
 }

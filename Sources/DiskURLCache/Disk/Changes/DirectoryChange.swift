@@ -18,54 +18,61 @@ enum DirectoryChange: Sendable, Hashable {
         case .removedAll: true
         }
     }
+}
+
+/// A row of the file `changes`: what its bytes are.
+enum ChangeRow: Sendable, Hashable {
+    /// The first row of a file. Numbers are random, and not 0.
+    struct Start: Sendable, Hashable {
+        var number: UInt64
+        /// The number of the file that this one replaced; 0 where the cache that began it knew of none.
+        var predecessor: UInt64
+    }
+
+    case start(Start)
+    /// - Parameter writer: the number of the cache, whose last byte is 0.
+    case change(DirectoryChange, writer: UInt64)
 
     /// Bytes of a row.
     static let length = 32
 
-    private var kind: UInt64 {
-        switch self {
-        case .stored: 1
-        case .removed: 2
-        case .removedResource: 3
-        case .removedAll: 4
-        }
-    }
-
-    private var name: KeyName {
-        switch self {
-        case .stored(let name), .removed(let name): name
-        case .removedResource(let resource): KeyName(resource: resource, low: 0)
-        case .removedAll: KeyName(resource: 0, low: 0)
-        }
-    }
-
-    /// - Parameter writer: the number of the cache, whose last byte is 0.
-    func row(by writer: UInt64) -> [UInt8] {
+    var bytes: [UInt8] {
+        let (high, low, mark) = numbers
         var row = ByteWriter(capacity: Self.length)
-        row.append(name.resource.bigEndian)
-        row.append(name.low.bigEndian)
-        row.append(writer | kind)
+        row.append(high.bigEndian)
+        row.append(low.bigEndian)
+        row.append(mark)
         let sum = row.withUnsafeBytes { Checksum.of($0) }
         row.append(sum)
         return row.finish()
     }
 
-    /// Nil for bytes that `row(by:)` did not make.
-    static func decode(_ bytes: UnsafeRawBufferPointer) -> (change: DirectoryChange, writer: UInt64)? {
+    private var numbers: (high: UInt64, low: UInt64, mark: UInt64) {
+        switch self {
+        case .start(let start): (start.number, start.predecessor, 0)
+        case .change(.stored(let name), let writer): (name.resource, name.low, writer | 1)
+        case .change(.removed(let name), let writer): (name.resource, name.low, writer | 2)
+        case .change(.removedResource(let resource), let writer): (resource, 0, writer | 3)
+        case .change(.removedAll, let writer): (0, 0, writer | 4)
+        }
+    }
+
+    /// Nil for bytes that are none of a row.
+    init?(_ bytes: UnsafeRawBufferPointer) {
         var reader = ByteReader(bytes)
-        guard bytes.count == length, let resource = reader.number(UInt64.self), let low = reader.number(UInt64.self),
-            let mark = reader.number(UInt64.self), let sum = reader.number(UInt64.self),
-            sum == Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[..<(length - 8)]))
+        guard bytes.count == Self.length, let high = reader.number(UInt64.self)?.bigEndian,
+            let low = reader.number(UInt64.self)?.bigEndian, let mark = reader.number(UInt64.self),
+            let sum = reader.number(UInt64.self),
+            sum == Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[..<(Self.length - 8)]))
         else { return nil }
-        let name = KeyName(resource: resource.bigEndian, low: low.bigEndian)
-        let change: DirectoryChange
+        let writer = mark & ~0xFF
         switch mark & 0xFF {
-        case 1: change = .stored(name)
-        case 2: change = .removed(name)
-        case 3: change = .removedResource(name.resource)
-        case 4: change = .removedAll
+        case 0: self = .start(Start(number: high, predecessor: low))
+        case 1: self = .change(.stored(KeyName(resource: high, low: low)), writer: writer)
+        case 2: self = .change(.removed(KeyName(resource: high, low: low)), writer: writer)
+        case 3: self = .change(.removedResource(high), writer: writer)
+        case 4: self = .change(.removedAll, writer: writer)
         default: return nil
         }
-        return (change, mark & ~0xFF)
     }
 }

@@ -15,6 +15,8 @@ struct CacheDirectory {
     private(set) var identity: Identity?
     private(set) var error: DiskStoreError?
     private(set) var wasOpened = false
+    /// This cache made the folder of records: no record is older than this cache.
+    private(set) var isFolderOwn = false
     /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
     /// Cleared folders may be there, to be deleted.
@@ -46,6 +48,7 @@ struct CacheDirectory {
         guard let directory = try directoryStatus(mayMake: mayMake), let folder = try folderStatus(mayMake: mayMake)
         else { return nil }
         identity = Identity(directory: directory.identity, folder: folder.identity)
+        if folder.isNew || folder.identity != before?.folder { isFolderOwn = folder.isNew }
         // What was made just now is another one, even where the file system gave it the same number again.
         if directory.isNew || directory.identity != before?.directory {
             return .otherDirectory(wasRemade: directory.isNew && wasOpened && error == nil)
@@ -182,6 +185,7 @@ struct CacheDirectory {
     private mutating func noteFolder() {
         guard let status = try? files.status(at: paths.records), owner.trusts(status) else { return }
         identity?.folder = status.identity
+        isFolderOwn = true
     }
 
     /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process serves them.

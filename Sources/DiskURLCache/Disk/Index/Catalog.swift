@@ -170,9 +170,6 @@ final class Catalog: Sendable {
         }
     }
 
-    /// Keys that this cache used or stored before there was an index.
-    var earlyKeys: Set<KeyName> { contents.withLock { Set($0.earlyUses.map(\.key)) } }
-
     // MARK: The index
 
     func read<Result>(_ body: (DiskIndex) -> Result) -> Result {
