@@ -19,11 +19,14 @@ final class ChangeFile: Sendable {
     private final class Opened: Sendable {
         let descriptor: Int32
         let identity: FileIdentity
+        /// Whether the cache knew of no file before it.
+        let isFirst: Bool
         private let files: any FileSystem
 
-        init(_ descriptor: Int32, _ status: FileStatus, _ files: any FileSystem) {
+        init(_ descriptor: Int32, _ status: FileStatus, isFirst: Bool, _ files: any FileSystem) {
             self.descriptor = descriptor
             identity = status.identity
+            self.isFirst = isFirst
             self.files = files
         }
 
@@ -38,6 +41,15 @@ final class ChangeFile: Sendable {
         case at(Opened, offset: Int)
         /// There is no file to read, and none can be made: any change may be missed, at any time.
         case lost
+
+        /// Whether a file that is empty is the first one that the cache knows of.
+        func isFirst(of file: FileStatus) -> Bool {
+            switch self {
+            case .unknown, .missing: true
+            case .at(let known, 0): known.isFirst && known.identity == file.identity
+            case .at, .lost: false
+            }
+        }
     }
 
     private let files: any FileSystem
@@ -98,7 +110,7 @@ final class ChangeFile: Sendable {
         let file: Opened
         let size: Int
         do throws(Errno) {
-            (file, size) = try open(mayMake: mayMake)
+            (file, size) = try open(after: before, mayMake: mayMake)
         } catch {
             guard error.isMissing else { return (nil, .lost) }
             switch before {
@@ -127,9 +139,9 @@ final class ChangeFile: Sendable {
     }
 
     /// The file at the path. One that is no file of a cache is replaced: it would be a removal of everything at each look.
-    private func open(mayMake: Bool) throws(Errno) -> (Opened, size: Int) {
+    private func open(after before: Position, mayMake: Bool) throws(Errno) -> (Opened, size: Int) {
         do throws(Errno) {
-            return try openAsIs()
+            return try openAsIs(after: before)
         } catch {
             guard mayMake, error.isMissing || error.code == ELOOP else { throw error }
             do throws(Errno) {
@@ -138,13 +150,13 @@ final class ChangeFile: Sendable {
                 // Where this cache may not make a file, there is none.
                 throw error.isMissing && (other.isNotPermitted || other.code == EROFS) ? error : other
             }
-            return try openAsIs()
+            return try openAsIs(after: before)
         }
     }
 
-    private func openAsIs() throws(Errno) -> (Opened, size: Int) {
+    private func openAsIs(after before: Position) throws(Errno) -> (Opened, size: Int) {
         let (file, status) = try files.openRegular(paths.changes, O_RDONLY)
-        return (Opened(file, status, files), status.size)
+        return (Opened(file, status, isFirst: before.isFirst(of: status), files), status.size)
     }
 
     private func start(of file: Opened) -> ChangeRow.Start? { start(of: file.descriptor) }
@@ -196,6 +208,7 @@ final class ChangeFile: Sendable {
     /// Appends a row, or nothing but the row with which a file begins. A row never lies across two pages, so a reader sees it whole or not at all.
     /// - Returns: false where the file was replaced meanwhile: the row is lost.
     private func append(_ row: [UInt8], limit: Int) throws(Errno) -> Bool {
+        let before = position.withLock { $0 }
         let opened: (file: Int32, status: FileStatus)
         do throws(Errno) {
             opened = try files.openRegular(paths.changes, O_RDWR | O_APPEND | O_CREAT)
@@ -207,17 +220,10 @@ final class ChangeFile: Sendable {
         defer { files.closeQuietly(opened.file) }
         let size = opened.status.size
         if size % ChangeRow.length != 0 || size + row.count > limit { return try replace(opened.file, row) }
-        let start = size == 0 ? newStart(after: isNew ? 0 : .random(in: 1 ... .max)) : []
+        // A reader of another file takes everything for removed, but not a reader that knew of none.
+        let start = size == 0 ? newStart(after: before.isFirst(of: opened.status) ? 0 : .random(in: 1 ... .max)) : []
         try files.writeFully(opened.file, start + row)
         return try files.status(at: paths.changes).identity == opened.status.identity
-    }
-
-    /// Whether a file that this cache begins is the first one that it knows of.
-    private var isNew: Bool {
-        switch position.withLock({ $0 }) {
-        case .unknown, .missing: true
-        case .at, .lost: false
-        }
     }
 
     private func newStart(after predecessor: UInt64) -> [UInt8] {
