@@ -393,7 +393,8 @@
             let changes: [DirectoryChange] = [
                 .stored(Self.key.name), .removed(Self.key.name), .removedResource(7), .removedAll,
             ]
-            let rows = changes.map { ChangeRow.change($0, writer: 5 << 8) } + [.start(.init(number: 1 << 63, predecessor: 9))]
+            let rows =
+                changes.map { ChangeRow.change($0, writer: 5 << 8) } + [.start(.init(number: 1 << 63, predecessor: 9))]
             for row in rows {
                 var bytes = row.bytes
                 #expect(bytes.count == ChangeRow.length)
