@@ -11,11 +11,11 @@ import Foundation
     let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 50 << 20, directory: directory)
     let session = cache.makeSession()
     for number in 1...60 { _ = try await session.data(from: origin.url("/film/\(number)")) }
-    await cache.async.flush()
+    await cache.perform { $0.flush() }
     expect(cache.currentDiskUsage <= 50 << 20, "\(cache.currentDiskUsage) bytes are stored")
     expect(cache.contains(URLRequest(url: origin.url("/film/60"))), "the last film is stored")
 
     cache.diskCapacity = 10 << 20
-    await cache.async.flush()
+    await cache.perform { $0.flush() }
     expect(cache.currentDiskUsage <= 10 << 20, "\(cache.currentDiskUsage) bytes are stored")
 }

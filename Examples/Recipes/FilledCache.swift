@@ -14,7 +14,7 @@ import Foundation
         let factory = DiskURLCache(memoryCapacity: 0, diskCapacity: 100 << 20, directory: folder)
         let failed = await factory.prefetch(requests)
         expect(failed.isEmpty && requests.allSatisfy(factory.contains), "every page is in the folder")
-        await factory.async.flush()
+        await factory.perform { $0.flush() }
     }
     await origin.stop()
 

@@ -9,9 +9,9 @@ import Foundation
 /// Images without a lifetime of their own are fresh for seven days.
 @Sendable func imagesForSevenDays(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
-    try settings.setRules([
-        CacheRule(.contentType("image/*"), CacheTreatment(lifetime: .whenMissing(7 * 24 * 3600)))
-    ])
+    settings.rules = [
+        CacheRule(.contentType("image/*"), CacheTreatment(lifetime: .whenMissing(.days(7))))
+    ]
     let cache = DiskURLCache(configuration: settings)
     let session = cache.makeSession()
 

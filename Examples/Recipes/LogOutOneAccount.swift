@@ -18,8 +18,8 @@ import Foundation
     let session = cache.makeSession()
     for account in ["ada", "bob", "eve"] { _ = try await session.data(for: request(as: account)) }
 
-    await cache.async.removeCachedResponses(authorization: "Bearer token-of-ada")
-    await cache.async.removeCachedResponses(tag: "account:bob")
+    await cache.perform { $0.removeCachedResponses(authorization: "Bearer token-of-ada") }
+    await cache.perform { $0.removeCachedResponses(tag: "account:bob") }
 
     expect(!cache.contains(request(as: "ada")), "Ada's inbox is removed by her token")
     expect(!cache.contains(request(as: "bob")), "Bob's inbox is removed by his tag")

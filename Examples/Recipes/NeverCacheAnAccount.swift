@@ -9,9 +9,9 @@ import Foundation
 /// Neither looks up nor stores a path at or below /me. /menu is cached.
 @Sendable func neverCacheAnAccount(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
-    try settings.setRules([
+    settings.rules = [
         CacheRule(.path("/me", host: "127.0.0.1"), CacheTreatment(storage: .never))
-    ])
+    ]
     let cache = DiskURLCache(configuration: settings)
     let session = cache.makeSession()
 

@@ -9,7 +9,7 @@ import Foundation
 /// A stored response is served for a day when the origin cannot be reached or answers with a server error.
 @Sendable func offline(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
-    settings.staleIfError = 24 * 3600
+    settings.staleIfError = .days(1)
     let cache = DiskURLCache(configuration: settings)
     let session = cache.makeSession()
     _ = try await session.data(from: origin.url("/news"))

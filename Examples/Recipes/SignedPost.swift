@@ -10,9 +10,9 @@ import Foundation
 @Sendable func signedPost(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.keyPolicy = .standard.includingHeaders("sign").includingBody(ofMethods: "POST")
-    try settings.setRules([
+    settings.rules = [
         CacheRule(.url(origin.url("/search").absoluteString), CacheTreatment(lifetime: .whenMissing(300)))
-    ])
+    ]
     settings.admission = { response, _ in
         let answer = try? JSONSerialization.jsonObject(with: response.data) as? [String: Any]
         return answer?["returnCode"] as? Int == 0 ? response : nil

@@ -44,7 +44,7 @@ struct Client: Sendable {
             var settings = DiskURLCache.Configuration(
                 memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: directory)
             // The processes work for many users.
-            settings.sharing = .shared
+            settings.isShared = true
             // When the tier is down, what is stored stands in for an hour.
             settings.staleIfError = 3600
             // An error with a lifetime may be stored, and would be served. This client asks the origin instead.

@@ -24,7 +24,7 @@ enum OpenSourceClient {
         for visit in ["opened", "opened again", "memory dropped, opened again"] {
             if visit.hasPrefix("memory") {
                 cache.flush()
-                cache.removeMemory()
+                cache.removeAllCachedResponses(from: .memory)
             }
             let before = await origin.log.count
             let start = Date()

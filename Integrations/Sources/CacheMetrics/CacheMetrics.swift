@@ -3,18 +3,21 @@ import Foundation
 import Logging
 import Metrics
 import NIOConcurrencyHelpers
+import ServiceLifecycle
 
 /// How a cache is doing, for a metrics system (swift-metrics) and a log (swift-log).
 ///
 /// ```swift
 /// let health = CacheMetrics(client.cache, name: "upstream", logger: logger)
-/// await health.run()  // beside the server, until its task is cancelled
+/// let group = ServiceGroup(services: [client, health, server], logger: logger)
 /// ```
 ///
 /// | Metric | Kind | What it counts |
 /// |---|---|---|
 /// | `http_cache_hits` | counter, `layer`: `memory`, `disk` | answers from there |
 /// | `http_cache_misses` | counter | answers from the origin |
+/// | `http_cache_loads` | counter, `outcome`: `hit`, `stale`, `revalidated`, `miss`, `bypass`, `failed` | loads that ended |
+/// | `http_cache_load_duration` | timer, `outcome` | how long they took |
 /// | `http_cache_revalidations` | counter | stored answers that the origin confirmed with a 304 |
 /// | `http_cache_stores` | counter | answers stored |
 /// | `http_cache_not_stored` | counter | answers of the origin that were not stored; the log has the reasons on level `debug` |
@@ -25,9 +28,9 @@ import NIOConcurrencyHelpers
 ///
 /// Each has the dimension `cache`, with the name.
 ///
-/// Most counters are those of `cache.statistics` and miss nothing. `http_cache_not_stored`, `http_cache_problems` and the log come from
+/// Most counters are those of `cache.statistics` and miss nothing. Those of loads, `http_cache_not_stored`, `http_cache_problems` and the log come from
 /// `cache.events()`, which drops the oldest when a thousand wait: under a load that the machine can hardly carry they may count too few.
-public final class CacheMetrics: Sendable {
+public final class CacheMetrics: Service {
     private struct Counters: Sendable {
         let memoryHits: Counter
         let diskHits: Counter
@@ -43,6 +46,8 @@ public final class CacheMetrics: Sendable {
     private let cache: DiskURLCache
     private let logger: Logger?
     private let counters: Counters
+    /// By outcome.
+    private let loads: [String: (count: Counter, duration: Metrics.Timer)]
     private let memoryBytes: Gauge
     private let diskBytes: Gauge
     /// What has been counted already.
@@ -72,12 +77,25 @@ public final class CacheMetrics: Sendable {
             misses: counter("misses"), revalidations: counter("revalidations"), stores: counter("stores"),
             notStored: counter("not_stored"), evictions: counter("evictions"), savedBytes: counter("saved_bytes"),
             problems: counter("problems"))
+        let outcomes = ["hit", "stale", "revalidated", "miss", "bypass", "failed"]
+        loads = Dictionary(
+            uniqueKeysWithValues: outcomes.map { outcome in
+                let timer = Metrics.Timer(
+                    label: "http_cache_load_duration", dimensions: [("cache", name), ("outcome", outcome)],
+                    factory: factory)
+                return (outcome, (counter("loads", ("outcome", outcome)), timer))
+            })
         (memoryBytes, diskBytes) = (gauge("memory_bytes"), gauge("disk_bytes"))
+    }
+
+    /// Counts and logs until its service group ends, or the task is cancelled. The counters are brought up to date every 10 seconds.
+    public func run() async {
+        await cancelWhenGracefulShutdown { await self.run(updatingEvery: 10) }
     }
 
     /// Counts and logs until the task is cancelled.
     /// - Parameter interval: after how many seconds the counters are brought up to date; `.infinity` where ``update()`` does that.
-    public func run(updatingEvery interval: TimeInterval = 10) async {
+    public func run(updatingEvery interval: TimeInterval) async {
         let events = cache.events()
         update()
         await withTaskGroup(of: Void.self) { group in
@@ -114,6 +132,10 @@ public final class CacheMetrics: Sendable {
     func take(_ event: CacheEvent) {
         switch event {
         case .load(let load):
+            if let (count, duration) = loads[load.outcome.name] {
+                count.increment()
+                duration.recordSeconds(load.duration)
+            }
             guard let reason = load.notStoredReason else { return }
             counters.notStored.increment()
             logger?.debug("not stored: \(reason)")
@@ -138,5 +160,18 @@ public final class CacheMetrics: Sendable {
     private func report(_ problem: String) {
         counters.problems.increment()
         logger?.warning("\(problem)")
+    }
+}
+
+extension CacheLoadReport.Outcome {
+    fileprivate var name: String {
+        switch self {
+        case .hit: "hit"
+        case .staleHit: "stale"
+        case .revalidated: "revalidated"
+        case .miss: "miss"
+        case .bypass: "bypass"
+        case .failed, .notAllowed: "failed"
+        }
     }
 }

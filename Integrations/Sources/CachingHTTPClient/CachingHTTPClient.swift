@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
+import Tracing
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -28,6 +29,9 @@ public final class CachingHTTPClient: Sendable {
     private let client: HTTPClient
     private let decodes: Bool
     private let identity: TLSIdentity
+    /// That of the configuration; nil where it does nothing.
+    let tracer: (any Tracer)?
+    let requests = OpenRequests()
     private let followsRedirects: Bool
     private let methodsKeyedByBody: Set<String>
 
@@ -54,12 +58,14 @@ public final class CachingHTTPClient: Sendable {
         self.followsRedirects = followsRedirects
         self.methodsKeyedByBody = Set(methodsKeyedByBody.map(\.rawValue))
         if case .enabled = configuration.decompression { decodes = true } else { decodes = false }
+        let tracer = configuration.tracing.tracer
+        self.tracer = tracer is NoOpTracer ? nil : tracer
         identity = TLSIdentity(configuration.tlsConfiguration)
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
 
     /// A client with a shared cache of its own (RFC 9111): what is for one user only is not stored.
-    /// - Parameter storage: how the cache is set up. It becomes a shared one, whatever `sharing` says.
+    /// - Parameter storage: how the cache is set up. It becomes a shared one, whatever `isShared` says.
     public convenience init(
         storage: DiskURLCache.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
@@ -67,15 +73,17 @@ public final class CachingHTTPClient: Sendable {
     ) {
         // This client mostly runs in servers, which ask for many users.
         var storage = storage
-        storage.sharing = .shared
+        storage.isShared = true
         let cache = DiskURLCache(configuration: storage)
         self.init(
             cache: cache, eventLoopGroup: eventLoopGroup, configuration: configuration,
             followsRedirects: followsRedirects, methodsKeyedByBody: methodsKeyedByBody)
     }
 
-    /// Ends the client, and writes to disk what is stored. To be called once, at the end, as with `HTTPClient`.
+    /// Ends the client, and writes to disk what is stored. To be called once, at the end, as with `HTTPClient`, unless ``run()`` does.
+    /// Nothing is served any more, from the cache neither.
     public func shutdown() async throws {
+        requests.close()
         defer { cache.flush() }
         try await client.shutdown()
     }
@@ -102,9 +110,19 @@ public final class CachingHTTPClient: Sendable {
     public func execute(
         _ request: HTTPClientRequest, deadline: NIODeadline, treatment: CacheTreatment? = nil, logger: Logger? = nil
     ) async throws -> HTTPClientResponse {
+        let open = try requests.begin()
+        return try await traced(request) {
+            try await load(request, deadline: deadline, treatment: treatment, logger: logger, open)
+        }
+    }
+
+    private func load(
+        _ request: HTTPClientRequest, deadline: NIODeadline, treatment: CacheTreatment?, logger: Logger?,
+        _ open: OpenRequests.Request
+    ) async throws -> (HTTPClientResponse, CacheLoadReport.Outcome?) {
         // Unix sockets, and what is no URL: the client's own affair.
         guard let url = URL(string: request.url), url.scheme == "http" || url.scheme == "https" else {
-            return try await client.execute(request, deadline: deadline, logger: logger)
+            return (try await client.execute(request, deadline: deadline, logger: logger), nil)
         }
         var request = request
         var (asked, body) = try await asked(request, url, treatment)
@@ -128,7 +146,7 @@ public final class CachingHTTPClient: Sendable {
             let report = stream.report
             logger.debug("\(report.outcome)", metadata: ["cache-status": "\(report.cacheStatus)"])
         }
-        return upstream.response(stream)
+        return (upstream.response(stream, open), tracer == nil ? nil : stream.report.outcome)
     }
 
     /// The request as the cache is asked, and its body where that had to be gathered for the key.

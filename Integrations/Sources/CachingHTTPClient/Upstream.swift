@@ -6,6 +6,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
+import ServiceContextModule
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -30,6 +31,8 @@ final class Upstream: CacheTransport {
     private let asked: (url: URL?, fields: [String: String])
     private let deadline: NIODeadline
     private let logger: Logger?
+    /// Of the caller, for the spans of what is sent: it is sent by another task.
+    private let context = ServiceContext.current
     private let state = NIOLockedValueBox(State())
 
     init(
@@ -44,7 +47,10 @@ final class Upstream: CacheTransport {
     }
 
     func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
-        let response = try await client.execute(outgoing(request), deadline: deadline, logger: logger)
+        let outgoing = outgoing(request)
+        let response = try await ServiceContext.withValue(context) {
+            try await client.execute(outgoing, deadline: deadline, logger: logger)
+        }
         state.withLockedValue { $0.version = response.version }
         receiver.receive(CacheHead(status: Int(response.status.code), fields: Array(response.headers)))
         do {
@@ -102,7 +108,7 @@ final class Upstream: CacheTransport {
     }
 
     /// The answer in the client's own types.
-    func response(_ stream: CacheStream) -> HTTPClientResponse {
+    func response(_ stream: CacheStream, _ open: OpenRequests.Request) -> HTTPClientResponse {
         let (version, history) = state.withLockedValue { ($0.version, $0.history) }
         let answered = stream.head
         let head = HTTPResponseHead(
@@ -111,7 +117,7 @@ final class Upstream: CacheTransport {
         let last = HTTPClientRequestResponse(request: request(for: stream.url), responseHead: head)
         return HTTPClientResponse(
             version: head.version, status: head.status, headers: head.headers,
-            body: .stream(Buffers(stream: stream)),
+            body: .stream(Buffers(stream: stream, request: open)),
             history: history + [last])
     }
 }
@@ -119,9 +125,14 @@ final class Upstream: CacheTransport {
 /// A body in the client's own type.
 private struct Buffers: AsyncSequence, AsyncIteratorProtocol, Sendable {
     let stream: CacheStream
+    let request: OpenRequests.Request
 
     func next() async throws -> ByteBuffer? {
-        try await stream.next().map { ByteBuffer(data: $0) }
+        guard let piece = try await stream.next() else {
+            request.end()
+            return nil
+        }
+        return ByteBuffer(data: piece)
     }
 
     func makeAsyncIterator() -> Buffers { self }

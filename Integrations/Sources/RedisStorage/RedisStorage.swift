@@ -520,6 +520,6 @@ extension DiskURLCache.Configuration {
     public init(memoryCapacity: Int = 16 << 20, redis: RedisStorage) {
         self.init(memoryCapacity: memoryCapacity)
         diskStorage = redis
-        sharing = .shared
+        isShared = true
     }
 }

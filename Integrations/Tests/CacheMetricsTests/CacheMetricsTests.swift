@@ -4,6 +4,8 @@ import Logging
 import Metrics
 import MetricsTestKit
 import NIOConcurrencyHelpers
+import ServiceLifecycle
+import ServiceLifecycleTestKit
 import Testing
 
 @testable import CacheMetrics
@@ -53,7 +55,7 @@ import Testing
         try await load("/a")
         try await load("/a")
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         try await load("/a")
         try await load("/b", "no-cache")
         try await load("/b", "no-cache")
@@ -71,6 +73,33 @@ import Testing
         health.update()
         health.update()
         #expect(count("misses") == 2 && count("hits", layer: "memory") == 2)
+    }
+
+    @Test func loadsAreCountedAndTimedByOutcome() async throws {
+        func loads(_ outcome: String) -> (count: Int64?, times: Int?) {
+            let dimensions = [("cache", "test"), ("outcome", outcome)]
+            return (
+                try? metrics.expectCounter("http_cache_loads", dimensions).totalValue,
+                try? metrics.expectTimer("http_cache_load_duration", dimensions).values.count
+            )
+        }
+        try await testGracefulShutdown { trigger in
+            let task = Task { [health] in await health.run() }
+            await eventually { gauge("disk_bytes") != nil }
+            try await load("/a")
+            try await load("/a")
+            try await load("/b", "no-cache")
+            try await load("/b", "no-cache")
+            try await load("/c", "max-age=0, stale-if-error=60, stale-while-revalidate=60")
+            try await load("/c", "max-age=60")
+            await eventually { loads("stale").count == 1 && loads("miss").times == 3 }
+            #expect(loads("miss").count == 3)
+            for outcome in ["hit", "revalidated", "stale"] { #expect(loads(outcome).count == 1) }
+            #expect(loads("failed").count == 0)
+            // And it ends with its group.
+            trigger.triggerGracefulShutdown()
+            await task.value
+        }
     }
 
     @Test func whatWasEvictedIsCounted() async throws {
@@ -103,7 +132,7 @@ import Testing
         #expect(count("problems") == 0)
         health.take(.removedDamagedRecord)
         health.take(.rebuiltIndex(wasDamaged: true))
-        health.take(.notStored(url: nil, reason: .diskFailed(errno: ENOSPC)))
+        health.take(.notStored(url: nil, reason: .diskFailed))
         #expect(count("problems") == 3)
         #expect(
             lines.withLockedValue { $0.map { $0.prefix(7) } } == ["debug: ", "debug: "]

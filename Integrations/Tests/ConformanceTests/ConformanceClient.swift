@@ -11,13 +11,15 @@ import NIOHTTP1
 #endif
 
 /// A `CachingHTTPClient` over a cache of its own, for one row. Time is the row's own too.
-///
-/// The cache is a private one, as that of the library's own rows.
 actor ConformanceClient {
     enum Mode: String, Sendable, CaseIterable {
         case memory
         /// Client and cache are opened again before each request, and there is no memory to answer from.
         case restartedDisk
+        /// As `memory`, of a shared cache that looks for `CDN-Cache-Control`.
+        case shared
+        /// The same one without `sharesCautiously`.
+        case sharedFreely
     }
 
     /// By which the cache and the origin tell the time.
@@ -89,6 +91,9 @@ actor ConformanceClient {
             memoryCapacity: isOnDisk ? 0 : 16 << 20, diskCapacity: isOnDisk ? 16 << 20 : 0,
             directory: directory.appendingPathComponent("cache"))
         settings.clock = clock.wallClock
+        settings.isShared = [.shared, .sharedFreely].contains(mode)
+        settings.targetedFields = ["CDN-Cache-Control"]
+        settings.sharesCautiously = mode != .sharedFreely
         return CachingHTTPClient(cache: DiskURLCache(configuration: settings))
     }
 }

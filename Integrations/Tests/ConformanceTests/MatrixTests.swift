@@ -60,7 +60,7 @@ import Testing
             for load in loads {
                 if load == "from disk" {
                     cache.flush()
-                    cache.removeMemory()
+                    cache.removeAllCachedResponses(from: .memory)
                 }
                 let client = isWarm ? kept : CachingHTTPClient(cache: cache, configuration: configuration)
                 let got = await normal(

@@ -335,7 +335,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         let a = try Client(server, memory: 1 << 20)
         a.store("/1")
         server.kill()
-        a.cache.removeMemory()
+        a.cache.removeAllCachedResponses(from: .memory)
         #expect(a.body("/1") == nil)
         await a.told.wait(for: .unreachable)
         a.store("/2")
@@ -344,7 +344,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         // The server has lost the note of removals: what memory has may be removed.
         while a.cache.statistics.diskHits == 0 {
             a.store("/3")
-            a.cache.removeMemory()
+            a.cache.removeAllCachedResponses(from: .memory)
             _ = a.body("/3")
         }
         #expect(a.body("/1") == nil)
@@ -355,11 +355,11 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         let a = try Client(server, memory: 1 << 20)
         a.store("/1")
         try server.cli("FLUSHALL")
-        a.cache.removeMemory()
+        a.cache.removeAllCachedResponses(from: .memory)
         #expect(a.body("/1") == nil)
         a.store("/2")
         a.store("/3")
-        a.cache.removeMemory()
+        a.cache.removeAllCachedResponses(from: .memory)
         #expect(a.body("/3") == "body")
         #expect(a.told.codes == [])
     }
@@ -787,7 +787,7 @@ final class Capture: EntryStorage {
     func store(_ path: String, tags: Set<String>) {
         var settings = DiskURLCache.Configuration(memoryCapacity: 0)
         settings.diskStorage = self
-        settings.sharing = .shared
+        settings.isShared = true
         let cache = DiskURLCache(configuration: settings)
         var request = request(path)
         request.cacheTreatment = CacheTreatment(tags: tags)

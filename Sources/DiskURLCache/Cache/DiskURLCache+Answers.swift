@@ -9,20 +9,24 @@ import Foundation
 extension DiskURLCache {
     /// The answer to a request from memory, disk or network. Honours the request's cache policy and treatment; a request that
     /// cannot be cached goes to the network. Can be called from any thread; the disk is read on another one.
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - session: a session of the app. Requests have its additional header fields, cookies, proxies and timeouts, and its delegate
+    ///     receives the challenges (Apple platforms). Its loads and this one share entries. Nil: the default configuration.
     /// - Throws: the error that `URLSession` would throw, or `CancellationError`.
-    public func data(for request: URLRequest) async throws -> CacheAnswer {
+    public func data(for request: URLRequest, session: URLSession? = nil) async throws -> CacheAnswer {
         try Task.checkCancellation()
         try request.requireURL()
-        var transport = SessionLink(session: directSession)
-        // The session would have given a task its cookies; a direct call has no task.
-        let request = transport.withCookies(request)
+        var transport = SessionLink(session: session ?? directSession)
+        // The session would have given a task its fields and cookies; a direct call has no task.
+        let request = transport.withCookies(transport.effectiveRequest(request))
         let keyed = KeyedRequest(request, in: self)
         let lookup = keyed.key.map { store.lookup($0) }
         if let known = lookup?.known, let answer = CacheAnswer(inMemory: known, of: keyed, in: self) { return answer }
         return try await LoadReader(keyed, from: self, over: transport, lookup: lookup).answer()
     }
 
-    /// The answer to a request from memory, disk, or an app's HTTP client: by the same engine as ``data(for:)``, with the same
+    /// The answer to a request from memory, disk, or an app's HTTP client: by the same engine as ``data(for:session:)``, with the same
     /// keys, rules and events, and with a body that streams.
     ///
     /// Equal loads at the same time share one request, whatever transport they name. A load does not join one whose body has
@@ -49,9 +53,9 @@ extension DiskURLCache {
         return CacheStream(try await reader.head(), reader)
     }
 
-    /// The answer to a `GET` of a URL; see ``data(for:)``.
-    public func data(from url: URL) async throws -> CacheAnswer {
-        try await data(for: URLRequest(url: url))
+    /// The answer to a `GET` of a URL; see ``data(for:session:)``.
+    public func data(from url: URL, session: URLSession? = nil) async throws -> CacheAnswer {
+        try await data(for: URLRequest(url: url), session: session)
     }
 
     /// The stored answer at once, stale or not, then the answer of the network.
@@ -64,10 +68,12 @@ extension DiskURLCache {
     /// - Parameters:
     ///   - request: the request.
     ///   - alwaysRefreshing: sends a request even if the stored answer is fresh.
+    ///   - session: see ``data(for:session:)``.
     public func answers(
-        for request: URLRequest, alwaysRefreshing: Bool = false
+        for request: URLRequest, alwaysRefreshing: Bool = false, session: URLSession? = nil
     ) -> AsyncThrowingStream<CacheAnswer, any Swift.Error> {
-        AsyncThrowingStream { continuation in
+        let request = session.map { SessionLink(session: $0).effectiveRequest(request) } ?? request
+        return AsyncThrowingStream { continuation in
             let task = Task {
                 do {
                     let (policy, directives) = (ReusePolicy(request.cachePolicy), RequestFacts(request).directives)
@@ -78,7 +84,7 @@ extension DiskURLCache {
                     var stored = request
                     stored.cachePolicy = .returnCacheDataDontLoad
                     var fresh = request
-                    if mayAsk, !wantsOrigin, let answer = try? await data(for: stored) {
+                    if mayAsk, !wantsOrigin, let answer = try? await data(for: stored, session: session) {
                         continuation.yield(answer)
                         // A stored redirect may lead to a stale response.
                         guard alwaysRefreshing || answer.isStale || isStale(request) else {
@@ -87,7 +93,7 @@ extension DiskURLCache {
                         fresh.cachePolicy = .reloadRevalidatingCacheData
                     }
                     try Task.checkCancellation()
-                    continuation.yield(try await data(for: fresh))
+                    continuation.yield(try await data(for: fresh, session: session))
                     continuation.finish()
                 } catch {
                     continuation.finish(throwing: error)
@@ -103,10 +109,9 @@ extension DiskURLCache {
         guard let variant = store.lookup(key).variants().first(where: { $0.answers(requestFacts) }),
             let response = variant.metadata.http
         else { return true }
-        let facts = ReuseFacts(response)
-        let freshness = Freshness(
-            of: facts, options: cachingOptions(for: request, response: response.fields),
-            now: configuration.clock.now())
+        let options = cachingOptions(for: request, response: response.fields)
+        let facts = ReuseFacts(response).governed(by: options)
+        let freshness = Freshness(of: facts, options: options, now: configuration.clock.now())
         return !freshness.isFresh || facts.directives.noCache
     }
 
@@ -137,12 +142,14 @@ extension DiskURLCache {
     /// - Parameters:
     ///   - requests: loaded in this order.
     ///   - maximumConcurrency: requests at a time, at least 1.
+    ///   - session: see ``data(for:session:)``. That session's own loads find the responses.
     ///   - progress: counts requests as they end. To cancel it, or the Swift task, stops the loads that have not begun.
     /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``CacheReason`` for a
     ///   response that arrived and is not stored, such as an error of the origin or a response with `no-store`.
     @discardableResult
     public func prefetch(
-        _ requests: [URLRequest], maximumConcurrency: Int = 4, progress: Progress = Progress(totalUnitCount: 0)
+        _ requests: [URLRequest], maximumConcurrency: Int = 4, session: URLSession? = nil,
+        progress: Progress = Progress(totalUnitCount: 0)
     ) async -> [(request: URLRequest, error: any Swift.Error)] {
         progress.totalUnitCount = Int64(requests.count)
         return await withTaskGroup(of: (URLRequest, (any Swift.Error)?).self) { group in
@@ -152,7 +159,7 @@ extension DiskURLCache {
                 guard !progress.isCancelled, let request = waiting.popFirst() else { return }
                 group.addTask { [self] in
                     do {
-                        return (request, try await data(for: request).report.notStoredReason)
+                        return (request, try await data(for: request, session: session).report.notStoredReason)
                     } catch {
                         return (request, error)
                     }
@@ -176,5 +183,5 @@ extension URLRequest {
     }
 }
 
-/// The reason in ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:progress:)`` why a response that arrived is not stored.
+/// The reason in ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:session:progress:)`` why a response that arrived is not stored.
 extension CacheReason: Swift.Error {}

@@ -13,7 +13,7 @@ extension DiskURLCache {
         /// Bytes the memory layer may take. 0 turns it off.
         public var memoryCapacity: Int
         /// Entries that the memory layer may hold, whatever their size; ``memoryCapacity`` limits them, too.
-        public var memoryCountLimit = Int.max
+        var memoryCountLimit = Int.max
         /// Bytes on disk, counted in allocated blocks, index and folders included. 0 turns the disk layer off: then no folder is opened,
         /// made or emptied.
         public var diskCapacity: Int
@@ -23,30 +23,46 @@ extension DiskURLCache {
         public var directory: URL?
         /// An app's disk layer, instead of the built-in one with its folder, capacity, index and eviction. It gets entries
         /// from the write buffer, soon after they were stored; ``DiskURLCache/flush()`` waits for that. A storage for several
-        /// users needs a cache of ``Sharing/shared`` (`openingError`).
+        /// users needs a shared cache (``isShared``, `openingError`).
         public var diskStorage: (any EntryStorage)?
         /// Read-only folders that are searched last: bundled or pre-filled caches, made by a
         /// ``DiskURLCache`` with the same key policy. The cache never changes them. Their responses are served by the same
         /// rules as all others. They belong to the user of the process or to root, and no other user may write them; `openingError`
         /// and an event report a folder that cannot be used.
         public var fallbackDirectories: [URL] = []
-        /// Whose answers the cache keeps. A server process that loads for several users needs ``Sharing/shared``.
-        public var sharing = Sharing.private
+        /// False: a private cache, for one user, as a browser's or an app's (RFC 9111 §1). True: a shared cache, for many users, as a
+        /// proxy's or a server process's.
+        ///
+        /// A shared cache does not store responses for one user: responses that say `private`, responses that set a cookie, and answers to
+        /// requests with `Authorization` unless they say `public`, `must-revalidate` or `s-maxage` (RFC 9111 §3.5). `s-maxage` counts before
+        /// `max-age`, and `proxy-revalidate` and `s-maxage` forbid stale use (§5.2.2.8, §5.2.2.10). The loader obeys all these rules;
+        /// `storeCachedResponse(_:for:)` obeys those about storing. Caches of both kinds may share a folder: neither finds the other's
+        /// responses.
+        ///
+        /// Two `Authorization` values never share an entry here either. The response to a request with `Cookie` is stored only as
+        /// ``sharesCautiously`` says. Other fields by which an origin knows a user, such as `X-Api-Key`, must be part of the key policy.
+        public var isShared = false
         /// In a shared cache, a request with `Cookie` counts as one with `Authorization` does (RFC 9111 §3.5), so its response is stored
         /// only with `public`, `s-maxage`, `must-revalidate` or `Vary: Cookie`, or when the key policy includes the field; and a response
         /// without a lifetime is never fresh by a guess unless it says `public`. False turns both off. In a private cache it has no effect.
         public var sharesCautiously = true
+        /// Of a shared cache: response fields that govern it before `Cache-Control` and `Expires` (RFC 9213), such as `CDN-Cache-Control`.
+        /// The first one with a valid value counts. They are delivered as they came.
+        public var targetedFields: [String] = []
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
         /// Further policies by name; a request or a rule chooses one (``CacheTreatment/keyPolicy``).
-        public var keyPolicies: [KeyPolicy.Name: KeyPolicy] = [:]
-        /// Set by ``setRules(_:)``.
-        private(set) var rules: [CacheRule] = []
-        private(set) var rulesHaveTags = false
+        public var keyPolicies: [String: KeyPolicy] = [:]
+        /// How chosen requests and responses are treated. See ``CacheTreatment`` for the order of precedence.
+        ///
+        /// A rule that cannot be (it matches nothing, does nothing, contradicts itself or an earlier one, or names a key policy that
+        /// ``keyPolicies`` does not have) is reported by `openingError` and logged. A rule with a pattern that cannot be is applied to no request;
+        /// if it is to keep responses off the disk or out of the cache, it is applied to every request.
+        public var rules: [CacheRule] = []
         /// The largest entry as a share of the layer's capacity. A larger one is not stored, and an event says so.
         public var maximumEntryShare = 0.5
         /// When the disk is above its capacity, eviction goes down to this share of it, so that not every store evicts.
-        public var lowWaterShare = 0.9
+        var lowWaterShare = 0.9
         /// Pinned entries are evicted last while they take no more than this share of the disk capacity.
         public var pinnedShare = 0.25
         /// Guesses a lifetime for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2): a tenth of the time since
@@ -86,10 +102,10 @@ extension DiskURLCache {
         /// Injected by tests that run on Linux as on another platform: Foundation's `URLCache` there writes each response into its
         /// folder, whatever its capacity.
         var superclassDirectory = Platform.superclassDirectory
+        /// Injected by tests: see `PassTime`.
+        var passActivity: PassTime.Activity = ExpiringActivity.request
         /// Injected by tests.
         var fileSystem: any FileSystem = SystemFiles()
-        /// Injected by tests: see `PassLock`.
-        var passActivity: PassLock.Activity = ExpiringActivity.request
 
         /// Capacities in bytes. The defaults suit an app that shows images: 16 MB in memory, 200 MB on disk.
         public init(memoryCapacity: Int = 16 << 20, diskCapacity: Int = 200 << 20, directory: URL? = nil) {
@@ -113,33 +129,8 @@ extension DiskURLCache {
 
         /// Replaces the system's clock, for tests of an app: the cache judges freshness and age by `now`, and stamps entries with it.
         /// - Parameter now: called on any thread, several times for each load.
-        public mutating func setClock(_ now: @escaping @Sendable () -> Date) {
+        package mutating func setClock(_ now: @escaping @Sendable () -> Date) {
             clock = WallClock(now: now)
         }
-
-        /// Sets how chosen requests and responses are treated. See ``CacheTreatment`` for the order of precedence.
-        /// - Throws: ``CacheError/Code/invalidRule(index:)`` for a rule that does nothing, contradicts itself or an earlier one, or names a key
-        ///   policy that ``keyPolicies`` does not have.
-        public mutating func setRules(_ rules: [CacheRule]) throws(CacheError) {
-            if let problem = RuleCheck.problem(in: rules, keyPolicies: Set(keyPolicies.keys)) { throw problem }
-            self.rules = rules
-            rulesHaveTags = rules.contains { !$0.treatment.tags.isEmpty }
-        }
-    }
-
-    /// For whom a cache works (RFC 9111 §1). Caches of both kinds may share a folder: neither finds the other's responses.
-    public enum Sharing: Sendable {
-        /// For one user, as a browser's cache or an app's.
-        case `private`
-        /// For many users, as a proxy's cache or a server process's. It does not store responses for one user:
-        /// responses that say `private`, responses that set a cookie, and answers to requests with `Authorization` unless they
-        /// say `public`, `must-revalidate` or `s-maxage` (RFC 9111 §3.5). `s-maxage` counts before `max-age`, and
-        /// `proxy-revalidate` and `s-maxage` forbid stale use (§5.2.2.8, §5.2.2.10). The loader obeys all these rules;
-        /// `storeCachedResponse(_:for:)` obeys those about storing.
-        ///
-        /// Two `Authorization` values never share an entry here either. The response to a request with `Cookie` is stored only as
-        /// ``Configuration/sharesCautiously`` says. Other fields by which an origin knows a user, such as `X-Api-Key`, must be part of
-        /// the key policy.
-        case shared
     }
 }

@@ -53,7 +53,7 @@ extension DiskURLCache {
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
         for uri in Set(policies.map { $0.uri(of: parts) }) {
             var criteria = EntryCriteria()
-            criteria.uriHash = RequestKey.uriHash(uri)
+            criteria.resource = KeyName.resource(of: uri)
             store.remove(matching: criteria, by: ticket)
         }
     }
@@ -64,8 +64,8 @@ extension DiskURLCache {
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheReason? {
         let storedKey = key.keeping(response)
-        guard let metadata = metadata(of: response, edited: edited, for: request, key: storedKey) else {
-            return .refused
+        guard let metadata = metadata(of: response, edited: edited, for: request) else {
+            return .keptOut
         }
         return store.store(metadata, body: body, presented: edited?.presented, for: storedKey, ticket: ticket)
     }
@@ -74,7 +74,7 @@ extension DiskURLCache {
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> CacheReason? {
-        guard let metadata = metadata(of: response, edited: edited, for: request, key: key) else { return .refused }
+        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .keptOut }
         // The delegate or the admission closure changed the kind of response.
         guard metadata.placement == .memoryAndDisk else {
             guard body.count <= largestMemoryEntry, let data = body.opening.contents else {
@@ -88,7 +88,7 @@ extension DiskURLCache {
 
     /// Nil if a rule says that the response is not stored.
     private func metadata(
-        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest, key: RequestKey?
+        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest
     ) -> EntryMetadata? {
         let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
         guard treatment.storage != .never else { return nil }
@@ -104,23 +104,22 @@ extension DiskURLCache {
         return EntryMetadata(
             sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
             placement: placement, userInfo: edited?.userInfo ?? [:],
-            tags: tags(of: treatment, for: request, replacing: key), isPinned: treatment.isPinned == true)
+            tags: tags(of: treatment, for: request), isPinned: treatment.isPinned == true)
     }
 
     /// Whether the body of a response goes to a file: only if the response goes to disk.
     func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
-        store.takesIncoming && metadata(of: response, edited: nil, for: request, key: nil)?.placement == .memoryAndDisk
+        store.takesIncoming && metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
     }
 
     func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {
         store.append(data, to: &body)
     }
 
-    /// The response as the delegate and the admission closure want it stored; nil when one of them refused.
+    /// The response as the admission closure wants it stored, after the delegate accepted it; nil when the closure refused.
     func admit(
         _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse? {
-        guard confirmed.storagePolicy != .notAllowed else { return nil }
         var admitted = confirmed
         if let admission = configuration.admission {
             guard let answer = admission(confirmed, request), answer.storagePolicy != .notAllowed else { return nil }

@@ -16,7 +16,7 @@ extension DiskURLCache {
     private func treatment(of target: RuleTarget, contentType: String? = nil) -> CacheTreatment {
         var treatment = target.request.cacheTreatment ?? CacheTreatment()
         for rule in configuration.rules where rule.matches(target, contentType: contentType) {
-            treatment.complete(from: rule.treatment)
+            treatment.complete(from: rule.appliedTreatment)
         }
         return treatment
     }
@@ -27,7 +27,7 @@ extension DiskURLCache {
     /// The key, or the reason why there is none.
     func keyDecision(for request: URLRequest) -> KeyDecision {
         let decision = policyDecision(for: request)
-        guard configuration.sharing == .shared, let key = decision.key else { return decision }
+        guard configuration.isShared, let key = decision.key else { return decision }
         return .key(key.inSharedCache)
     }
 
@@ -76,9 +76,10 @@ extension DiskURLCache {
     /// The options of the configuration, and whether the request's key policy keys its cookie.
     func sharingOptions(_ treatment: CacheTreatment?) -> CachingOptions {
         var options = CachingOptions(configuration, isOffline: isOffline)
-        guard configuration.sharing == .shared else { return options }
+        guard configuration.isShared else { return options }
         options.isShared = true
         options.isCautious = configuration.sharesCautiously
+        options.targetedFields = configuration.targetedFields
         let policy = treatment?.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
         options.keysCookie = policy?.headerNames.contains("cookie") == true
         return options
@@ -86,22 +87,18 @@ extension DiskURLCache {
 
     // MARK: Tags
 
-    /// The tags of a response that is stored: the treatment's, the one of the request's credentials, and those of the stored
-    /// responses of its key. A request without tags never keeps an entry from being removed by its tags.
-    /// - Parameter key: nil when only the placement of the response matters.
-    func tags(of treatment: CacheTreatment, for request: URLRequest, replacing key: RequestKey?) -> [String] {
-        guard let key else { return [] }
+    /// The tags of a response that is stored: the treatment's, and the one of the request's credentials.
+    func tags(of treatment: CacheTreatment, for request: URLRequest) -> [String] {
         var tags = treatment.tags
         if let credentials = request.value(forHTTPHeaderField: "Authorization") {
             tags.insert(Self.tag(ofCredentials: credentials))
         }
-        for variant in store.lookup(key).variants() { tags.formUnion(variant.metadata.tags) }
         return tags.isEmpty ? [] : tags.sorted()
     }
 
     /// The tags that a request brings to the entry that answers it. Cheap for a cache and a request without tags.
     func tagsToAdd(for request: URLRequest) -> Set<String> {
-        guard configuration.rulesHaveTags || request.mayCarryTreatment else { return [] }
+        guard rulesHaveTags || request.mayCarryTreatment else { return [] }
         return treatment(for: request).tags
     }
 

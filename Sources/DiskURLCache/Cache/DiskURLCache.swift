@@ -22,10 +22,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     var hub: EventHub { store.hub }
     /// Loads in progress, for collapsing and for background refreshes.
     let loads = LoadTable()
-    /// Gives direct loads (``data(for:)``) a configuration; made when first needed.
+    /// Gives direct loads (``data(for:session:)``) a configuration; made when first needed.
     private let directSessionBox = Mutex<URLSession?>(nil)
     /// The part of the configuration that the cache cannot fulfil.
     private let configurationError: CacheError?
+    let rulesHaveTags: Bool
     #if canImport(Darwin)
         private var appLife: AppLifeObserver?
     #endif
@@ -46,7 +47,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let foreignURL = ([directory] + configuration.fallbackDirectories).first { !$0.isFileURL }
         var problem = foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
         if let storage = configuration.diskStorage {
-            let isRefused = configuration.sharing == .private && storage.isForSeveralUsers
+            let isRefused = !configuration.isShared && storage.isForSeveralUsers
             if isRefused { problem = CacheError(.sharedStorage, path: "") }
             store = Self.makeStore(configuration, storage: isRefused ? nil : storage)
         } else if !directory.isFileURL || configuration.diskCapacity == 0 {
@@ -61,7 +62,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 problem = problem ?? CacheError(.otherSettings, path: directory.path, settings: opened.differing)
             }
         }
+        problem =
+            problem ?? RuleCheck.problem(in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
         configurationError = problem
+        rulesHaveTags = configuration.rules.contains { !$0.treatment.tags.isEmpty }
         let platform = configuration.platform
         let superclassCapacity = platform.superclassCapacity(memory: configuration.memoryCapacity)
         #if canImport(Darwin)
@@ -72,7 +76,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 memoryCapacity: superclassCapacity, diskCapacity: 0, diskPath: configuration.superclassDirectory.path)
         #endif
         isOpen.withLock { $0 = true }
-        if let configurationError { hub.emit(.problem(configurationError)) }
+        // A path may name a user, so it is not logged.
+        if let configurationError, configurationError.path.isEmpty { hub.report(once: configurationError) }
+        if let configurationError, !configurationError.path.isEmpty { hub.emit(.problem(configurationError)) }
         if platform.attachesLoader { CachingURLProtocol.register() }
         #if canImport(Darwin)
             appLife = AppLifeObserver(
@@ -180,8 +186,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     // MARK: Requests
 
     /// The stored response for a request, fresh or not; nil without one. A `HEAD` is answered by the response to a `GET`, without a body.
-    /// Reads the disk on the caller's thread if memory does not have the response; ``Async/cachedResponse(for:)`` of ``async`` suspends
-    /// instead. ``data(for:)`` also judges freshness and uses the network.
+    /// Reads the disk on the caller's thread if memory does not have the response; ``perform(_:)`` uses a queue of the cache.
+    /// ``data(for:session:)`` also judges freshness and uses the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         if isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
         guard let key = key(for: request) else { return nil }
@@ -214,17 +220,17 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if isBySystem,
             SystemContract.concernsPart(request, status: (cachedResponse.response as? HTTPURLResponse)?.statusCode)
         {
-            return refuse(request, .refused)
+            return refuse(request, .partialContent)
         }
         let contentType =
             configuration.rules.isEmpty
             ? nil : (cachedResponse.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type")
         let treatment = treatment(for: request, contentType: contentType)
-        guard treatment.storage != .never else { return refuse(request, .refused) }
+        guard treatment.storage != .never else { return refuse(request, .keptOut) }
         // A response stored for `HEAD` cannot answer a `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
-        let tags = tags(of: treatment, for: request, replacing: storedKey)
+        let tags = tags(of: treatment, for: request)
         switch call.outcome(treatment: treatment, tags: tags, options: sharingOptions(treatment)) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {
@@ -265,7 +271,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let isLoading = dataTask.state != .suspended
         let link = SessionLink(dataTask)
         if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
-            hub.report(once: CacheError(.loaderMissing, settings: []))
+            hub.report(once: CacheError(.loaderMissing, path: dataTask.currentRequest?.url?.withoutQuery ?? ""))
             return completionHandler(nil)
         }
         guard !isLoading, link.servesTasks, let request = dataTask.currentRequest.map({ link.effectiveRequest($0) })
@@ -287,7 +293,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if let request = request(of: dataTask, answeredBy: cachedResponse.response.url) {
             storeCachedResponse(cachedResponse, for: request)
         } else if let request = dataTask.currentRequest {
-            refuse(request, .refused)
+            refuse(request, .refusedOfTwoURLs)
         }
     }
 
@@ -347,19 +353,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
     }
 
-    /// Empties the memory layer: ``removeAllCachedResponses(from:)`` with `.memory`.
-    public func removeMemory() {
-        removeAllCachedResponses(from: .memory)
-    }
-
-    /// Empties the disk layer: ``removeAllCachedResponses(from:)`` with `.disk`.
-    public func removeDisk() {
-        removeAllCachedResponses(from: .disk)
-    }
-
     /// Returns when all stores and removals before the call are on disk, the index included, and the disk is
     /// within its capacity. Waits for file operations on the caller's thread: not for the main thread of an app in use, which
-    /// calls ``Async/flush()`` of ``async``. An event reports an entry that cannot be written.
+    /// calls it by ``perform(_:)``. An event reports an entry that cannot be written.
     public func flush() {
         store.flush()
     }
@@ -390,8 +386,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     // MARK: State
 
     /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in memory; a fallback
-    /// directory cannot be read; a second cache of this process has the folder open with other settings. Nil without a problem. Waits
-    /// for the first look at the folders.
+    /// directory cannot be read; a second cache of this process has the folder open with other settings; a rule cannot be. Nil without
+    /// a problem. Waits for the first look at the folders.
     public var openingError: CacheError? {
         configurationError ?? store.openingError.map(CacheError.init)
     }
@@ -402,7 +398,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// The events from now on. An event is made only if there is a listener; each caller gets its own stream, which
-    /// keeps the newest 1,000 events for a slow reader. It ends when the cache and all other caches on its directory are released.
+    /// keeps the newest 1,000 events for a slow reader (``CacheStatistics/droppedEvents`` counts the others). It ends when the cache and
+    /// all other caches on its directory are released.
     public func events() -> AsyncStream<CacheEvent> {
         hub.stream()
     }
@@ -421,7 +418,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             if let session = box { return session }
             let settings = URLSessionConfiguration.default
             settings.urlCache = nil
-            if configuration.sharing == .shared {
+            if configuration.isShared {
                 // A response for all users is requested in no user's name.
                 settings.httpCookieStorage = nil
                 settings.httpShouldSetCookies = false

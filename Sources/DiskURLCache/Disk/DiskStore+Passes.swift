@@ -5,7 +5,9 @@ import Foundation
 /// A pass is `beginPass`, the owner's writes with `evictIfNeeded` between them, and `endPass`. Long work in the background is
 /// done in steps, each asking for the next.
 extension DiskStore {
-    /// Looks at the directory, opens it if that was not done yet, and takes in what secondary processes did.
+    // MARK: A pass
+
+    /// Looks at the directory, and opens it if that was not done yet.
     ///
     /// - Parameter mayMake: a directory that is gone is made again; the first pass makes it in any case.
     /// - Returns: false when the directory cannot be used, or is gone.
@@ -16,188 +18,321 @@ extension DiskStore {
             io.discarded = []
             return prepareDirectory(&io, mayMake: mayMake || !io.directory.wasOpened)
         }
-        // Before anything is read into memory, so that no removal after that is missed.
-        if isUsable { removals.attachIfNeeded() } else { removals.attachLater() }
         guard isUsable else { return false }
         prepareFolders()
-        beginLocking()
-        guard open(isFlush: isFlush) else {
-            endLocking()
-            return false
-        }
-        takeInOthers()
-        withIO { $0.lastLook = 0 }
+        lookNow()
+        if !catalog.state.isSuspended { passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } } }
+        open(isFlush: isFlush)
+        withIO { $0.isInPass = true }
         return true
     }
 
     private func prepareFolders() {
         guard let prepare = configuration.prepareFolders else { return }
         let isNew = withIO { io in
-            defer { io.preparedDirectory = io.directory.identity }
-            return io.preparedDirectory != io.directory.identity
+            defer { io.preparedDirectory = io.directory.identity?.directory }
+            return io.preparedDirectory != io.directory.identity?.directory
         }
         if isNew { prepare([paths.directory, paths.records]) }
     }
 
-    // MARK: Locks during passes only
-
-    private func beginLocking() {
-        passLock?.begin { [weak self] in self?.rest() }
-    }
-
-    private func endLocking() {
-        guard let passLock else { return }
-        rest()
-        passLock.end()
-    }
-
-    /// Gives up the role until the next pass.
-    private func rest() {
-        withIO { io in
-            guard io.role.isMaintainer else { return }
-            io.leftIndex = indexFiles
-            catalog.isAuthoritative = false
-            io.role.rest(files)
-        }
-    }
-
-    /// They change whenever another process maintains the directory.
-    var indexFiles: [FileStatus?] {
-        [paths.index, paths.journal].map { (path: String) in try? files.status(at: path) }
-    }
-
-    /// Whether files may be locked now.
-    var mayLock: Bool { passLock?.isGranted ?? true }
-
-    /// Runs what may lock files, apart from a pass.
-    func lockingFiles(_ body: () -> Void) {
-        beginLocking()
-        body()
-        endLocking()
-    }
-
-    /// Repairs, expires, sweeps, saves and evicts; asks for the next pass where work is left.
+    /// Repairs, expires, sweeps, evicts and saves; asks for the next pass where work is left.
     func endPass(isFlush: Bool) {
         guard isOwnProcess, !configuration.isReadOnly else { return }
         maintenance.assertCurrent()
-        defer { endLocking() }
+        withIO { $0.isInPass = false }
         examineRequested()
-        let (mustClear, hasCleared) = withIO { io in
-            io.lastLook = nil
-            guard io.directory.mustClear else { return (false, false) }
-            clear(&io)
-            return (io.directory.mustClear, !io.directory.mustClear)
-        }
-        if hasCleared { tellOfNewFolder() }
         removeExpired()
         let isSwept = sweepTrash(limit: isFlush ? .max : 256)
-        sweepIncomingNowAndThen()
-        saveChanges(always: isFlush)
-        // Evicting makes the index files grow, perhaps above the capacity again.
-        for round in 0..<(isFlush ? 3 : 1) where isOverCapacity {
-            evictIfNeeded(now: isFlush && round < 2)
-            saveChanges(always: false)
+        sweepIncoming()
+        // The index may grow, perhaps above the capacity again.
+        var mustSave = isFlush
+        for round in 0..<(isFlush ? 3 : 1) {
+            if isOverCapacity, evictIfNeeded(now: isFlush && round < 2) { mustSave = true }
+            save(now: mustSave)
         }
-        // The folder was exchanged during the pass: open the new one.
-        let mustReopen = withIO { !$0.isReconciled && $0.directory.identity != nil }
-        if !isSwept || mustReopen { maintenance.schedule(after: 0.001) }
-        let hasChanges = withIO { !$0.log.isEmpty } || catalog.read { $0.dirtyCount > 0 }
-        if mustClear || hasChanges { maintenance.schedule(after: configuration.accessTimeDelay) }
+        if !isSwept || (catalog.state.isOwner && !catalog.state.isCurrent) { maintenance.schedule(after: 0.001) }
+        if withIO({ $0.directory.mustClear }) { maintenance.schedule(after: 1) }
+        if catalog.state.isCurrent, catalog.read({ $0.isChanged }) {
+            maintenance.schedule(after: configuration.savingInterval)
+        }
+        guard let passTime else { return }
+        withIO { _ in giveUpLock() }
+        passTime.end()
     }
 
     /// A whole pass without an owner.
     func runPass(isFlush: Bool) {
         if configuration.isReadOnly { return checkReadOnly() }
-        if !isFlush, withIO({ $0.isClosed }) { return }
+        if !isFlush, catalog.state.isClosed { return }
         if beginPass(isFlush: isFlush, mayMake: false) { endPass(isFlush: isFlush) }
+    }
+
+    /// Returns when the directory is within its capacity and the index is saved. For a store with a maintenance queue of its own.
+    func flush() {
+        if configuration.isReadOnly { return }
+        maintenance.perform { runPass(isFlush: true) }
+    }
+
+    // MARK: Opening
+
+    /// Asks for the directory's lock where another cache may have left it, and makes the index where this cache has none.
+    private func open(isFlush: Bool) {
+        if case .guest = catalog.state { elect(now: isFlush) }
+        guard case .owner(let lock, let folder) = catalog.state else { return }
+        if folder != nil, catalog.isUncertain { become(.owner(lock, folder: nil)) }
+        if !catalog.state.isCurrent { makeIndex(lock) }
+        examineRequested()
+    }
+
+    private func elect(now: Bool) {
+        let isElected = withIO { io in
+            let time = MonotonicTime.seconds
+            guard passTime?.isGranted != false, let directory = io.directory.identity?.directory else { return false }
+            guard now || time >= io.nextElection else {
+                // The last pass left the lock.
+                if passTime != nil { maintenance.schedule(after: io.nextElection - time) }
+                return false
+            }
+            io.nextElection = time + 1
+            guard let lock = OwnerLock.acquire(files, paths, directory: directory) else { return false }
+            become(.owner(lock, folder: nil))
+            if passTime == nil || !io.wasOwner { io.events.append(.becameMaintainer) }
+            io.wasOwner = true
+            // What an owner before this one left.
+            io.directory.noteTrash()
+            io.lastSweep = -Double.infinity
+            return true
+        }
+        guard isElected else { return }
+        // What a process that died left half written. A cache that writes it at this moment finds that out, and begins again.
+        for path in [paths.newIndex, paths.newChanges] { try? files.unlink(path) }
+    }
+
+    /// Lists the folder, and takes each row that it proves from the index in memory, or from the index file. Lookups go on
+    /// meanwhile: they probe slots. A key that changes meanwhile is examined afterwards.
+    private func makeIndex(_ lock: OwnerLock) {
+        // No thread of the app waits for it.
+        var (saved, savedAt) = (catalog.read { $0.leastRecentFirst }, Int.max)
+        var problem: DiskEvent.RebuildReason?
+        let start = MonotonicTime.seconds
+        if saved.isEmpty {
+            switch IndexFile(files: files, paths: paths).load() {
+            case .loaded(let rows, let time): (saved, savedAt) = (rows, time)
+            case .missing: problem = .missing
+            case .rejected: problem = .rejected
+            // It is not written over: the next pass tries again.
+            case .unreadable: return
+            }
+        }
+        // A listing that failed proves nothing.
+        guard let folder = withIO({ $0.directory.identity?.folder }),
+            let listing = try? FolderListing(files, paths, owner: configuration.owner)
+        else { return }
+        var index = DiskIndex()
+        let partial = index.fill(with: saved, savedAt: savedAt, listing: listing)
+        withIO { io in
+            // The directory was left meanwhile.
+            guard case .owner(let current, folder: nil) = catalog.state, current === lock else { return }
+            io.discarded.append(catalog.read { $0 })
+            guard catalog.becomeCurrent(index, lock, folder) else { return }
+            // Reading each head, which finds what a crash left unfinished, takes long where there are many: then size and name do.
+            if partial.count <= 512 {
+                for name in partial { catalog.requestExamination(of: name.key) }
+            }
+            switch problem {
+            case .rejected: io.events.append(.rebuiltIndex(.rejected))
+            // A folder that this cache made has lost nothing.
+            case .missing:
+                if !partial.isEmpty, !io.directory.isFolderOwn { io.events.append(.rebuiltIndex(.missing)) }
+            case nil: break
+            }
+            io.directory.updateOverhead()
+            // Where each pass begins with it, it takes no more than a twentieth of the time.
+            let end = MonotonicTime.seconds
+            io.nextElection = max(io.nextElection, end + 20 * (end - start))
+        }
+    }
+
+    /// Looks into keys whose files and rows may not agree. On the maintenance queue.
+    private func examineRequested() {
+        while let request = catalog.nextExamination {
+            withIO { io in
+                // Without an index there is nothing to be made to agree later.
+                if !catalog.state.isCurrent { catalog.examinationEnded(of: request.key) }
+                records.examine(request.key, &io.events, verifyingBodies: request.verifiesBodies)
+            }
+        }
+    }
+
+    /// Makes the index agree with the files as they are now; false where this cache has no index.
+    @discardableResult
+    func refresh() -> Bool {
+        guard isOwnProcess, !configuration.isReadOnly else { return false }
+        if catalog.state.isCurrent, !catalog.isUncertain, catalog.nextExamination == nil {
+            lookNow()
+            if catalog.state.isCurrent, catalog.nextExamination == nil {
+                // A pass may be examining the last key at this moment: under the lock.
+                withIO { _ in }
+                return true
+            }
+        }
+        return maintenance.perform {
+            guard withIO({ prepareDirectory(&$0, mayMake: false) }) else { return false }
+            lookNow()
+            open(isFlush: false)
+            return catalog.state.isCurrent
+        }
+    }
+
+    /// Makes the index anew from the records; false when another process owns the directory.
+    func rebuildIndex() -> Bool {
+        flush()
+        return maintenance.perform {
+            guard case .owner(let lock, _) = catalog.state else { return false }
+            become(.owner(lock, folder: nil))
+            withIO { forgetIndex(&$0) }
+            try? files.unlink(paths.index)
+            open(isFlush: true)
+            save(now: true)
+            return catalog.state.isCurrent
+        }
+    }
+
+    // MARK: Saving
+
+    /// Writes the index. Only an owner whose index knows every record does.
+    private func save(now: Bool) {
+        let time = MonotonicTime.seconds
+        let isDue = withIO { io in
+            io.directory.updateOverhead()
+            guard isOwnProcess, io.directory.identity != nil, catalog.state.isCurrent,
+                catalog.read({ $0.isChanged }) || (now && (try? files.status(at: paths.index)) == nil),
+                now || time - io.lastSave >= configuration.savingInterval
+            else { return false }
+            io.lastSave = time
+            return true
+        }
+        guard isDue else { return }
+        let rows = catalog.change { index in
+            index.noteSaved()
+            return index.leastRecentFirst
+        }
+        // Where there is no room the next saving tries again.
+        if (try? IndexFile(files: files, paths: paths).save(rows)) == nil { catalog.change { $0.noteUnsaved() } }
+        withIO { $0.directory.updateOverhead() }
+    }
+
+    // MARK: Bounds
+
+    /// Bytes that the directory takes on disk: records, folders and index files, and what bodies that are arriving may take.
+    private func footprint(_ io: Section) -> Int {
+        catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
+    }
+
+    var isOverCapacity: Bool {
+        withIO { footprint($0) > catalog.capacity }
+    }
+
+    /// Evicts the least recently used records from above the capacity down to the low-water mark. A record that cannot be unlinked is
+    /// passed over; when many in a row cannot, the directory is at fault, and eviction rests for a while. Only an owner evicts.
+    ///
+    /// - Parameter now: even if it hardly worked a moment ago.
+    /// - Returns: whether anything was evicted.
+    @discardableResult
+    func evictIfNeeded(now: Bool) -> Bool {
+        maintenance.assertCurrent()
+        guard catalog.state.isCurrent, now || withIO({ $0.eviction.isRested }) else { return false }
+        let target = catalog.capacity.share(configuration.lowWaterFraction)
+        let pinnedLimit = catalog.capacity.share(configuration.pinnedShare)
+        guard isOverCapacity else { return false }
+        var passedOver = withIO { $0.eviction.stuck }
+        var failures = 0
+        var isAny = false
+        while failures < 16 {
+            let policy = EvictionPolicy(pinnedLimit: pinnedLimit, passedOver: passedOver)
+            let victims = withIO { io in
+                let excess = footprint(io) - target
+                return catalog.read { policy.victims(in: $0, freeing: excess) }
+            }
+            if victims.isEmpty { break }
+            for victim in victims where failures < 16 {
+                if withIO({ records.evict(victim, &$0.events) }) {
+                    (failures, isAny) = (0, true)
+                } else {
+                    passedOver.insert(victim.name)
+                    failures += 1
+                }
+            }
+        }
+        withIO { $0.eviction.ended(passedOver: passedOver, isHopeless: failures >= 16) }
+        if withIO({ $0.directory.overhead > 64 << 10 }) { replaceEmptyFolder(target) }
+        return isAny
+    }
+
+    /// An empty folder that alone takes more than the target is replaced: a folder does not shrink.
+    func replaceEmptyFolder(_ target: Int) {
+        withIO { io in
+            guard incoming.bytes == 0, footprint(io) > target, catalog.state.isCurrent,
+                catalog.read({ $0.count == 0 }), io.directory.replaceEmptyFolder()
+            else { return }
+            followFolder(io)
+            io.directory.updateOverhead()
+        }
+    }
+
+    /// Removes what exceeds the maximum ages.
+    private func removeExpired() {
+        guard configuration.hasAges, catalog.state.isCurrent else { return }
+        let now = clock.now().timeIntervalSince1970
+        let expired = catalog.read { $0.leastRecentFirst.filter { configuration.isExpired($0, now: now) } }
+        for row in expired { withIO { records.expire(row, &$0.events) } }
     }
 
     /// True when nothing is left.
     private func sweepTrash(limit: Int) -> Bool {
         // Noted first, so that a clearing that comes meanwhile is not forgotten.
-        let hasTrash = withIO { io in
-            defer { io.directory.noteTrash(false) }
-            return io.directory.hasTrash
-        }
+        let hasTrash = withIO { $0.directory.takeTrash() }
         if !hasTrash || CacheDirectory.sweepTrash(files, paths, limit: limit) { return true }
         withIO { $0.directory.noteTrash() }
         return false
     }
 
-    /// Of a secondary process that died: once a minute is soon enough.
-    private func sweepIncomingNowAndThen() {
+    /// Of processes that died: once a minute is soon enough.
+    private func sweepIncoming() {
         let isDue = withIO { io in
-            let now = MonotonicTime.nanoseconds
-            guard io.role.isMaintainer, now &- io.lastSweep > 60_000_000_000 else { return false }
+            let now = MonotonicTime.seconds
+            guard catalog.state.isOwner, now - io.lastSweep > 60 else { return false }
             io.lastSweep = now
             return true
         }
-        if isDue { sweepIncoming() }
-    }
-
-    private func saveChanges(always: Bool) {
-        withIO { io in
-            if always || !io.log.isEmpty || catalog.read({ $0.dirtyCount > 0 }) { save(&io) }
-            io.directory.updateOverhead()
-        }
-    }
-
-    /// Writes the changes: the maintainer to the index, a secondary cache to the file that the maintainer reads.
-    func save(_ io: inout Section) {
-        // What is not written now is written by a pass to come.
-        guard isOwnProcess, io.directory.identity != nil, !io.isIndexUnreadable, mayLock else { return }
-        if io.role.isMaintainer { io.log.save(catalog) } else { io.log.send(catalog) }
-    }
-
-    // MARK: Waiting for it
-
-    /// Returns when the directory is within its capacity and the index is saved. For a store with a maintenance queue of its
-    /// own.
-    func flush() {
-        if configuration.isReadOnly { return }
-        maintenance.perform { runPass(isFlush: true) }
-        balanceByNeighbour { runPass(isFlush: true) }
-    }
-
-    /// A secondary cache does not evict. Where another cache of this process maintains the directory, that one is asked, so
-    /// that the directory is within its capacity when a flush returns.
-    ///
-    /// - Parameter pass: the owner's, tried again while a maintainer is just being let go. On the maintenance queue.
-    func balanceByNeighbour(_ pass: () -> Void) {
-        // One that is being let go gives up its role within moments.
-        for _ in 0..<100 {
-            let directory = withIO { $0.role.isMaintainer ? nil : $0.directory.identity }
-            guard let directory else { return }
-            switch MaintainerLock.neighbour(in: directory) {
-            case .maintainer(let store): return store.maintenance.perform { store.runPass(isFlush: true) }
-            case .none: return
-            case .leaving: usleep(1_000)
-            }
-            maintenance.perform(pass)
-        }
+        if isDue { incoming.sweep(files, paths) }
     }
 
     // MARK: Ending
 
-    /// Gives up being the directory's maintainer, before a suspension in which no file may be locked: iOS ends an app that
-    /// is suspended with a lock on a file of an App Group container.
-    func releaseLock() {
+    /// Saves, and holds no lock from then on, before the system may suspend the process: iOS ends an app that is suspended with a
+    /// lock on a file of an App Group container.
+    func suspend() {
         if configuration.isReadOnly { return }
         maintenance.perform {
             runPass(isFlush: true)
-            withIO { giveUpRole(&$0) }
+            withIO { io in
+                giveUpLock()
+                forgetIndex(&io)
+                become(.suspended)
+            }
+            incoming.unlock()
         }
     }
 
-    func reacquireLock() {
-        if configuration.isReadOnly { return }
-        withIO { $0.role.reclaim() }
+    func resume() {
+        guard catalog.state.isSuspended else { return }
+        withIO { io in
+            io.nextElection = 0
+            become(.guest)
+        }
         maintenance.schedule(after: 0)
-    }
-
-    private func giveUpRole(_ io: inout Section) {
-        catalog.isAuthoritative = false
-        io.role.giveUp(files)
     }
 
     /// Saves the index and ends maintenance: lookups and removals still work, writes do not.
@@ -208,14 +343,8 @@ extension DiskStore {
     func close(withPass: Bool) {
         guard isOwnProcess, !configuration.isReadOnly else { return }
         maintenance.perform {
-            if withPass, !withIO({ $0.isClosed }) { runPass(isFlush: true) }
-            lockingFiles {
-                withIO { io in
-                    io.isClosed = true
-                    save(&io)
-                    giveUpRole(&io)
-                }
-            }
+            if withPass, !catalog.state.isClosed { runPass(isFlush: true) }
+            withIO { _ in become(.closed) }
         }
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Face of the disk layer: one record file per entry in one directory, an index of them in memory, and a maintenance queue
-/// that evicts and saves the index.
+/// Face of the disk layer: one record file per entry in one directory, an index of them where this cache owns the directory, and
+/// a maintenance queue that evicts and saves the index.
 ///
 /// Lookups, writes and removals use files on the caller's thread. When a write or a removal returns, it is done.
 ///
@@ -9,54 +9,50 @@ import Foundation
 /// only while it is held, so the two agree. That of the `catalog` is taken last and never held across file operations;
 /// lookups take no other.
 final class DiskStore: Sendable {
+    typealias Configuration = DiskConfiguration
+
     // Constant after construction.
     let configuration: Configuration
     let files: any FileSystem
     let paths: DiskPaths
     let reader: RecordReader
-    let writer: RecordWriter
     let clock: WallClock
     let maintenance: MaintenanceQueue
-    /// What caches on the directory tell each other of removals.
-    let removals: RemovalNews
-    /// Where locks are held during passes only.
-    let passLock: PassLock?
+    /// Nil where the system suspends no process.
+    let passTime: PassTime?
+    /// What caches on the directory tell each other.
+    let changes: ChangeFile
+    /// Is told what other caches changed. Set once, before the first lookup.
+    private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
+    /// When a lookup is to look at what other processes did, in nanoseconds of the monotonic clock; 0 for at once.
+    private let nextLook = SharedNumber(0)
     /// Bodies that are arriving.
     let incoming = IncomingSpace()
     private let report: @Sendable (DiskEvent) -> Void
     /// A forked child has our memory but not our threads, and is not to touch the directory.
     private let processID = getpid()
 
-    /// Folders of records that this cache replaced when they were empty, the last few.
-    let emptyFolders = Mutex<[FileIdentity]>([])
-
     /// Guarded by its own lock.
     let catalog: Catalog
+    /// To be used while `io` is held.
+    let records: RecordFiles
+    private let lookup: RecordLookup
     private let io: Mutex<Section>
 
     /// What file operations need; guarded by `io`. Each part owns its state.
     struct Section {
         var directory: CacheDirectory
-        var role = Role()
-        var log: ChangeLog
         var eviction = Eviction()
-        /// The records were listed and the index agrees with them.
-        var isReconciled = false
-        /// The index is there and cannot be read now, as on a device that is locked: nothing is written over it.
-        var isIndexUnreadable = false
+        /// The next time to ask for the directory's lock, in seconds of the monotonic clock.
+        var nextElection = 0.0
+        var wasOwner = false
+        /// The directory was found by the pass that is under way: its writes need not look again.
+        var isInPass = false
         /// The directory whose folders were prepared.
         var preparedDirectory: FileIdentity?
-        /// The index files as the last pass left them, where others may maintain the directory between passes.
-        var leftIndex: [FileStatus?] = []
-        /// When the folder was last found by a write of the pass that is under way, in nanoseconds of the monotonic clock; nil
-        /// outside of passes.
-        var lastLook: UInt64?
-        /// When leftovers of bodies were last looked for, in nanoseconds of the monotonic clock.
-        var lastSweep: UInt64 = 0
-        /// Writes are refused.
-        var isClosed = false
-        /// Counts removals by callers, so that work in several steps sees that one came between.
-        var removalCount = 0
+        /// When leftovers of bodies were last looked for, and the index saved, in seconds of the monotonic clock.
+        var lastSweep = -Double.infinity
+        var lastSave = -Double.infinity
         /// To be told when the lock is free again.
         var events: [DiskEvent] = []
         /// Indexes that were replaced: freed on the maintenance queue, since that takes a while.
@@ -79,18 +75,21 @@ final class DiskStore: Sendable {
         reader = RecordReader(files: fileSystem, paths: paths, owner: configuration.owner)
         self.clock = clock
         self.report = report
-        let passLock = configuration.passActivity.map { PassLock(activity: $0) }
-        self.passLock = passLock
-        removals = RemovalNews(fileSystem, paths, sharesMemory: configuration.sharesMemory) {
-            passLock?.isGranted ?? true
+        changes = ChangeFile(fileSystem, paths)
+        let catalog = Catalog(configuration)
+        self.catalog = catalog
+        let passTime = configuration.passActivity.map { PassTime(activity: $0) }
+        self.passTime = passTime
+        let writer = RecordWriter(files: fileSystem, paths: paths) {
+            !catalog.state.isSuspended && passTime?.isGranted != false
         }
-        writer = RecordWriter(files: fileSystem, paths: paths) { passLock?.isGranted ?? true }
-        catalog = Catalog(configuration)
-        io = Mutex(
-            Section(
-                directory: CacheDirectory(fileSystem, paths, owner: configuration.owner),
-                log: ChangeLog(fileSystem, paths)))
+        records = RecordFiles(
+            files: fileSystem, paths: paths, reader: reader, writer: writer, catalog: catalog, clock: clock,
+            keepsURLs: configuration.keepsURLs)
+        io = Mutex(Section(directory: CacheDirectory(fileSystem, paths, owner: configuration.owner)))
         self.maintenance = maintenance ?? MaintenanceQueue()
+        lookup = RecordLookup(
+            catalog: catalog, reader: reader, configuration: configuration, clock: clock, maintenance: self.maintenance)
         if maintenance == nil {
             self.maintenance.setWork { [weak self] in self?.runPass(isFlush: false) }
         }
@@ -115,9 +114,193 @@ final class DiskStore: Sendable {
         return result
     }
 
-    func tell(_ event: DiskEvent) {
-        report(event)
+    // MARK: State
+
+    /// The one function that changes what this cache is to its directory. A closed one stays closed.
+    func become(_ state: DiskState) {
+        if catalog.state.isClosed { return }
+        // Outside the catalog's lock: the state before may hold the last reference to the directory's lock.
+        withExtendedLifetime(catalog.enter(state)) {}
     }
+
+    /// Leaves the directory to the other caches; the index in memory stays a hint.
+    func giveUpLock() {
+        guard case .owner(let lock, _) = catalog.state else { return }
+        become(.guest)
+        // At once, though a pass may hold a reference still.
+        lock.release()
+    }
+
+    /// Makes sure that the directory and its folder of records are there and can be used; two system calls when they are. False
+    /// when they cannot be used, or are gone and `mayMake` is false.
+    func prepareDirectory(_ io: inout Section, mayMake: Bool) -> Bool {
+        let opening: CacheDirectory.Opening?
+        do throws(DiskStoreError) {
+            opening = try io.directory.open(mayMake: mayMake)
+        } catch {
+            if io.directory.failed(error) { io.events.append(.unavailable(error)) }
+            forgetIndex(&io)
+            become(.unusable(isReadable: !error.isForeign))
+            return false
+        }
+        if opening != nil { io.directory.succeeded() }
+        switch opening {
+        case nil:
+            leave(&io)
+            return false
+        case .otherDirectory(let wasRemade):
+            if wasRemade { io.events.append(.remadeDirectory) }
+            leave(&io)
+        case .otherFolder:
+            forgetIndex(&io)
+            if case .owner(let lock, _) = catalog.state { become(.owner(lock, folder: nil)) }
+        case .same: break
+        }
+        // Nothing is read from a folder that is still to be cleared.
+        if io.directory.mustClear { return clear(&io) }
+        if case .unusable = catalog.state { become(.guest) }
+        return true
+    }
+
+    /// Nothing that is known of a directory holds for another one: its lock is another one, too.
+    private func leave(_ io: inout Section) {
+        forgetIndex(&io)
+        io.nextElection = 0
+        if !catalog.state.isSuspended { become(.guest) }
+    }
+
+    /// This cache replaced the folder itself: what it knows of the records holds for the new one.
+    func followFolder(_ io: Section) {
+        if case .owner(let lock, .some) = catalog.state { become(.owner(lock, folder: io.directory.identity?.folder)) }
+    }
+
+    func forgetIndex(_ io: inout Section) {
+        io.discarded.append(catalog.exchange(DiskIndex()))
+        catalog.forgetExaminations()
+    }
+
+    /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a miss.
+    func checkReadOnly() {
+        guard isOwnProcess else { return }
+        withIO { io in
+            let error = io.directory.readingError(reader)
+            if let error {
+                if io.directory.failed(error) { io.events.append(.unavailable(error)) }
+            } else {
+                io.directory.succeeded()
+            }
+            become(error.map { .unusable(isReadable: !$0.isForeign) } ?? .guest)
+        }
+    }
+
+    // MARK: Lookups
+
+    /// All live variants of a key, the most recent first. Counts as a use of the key.
+    func variants(of key: RequestKey) -> [StoredVariant] {
+        variants(named: key.name) { key.digest }
+    }
+
+    func variants(named name: KeyName, provedBy digest: () -> KeyDigest) -> [StoredVariant] {
+        lookIfDue(at: MonotonicTime.nanoseconds)
+        return lookup.variants(named: name, provedBy: digest) { look in withIO { _ in look() } }
+    }
+
+    /// Whether a lookup would find something. Not a use.
+    func contains(_ key: RequestKey) -> Bool {
+        lookIfDue(at: MonotonicTime.nanoseconds)
+        return lookup.contains(
+            named: key.name, provedBy: { key.digest }, exclusively: { look in withIO { _ in look() } })
+    }
+
+    /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
+    func mayContain(_ key: RequestKey) -> Bool {
+        lookIfDue(at: MonotonicTime.nanoseconds)
+        return catalog.mayContain(key.name)
+    }
+
+    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
+    /// `MonotonicTime.nanoseconds`.
+    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
+        if uses.isEmpty { return }
+        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
+        let noted = uses.map { use in
+            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
+            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
+        }
+        let isFirst = catalog.change { index in
+            let wasChanged = index.isChanged
+            index.note(noted)
+            return !wasChanged && index.isChanged
+        }
+        if isFirst, !configuration.isReadOnly { maintenance.schedule(after: configuration.savingInterval) }
+    }
+
+    // MARK: Other processes
+
+    /// - Parameter observer: is told what other caches changed, each time before the lookup, the store or the pass goes on that read
+    ///   it. It may remove records.
+    func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
+        self.observer.withLock { $0 = observer }
+    }
+
+    /// Whether it is a second since this cache looked at what other processes did.
+    @inline(__always)
+    func isLookDue(at now: UInt64) -> Bool { now >= nextLook.value }
+
+    /// The one lookup that comes after a second looks; the others go on.
+    func lookIfDue(at now: UInt64) {
+        let due = nextLook.value
+        if now >= due, nextLook.replace(due, by: now &+ 1_000_000_000) { look() }
+    }
+
+    /// Reads what other processes changed: whatever they removed before is gone from this cache when it returns. One or two system
+    /// calls when nothing changed. Not to be called while `io` is held.
+    func lookNow() {
+        nextLook.value = MonotonicTime.nanoseconds &+ 1_000_000_000
+        look()
+    }
+
+    private func look() {
+        guard isOwnProcess else { return }
+        // A link, a file or the folder of another user is at the path: nothing is read through it.
+        let status = try? files.status(at: paths.records)
+        let isForeign = status.map { !configuration.owner.trusts($0) } ?? false
+        if isForeign {
+            become(.unusable(isReadable: false))
+            return maintenance.schedule(after: 0)
+        }
+        if case .owner(let lock, let folder?) = catalog.state, let status, status.identity != folder {
+            // The index is about another folder.
+            become(.owner(lock, folder: nil))
+            maintenance.schedule(after: 0)
+        } else if configuration.isReadOnly, !catalog.state.isReadable {
+            become(.guest)
+        }
+        if configuration.isReadOnly { return }
+        changes.read(mayMake: status != nil) { changes in
+            for change in changes { note(change) }
+            if catalog.state.isOwner { maintenance.schedule(after: configuration.maintenanceDelay) }
+            observer.withLock { $0 }(changes)
+        }
+    }
+
+    /// The index may not agree with the files of a key, or of all.
+    private func note(_ change: DirectoryChange) {
+        switch change {
+        case .stored(let key):
+            catalog.noteShared(key)
+            if catalog.state.isOwner { catalog.requestExamination(of: key) }
+        case .removed(let key):
+            if catalog.state.isOwner { catalog.requestExamination(of: key) }
+        case .removedResource(let resource):
+            for row in catalog.read({ $0.rows(ofResource: resource) }) { catalog.requestExamination(of: row.key) }
+        case .removedAll:
+            if case .owner(let lock, _) = catalog.state { become(.owner(lock, folder: nil)) }
+        }
+    }
+
+    /// For tests: at once (0), or never.
+    func setNextLook(_ time: UInt64) { nextLook.value = time }
 
     // MARK: Numbers
 
@@ -134,17 +317,18 @@ final class DiskStore: Sendable {
     var largestEntry: Int { capacity.share(configuration.maximumEntryShare) }
 
     /// Bytes on disk that the records take, in allocated blocks.
-    var usage: Int {
-        refreshIfNeeded()
-        return catalog.read { $0.bytes }
+    var usage: Int { total(\.bytes, { $0.bytes }) }
+
+    var entryCount: Int { total(\.count, { $0.records.count }) }
+
+    /// From the index where this cache has one, else from the folder.
+    private func total(_ ofIndex: (DiskIndex) -> Int, _ ofListing: (FolderListing) -> Int) -> Int {
+        if refresh() { return catalog.read(ofIndex) }
+        guard catalog.state.isReadable else { return 0 }
+        return (try? FolderListing(files, paths, owner: configuration.owner)).map(ofListing) ?? 0
     }
 
-    var entryCount: Int {
-        refreshIfNeeded()
-        return catalog.read { $0.count }
-    }
-
-    var isMaintainer: Bool { withIO { $0.role.isMaintainer } }
+    var isOwner: Bool { catalog.state.isOwner }
 
     /// Why the directory cannot be used; nil while it can. Waits for the first look at it.
     var openingError: DiskStoreError? {
@@ -158,18 +342,5 @@ final class DiskStore: Sendable {
                 return io.directory.error
             }
         }
-    }
-
-    /// Whether this cache replaced the folder when it was empty: what was stored for it is still to be written.
-    func wasReplacedWhenEmpty(_ folder: FileIdentity) -> Bool {
-        emptyFolders.withLock { $0.contains(folder) }
-    }
-
-    /// Identity of the records' folder now, by one system call; nil when it is not there. The write buffer notes it with each
-    /// entry: another identity later means that another process cleared the directory.
-    func folderIdentity() -> FileIdentity? {
-        // Without the lock: a store does not wait for a file that is being written.
-        guard let status = try? files.status(at: paths.records), status.kind == .directory else { return nil }
-        return status.identity
     }
 }

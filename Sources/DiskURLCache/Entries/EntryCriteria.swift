@@ -8,8 +8,8 @@ public struct EntryCriteria: Sendable, Hashable {
     var key: DiskKey?
     /// The only variant to remove: ``CacheEntry/variant``.
     var variant: String?
-    /// The entries of a URL, by the hash of its canonical form.
-    var uriHash: UInt32?
+    /// The entries of a URL: see `KeyName.resource`.
+    var resource: UInt64?
     var hostHash: UInt32?
     var tag: String?
     /// Stored at or after this time.
@@ -22,10 +22,10 @@ public struct EntryCriteria: Sendable, Hashable {
     var urlPrefix: String?
 
     init(
-        uriHash: UInt32? = nil, hostHash: UInt32? = nil, tag: String? = nil, storedAfter: Date? = nil,
+        resource: UInt64? = nil, hostHash: UInt32? = nil, tag: String? = nil, storedAfter: Date? = nil,
         storedBefore: Date? = nil, accessedBefore: Date? = nil, urlPrefix: String? = nil
     ) {
-        self.uriHash = uriHash
+        self.resource = resource
         self.hostHash = hostHash
         self.tag = tag
         self.storedAfter = storedAfter
@@ -59,10 +59,10 @@ public struct EntryCriteria: Sendable, Hashable {
     public var scope: Scope {
         if let key { return .name(key.digest.hex, variant: variant) }
         var rest = self
-        (rest.uriHash, rest.hostHash, rest.tag) = (nil, nil, nil)
+        (rest.resource, rest.hostHash, rest.tag) = (nil, nil, nil)
         // With several conditions, each entry has to be tried.
         guard rest == .everything else { return .anywhere }
-        switch (uriHash, hostHash, tag) {
+        switch (resource, hostHash, tag) {
         case (nil, nil, nil): return .everything
         case (let hash?, nil, nil): return .group(EntryGroup.uri(hash).name)
         case (nil, let hash?, nil): return .group(EntryGroup.host(hash).name)
@@ -85,18 +85,22 @@ public struct EntryCriteria: Sendable, Hashable {
     /// Whether an entry matches that has no time of use: an entry in memory, in the write buffer, or of an app's storage. The
     /// time when it was stored counts instead.
     func matches(
-        _ metadata: EntryMetadata, uriHash: @autoclosure () -> UInt32, hostHash: @autoclosure () -> UInt32
+        _ metadata: EntryMetadata, resource: @autoclosure () -> UInt64, hostHash: @autoclosure () -> UInt32
     ) -> Bool {
-        if let hash = self.uriHash, hash != uriHash() { return false }
+        if let hash = self.resource, hash != resource() { return false }
         if let hash = self.hostHash, hash != hostHash() { return false }
         if let accessedBefore, metadata.storedAt >= accessedBefore { return false }
         return matches(metadata)
+    }
+
+    func matches(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
+        matches(metadata, resource: key.resource, hostHash: key.hostHash)
     }
 }
 
 /// A property by which entries are removed together.
 enum EntryGroup {
-    case uri(UInt32)
+    case uri(UInt64)
     case host(UInt32)
     case tag(String)
 

@@ -6,8 +6,7 @@ import Foundation
 /// `description` says how.
 ///
 /// A ``DiskURLCache`` throws none of these: it continues, perhaps in memory only, and reports them in
-/// ``DiskURLCache/DiskURLCache/openingError`` and ``CacheEvent/problem(_:)``. A ``CacheInspector`` throws them, and so does
-/// ``DiskURLCache/DiskURLCache/Configuration/setRules(_:)``.
+/// ``DiskURLCache/DiskURLCache/openingError`` and ``CacheEvent/problem(_:)``. A ``CacheInspector`` throws them.
 public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomStringConvertible {
     /// The kind of problem.
     public enum Code: Sendable, Hashable, Codable {
@@ -50,10 +49,10 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
 
     /// The kind of problem.
     public let code: Code
-    /// The file or folder concerned; empty when there is none.
+    /// The file or folder concerned, or the URL of a load (``Code/loaderMissing``), without its query; empty when there is none.
     public let path: String
     /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code.
-    public let userID: UInt32?
+    let userID: UInt32?
     /// The system's error number, 0 when there is none. `description` has its text.
     let errno: Int32
     /// For a rule or a pattern: its fault and the remedy. Otherwise the settings that differ or have no effect; empty for every other code.
@@ -71,6 +70,9 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
     init(_ code: Code, path: String = "", settings names: [String]) {
         self.init(code, path: path, advice: names.joined(separator: ", "))
     }
+
+    /// The problem without the load that revealed it: a problem is reported once.
+    var occasion: CacheError { code == .loaderMissing && advice.isEmpty ? CacheError(code, path: "") : self }
 
     init(rule index: Int, _ advice: String) {
         self.init(.invalidRule(index: index), advice: advice)
@@ -96,31 +98,40 @@ public struct CacheError: Swift.Error, Sendable, Hashable, Codable, CustomString
         case .obstructed: "\(path) is not a folder\(cause). A cache needs one there: move the file or link away."
         case .notACache:
             errno == ENOENT
-                ? "There is nothing at \(path)." : "\(path) is not a cache: it has no folder \"records\"."
-        case .notReadable: "\(path) cannot be read\(cause)."
-        case .notWritable: "\(path) cannot be written\(cause)."
+                ? "There is nothing at \(path). Name the folder of a cache that was opened once."
+                : "\(path) is not a cache: it has no folder \"records\". Name the folder that DiskURLCache was given."
+        case .notReadable: "\(path) cannot be read\(cause). Give the user of the process the right to read it."
+        case .notWritable:
+            "\(path) cannot be written\(cause). Name another folder, or give the user of the process the right to"
+                + " write it."
         case .otherOwner:
             "\(path) belongs to \(userID.map { "user \($0)" } ?? "another user"), not to user \(geteuid()) of this process. Name another"
                 + " folder, or give this one to the user of the process: chown -R."
         case .writableByOthers:
             "Other users may put files into \(path). Name another folder, or take that right from them: chmod go-w."
-        case .io: path.isEmpty ? "A file operation failed\(cause)." : "Reading or writing \(path) failed\(cause)."
-        case .damaged: "\(path) is damaged: its bytes are not those that were written."
-        case .foreign: "\(path) is no record of this cache: not a file, of another version, or moved here."
+        case .io:
+            (path.isEmpty ? "A file operation failed\(cause)." : "Reading or writing \(path) failed\(cause).")
+                + " Look at the disk: its space, its mount, its log."
+        case .damaged: "\(path) is damaged: its bytes are not those that were written. It can be removed."
+        case .foreign:
+            "\(path) is no record of this cache: not a file, of another version, or moved here. Move it away."
         case .invalidRule(let index): "Rule \(index): \(advice)"
         case .invalidPattern:
-            advice.isEmpty ? "Nothing was removed: no URL matches." : "Nothing was removed: \(advice)"
+            advice.isEmpty
+                ? "Nothing was removed: no URL matches. Give a host, or the beginning of a URL."
+                : "Nothing was removed: \(advice)"
         case .otherSettings:
             "\(path) is open in this process with other settings, which hold for both caches: \(advice)."
+                + " Use that cache, or another folder."
         case .sharedStorage:
-            "The storage keeps entries of several users, and this cache stores what is for one user only. Set `sharing` to `.shared`."
-        case .inUse: "\(path) is in use: the process that has it open keeps its index."
+            "The storage keeps entries of several users, and this cache is for one user. Set `isShared` to true."
+        case .inUse: "\(path) is in use: the process that has it open keeps its index. End that process first."
         case .loaderMissing where !advice.isEmpty:
-            "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or data(for:),"
-                + " obeys them."
+            "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or"
+                + " data(for:), obeys them."
         case .loaderMissing:
-            "A session has this cache as its urlCache, but nothing is cached for it: make it from a configuration that"
-                + " attach(to:) was called with."
+            "A session has this cache as its urlCache, but nothing is cached for it"
+                + "\(path.isEmpty ? "" : ", such as \(path)"): make it from a configuration that attach(to:) was called with."
         }
     }
 }

@@ -72,12 +72,12 @@ public struct CacheLoadReport: Sendable, Codable {
     /// The time from start to end of the load, in seconds.
     public let duration: TimeInterval
     /// When the load began.
-    public let startedAt: Date
+    package let startedAt: Date
     /// When the request was sent, the last time after redirects; nil when it was not sent.
-    public let requestedAt: Date?
+    package let requestedAt: Date?
     /// When the head of the network's answer arrived; nil without one. With `requestedAt`, the time to the first byte,
     /// as in `URLSessionTaskMetrics`.
-    public let respondedAt: Date?
+    package let respondedAt: Date?
     /// Whether the answer was stored; nil when there was no new answer to store.
     let isStored: Bool?
     /// Why the answer was not stored; nil when it was, and when there was no new answer to store.
@@ -112,6 +112,8 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var stores = 0
     /// Entries that eviction removed from disk.
     public internal(set) var evictions = 0
+    /// Events that a reader of ``DiskURLCache/DiskURLCache/events()`` did not get, since more than 1,000 waited for it.
+    public internal(set) var droppedEvents = 0
     /// Bytes of bodies that did not cross the network.
     public internal(set) var bytesSaved = 0
     /// An estimate of the time that hits saved, in seconds: the mean duration of loads from the network, times the loads answered from
@@ -133,6 +135,7 @@ public struct CacheStatistics: Sendable, Hashable {
         stores += other.stores
         evictions += other.evictions
         bytesSaved += other.bytesSaved
+        droppedEvents += other.droppedEvents
         networkLoads += other.networkLoads
         networkTime += other.networkTime
         storeLoads += other.storeLoads

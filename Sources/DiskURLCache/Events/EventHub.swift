@@ -44,7 +44,10 @@ final class EventHub: Sendable {
     /// Logs a problem once, and sends it once: as soon as there is a listener.
     func report(once problem: CacheError) {
         let (isLogged, isSent) = state.withLock { state in
-            (state.logged.insert(problem).inserted, !state.listeners.isEmpty && state.sent.insert(problem).inserted)
+            let occasion = problem.occasion
+            return (
+                state.logged.insert(occasion).inserted, !state.listeners.isEmpty && state.sent.insert(occasion).inserted
+            )
         }
         if isLogged { log(problem.description) }
         if isSent { emit(.problem(problem)) }
@@ -68,10 +71,12 @@ final class EventHub: Sendable {
         for stream in state.withLock({ $0.streams.values }) { stream.finish() }
     }
 
-    /// The newest 1,000 events wait for a slow reader; older ones are dropped rather than held without bound.
+    /// The newest 1,000 events wait for a slow reader; older ones are dropped rather than held without bound, and counted.
     func stream() -> AsyncStream<CacheEvent> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1_000)) { continuation in
-            let id = addListener { continuation.yield($0) }
+            let id = addListener { [weak self] event in
+                if case .dropped = continuation.yield(event) { self?.count { $0.droppedEvents += 1 } }
+            }
             state.withLock { $0.streams[id] = continuation }
             continuation.onTermination = { [weak self] _ in self?.removeListener(id) }
         }

@@ -21,12 +21,13 @@ struct CacheControl: Sendable, Hashable {
         case value(Int64)
     }
 
-    private(set) var directives: [Directive] = []
+    let directives: [Directive]
+
+    init(directives: [Directive]) { self.directives = directives }
 
     /// - Parameter value: the combined value of the field; nil when there is none.
     init(_ value: String?) {
-        guard let value, !value.isEmpty else { return }
-        directives = FieldSyntax.members(of: value).compactMap(Self.directive)
+        directives = value.map { FieldSyntax.members(of: $0).compactMap(Self.directive) } ?? []
     }
 
     private static func directive(_ member: Substring) -> Directive? {
@@ -113,17 +114,23 @@ struct ResponseDirectives: Sendable, Hashable {
     var maxAge: CacheControl.Seconds
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
+    /// The field that says all this instead of `Cache-Control` and `Expires`.
+    var targetedField: String?
 
-    init(_ fields: HeaderFields) {
-        let control = CacheControl(fields["Cache-Control"])
+    /// - Parameter targeted: names of fields to look at before `Cache-Control` (RFC 9213).
+    init(_ fields: HeaderFields, targeted: [String] = []) {
+        let field = targeted.isEmpty ? nil : TargetedField(in: fields, listed: targeted)
+        targetedField = field?.name
+        let control = field?.control ?? CacheControl(fields["Cache-Control"])
         noStore = control.contains("no-store")
         mustUnderstand = control.contains("must-understand")
-        let names = control.fieldNames("no-cache")
+        // A targeted field that withholds a field withholds the whole response.
+        let names = field != nil && control.contains("no-cache") ? nil : control.fieldNames("no-cache")
         noCache = names == nil
         noCacheFields = names ?? []
         mustRevalidate = control.contains("must-revalidate")
         isPublic = control.contains("public")
-        isPrivate = control.fieldNames("private") == nil
+        isPrivate = field != nil ? control.contains("private") : control.fieldNames("private") == nil
         proxyRevalidate = control.contains("proxy-revalidate")
         sharedMaxAge = control.seconds("s-maxage")
         isImmutable = control.contains("immutable")
@@ -132,7 +139,7 @@ struct ResponseDirectives: Sendable, Hashable {
         staleIfError = control.allowance("stale-if-error")
         // RFC 9111 §5.4: `Pragma` in a response was never specified. Without `Cache-Control`, its old meaning is the
         // cautious reading.
-        if control.directives.isEmpty, let pragma = fields["Pragma"] {
+        if field == nil, control.directives.isEmpty, let pragma = fields["Pragma"] {
             noCache = CacheControl(pragma).contains("no-cache")
         }
     }

@@ -38,14 +38,9 @@ public struct CacheReason: Sendable, Hashable, Codable, CustomStringConvertible 
 
     public func encode(to encoder: any Encoder) throws { try row.encode(to: encoder) }
 
-    /// The body is too large, whatever the numbers.
-    var isOfSize: Bool { code == CacheReason.tooLarge(bytes: 0, limit: 0).code }
-    /// The disk failed, whatever its error.
-    var isOfDisk: Bool { code == CacheReason.diskFailed(errno: 0).code }
-
-    // Two reasons of one code may have other numbers in their words.
+    /// Whether two reasons have the same code. Their words may have other numbers, or name another party.
     public static func == (left: CacheReason, right: CacheReason) -> Bool {
-        left.row === right.row || (left.code == right.code && left.description == right.description)
+        left.row === right.row || left.code == right.code
     }
 
     public func hash(into hasher: inout Hasher) { hasher.combine(code) }
@@ -66,7 +61,7 @@ extension CacheReason {
         "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
         "RFC 9111 §5.2.1")
     /// The request says `no-store`.
-    public static let requestNoStore = CacheReason(
+    static let requestNoStore = CacheReason(
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
         advice: "Leave no-store out of the request's Cache-Control.")
     /// `URLRequest.cachePolicy` asks for a reload or for a validation.
@@ -86,7 +81,7 @@ extension CacheReason {
 extension CacheReason {
     static let maxStale = CacheReason("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
     /// `stale-while-revalidate`. The response is refreshed in the background.
-    public static let staleWhileRevalidate = CacheReason(
+    static let staleWhileRevalidate = CacheReason(
         "stale-while-revalidate", "stale-while-revalidate allows it, and it is refreshed in the background",
         "RFC 5861 §3")
     /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
@@ -143,25 +138,32 @@ extension CacheReason {
 // MARK: Why a response was not stored
 
 extension CacheReason {
-    /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse`, the admission closure or a rule.
-    public static let refused = CacheReason("refused", "the app, its delegate or a rule refused it")
+    /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse` or the admission closure; the words say which.
+    public static let refused = CacheReason("refused", "its storage policy is .notAllowed")
+    static let refusedByDelegate = CacheReason(
+        "refused", "the delegate refused it in urlSession(_:dataTask:willCacheResponse:completionHandler:)")
+    static let refusedByAdmission = CacheReason("refused", "Configuration.admission refused it")
+    static let refusedOfTwoURLs = CacheReason(
+        "refused", "the task was redirected, and the response is of neither of its URLs")
     static let credentials = CacheReason(
         "credentials", "its origin was given credentials that are no part of the key",
         advice: "Send them in the request's Authorization field: it is part of every key.")
-    /// The code is `too-large`. Both numbers are bytes.
-    public static func tooLarge(bytes: Int, limit: Int) -> CacheReason {
+    /// The body is larger than an entry may be; the words have both numbers.
+    public static let tooLarge = tooLarge(bytes: 0, limit: 0)
+    static func tooLarge(bytes: Int, limit: Int) -> CacheReason {
         CacheReason(
             "too-large", "its body has \(bytes) bytes, and an entry may have \(limit)",
             advice: "maximumEntryShare and the capacities set the limit.")
     }
     /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.
-    public static let removedMeanwhile = CacheReason(
+    static let removedMeanwhile = CacheReason(
         "removed-meanwhile", "its URL was removed or replaced while it was loaded", "RFC 9111 §4.4")
     /// More bytes waited to be written than may wait. The response is in memory.
-    public static let diskTooSlow = CacheReason("disk-too-slow", "the disk did not keep up")
-    /// The code is `disk-failed`. `errno` is the system's error number; 0 when the folder cannot be used at all. Memory may have the
-    /// response.
-    public static func diskFailed(errno: Int32) -> CacheReason {
+    static let diskTooSlow = CacheReason("disk-too-slow", "the disk did not keep up")
+    /// The disk could not be written, or the cache's folder cannot be used at all; the words say why. Memory may have the response.
+    public static let diskFailed = diskFailed(errno: 0)
+    /// - Parameter errno: the system's error number; 0 when the folder cannot be used at all.
+    static func diskFailed(errno: Int32) -> CacheReason {
         CacheReason(
             "disk-failed",
             errno == 0
@@ -170,7 +172,7 @@ extension CacheReason {
             advice: "DiskURLCache.openingError and the events of kind .problem say more.")
     }
     /// The response says `private`, and the cache is shared.
-    public static let forOneUser = CacheReason(
+    static let forOneUser = CacheReason(
         "private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7")
     static let setsCookie = CacheReason(
         "set-cookie", "the response sets a cookie, and the cache is shared", "RFC 9111 §3.5")

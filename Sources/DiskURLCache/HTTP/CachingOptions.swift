@@ -35,6 +35,8 @@ struct CachingOptions: Sendable, Hashable {
     /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`. RFC 9111 demands
     /// neither, but some origins distinguish users by a cookie and forget `private`.
     var isCautious = true
+    /// Fields that a shared cache looks at before `Cache-Control` (RFC 9213), in order.
+    var targetedFields: [String] = []
     /// The request's `Cookie` is part of its key: no two users share it.
     var keysCookie = false
 

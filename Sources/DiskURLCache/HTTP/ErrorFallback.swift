@@ -26,7 +26,7 @@ enum ErrorFallback {
         let candidate = candidates[index]
         // A stored error is no better than the error that arrived.
         if StatusCode.isServerTrouble(candidate.response.status) { return .refused(.storedError) }
-        let facts = candidate.reuseFacts
+        let facts = candidate.reuseFacts.governed(by: options)
         let said = facts.directives
         if said.noCache { return .refused(.noCache) }
         if said.mustRevalidate(inSharedCache: options.isShared) { return .refused(.mustRevalidate) }

@@ -67,7 +67,8 @@ enum Freshening {
         _ response: StoredResponse, _ exchange: Exchange, _ options: CachingOptions
     ) -> Bool {
         let prohibition = Storability.prohibition(
-            of: response, by: exchange, said: ResponseDirectives(response.fields), options: options)
+            of: response, by: exchange, said: ResponseDirectives(response.fields, targeted: options.targetedFields),
+            options: options)
         return prohibition == nil && StorableFields.areWellFormed(response.fields)
     }
 }

@@ -38,6 +38,7 @@ struct Freshness: Sendable, Hashable {
     var staleness: Int64 { age.subtractingSaturated(lifetime) }
 
     init(of facts: ReuseFacts, options: CachingOptions, now: Date) {
+        let facts = facts.governed(by: options)
         age = Age.current(of: facts, now: now)
         (lifetime, source) = Self.lifetime(of: facts, options: options)
     }
@@ -61,7 +62,7 @@ struct Freshness: Sendable, Hashable {
     /// `max-age`, or `Expires` minus `Date` without one.
     static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Stated? {
         if let stated = stated(directives.maxAge, .maxAge) { return stated }
-        guard let expires = response.fields["Expires"] else { return nil }
+        guard directives.targetedField == nil, let expires = response.fields["Expires"] else { return nil }
         guard let expiry = HTTPDate.parse(expires, reference: response.responseTime) else { return .invalid(.expires) }
         let seconds = max(0, expiry.timeIntervalSince(date(of: response)).wholeSeconds)
         return Stated(seconds: seconds, source: .expires)

@@ -6,7 +6,8 @@ enum HeadUpdate {
     /// does not describe is out of date and is removed: a HEAD brings no body to replace it.
     static func changes(by exchange: Exchange, options: CachingOptions) -> [StoreChange] {
         guard exchange.request.method == "HEAD", exchange.status == 200,
-            !exchange.request.directives.noStore, !ResponseDirectives(exchange.fields).noStore
+            !exchange.request.directives.noStore,
+            !ResponseDirectives(exchange.fields, targeted: options.targetedFields).noStore
         else { return [] }
         var changes: [StoreChange] = []
         var isChosen = true
@@ -24,7 +25,8 @@ enum HeadUpdate {
             let isForOneUser =
                 options.isShared
                 && SharedCache.prohibition(
-                    of: exchange.fields, said: ResponseDirectives(updated.fields), asked: exchange.request.fields,
+                    of: exchange.fields, said: ResponseDirectives(updated.fields, targeted: options.targetedFields),
+                    asked: exchange.request.fields,
                     options: options) != nil
             if isForOneUser {
                 changes.append(.remove(index: index))

@@ -105,7 +105,8 @@ extension ResponseDecision {
         else { return .repeatRequest }
         let prohibition =
             Storability.prohibition(
-                of: whole, by: exchange, said: ResponseDirectives(whole.fields), options: options)
+                of: whole, by: exchange, said: ResponseDirectives(whole.fields, targeted: options.targetedFields),
+                options: options)
             ?? (StorableFields.areWellFormed(whole.fields) ? nil : .malformed)
         let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [index])
         return .combine(index: index, whole, parts, verdict)

@@ -25,8 +25,18 @@ final class ReuseFacts: Sendable {
         isShared ? sharedLifetime ?? explicitLifetime : explicitLifetime
     }
 
+    private let response: StoredResponse
+
+    /// The facts for a cache that looks at targeted fields first (RFC 9213). Without such a field, the same ones.
+    func governed(by options: CachingOptions) -> ReuseFacts {
+        guard !options.targetedFields.isEmpty, directives.targetedField == nil else { return self }
+        let directives = ResponseDirectives(response.fields, targeted: options.targetedFields)
+        return directives.targetedField == nil ? self : ReuseFacts(response, directives: directives)
+    }
+
     /// - Parameter directives: those of the response, when the caller has parsed them.
     init(_ response: StoredResponse, directives known: ResponseDirectives? = nil) {
+        self.response = response
         status = response.status
         responseTime = response.responseTime
         directives = known ?? ResponseDirectives(response.fields)

@@ -13,6 +13,7 @@ struct ReuseVerdict {
     init(
         of facts: ReuseFacts, asked: RequestDirectives, policy: ReusePolicy, options: CachingOptions, now: Date
     ) {
+        let facts = facts.governed(by: options)
         freshness = Freshness(of: facts, options: options, now: now)
         outcome = Self.outcome(freshness, said: facts.directives, asked: asked, policy: policy, options: options)
     }

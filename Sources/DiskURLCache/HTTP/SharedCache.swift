@@ -12,6 +12,7 @@ enum SharedCache {
         of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields, options: CachingOptions
     ) -> CacheReason? {
         if said.isPrivate { return .forOneUser }
+        if said.targetedField != nil, said.noStore, !said.mustUnderstand { return .responseNoStore }
         // No rule of RFC 9111, but of every well-known shared cache: a cookie is for one user.
         if fields["Set-Cookie"] != nil { return .setsCookie }
         let isAllowed = said.isPublic || said.mustRevalidate || said.sharedMaxAge != .absent

@@ -4,7 +4,7 @@ import Foundation
 enum Storability {
     static func verdict(for exchange: Exchange, options: CachingOptions) -> StorageVerdict {
         let request = exchange.request
-        let directives = ResponseDirectives(exchange.fields)
+        let directives = ResponseDirectives(exchange.fields, targeted: options.targetedFields)
         guard var response = response(of: exchange, options: options) else { return .refuse(.methodNotCached) }
         if let reason = prohibition(of: response, by: exchange, said: directives, options: options) {
             return .refuse(reason)

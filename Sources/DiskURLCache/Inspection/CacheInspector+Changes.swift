@@ -38,8 +38,7 @@ extension CacheInspector {
     ) throws(CacheError) -> (removed: Int, bytes: Int) {
         let store = open()
         defer { store.close() }
-        // No record is removed to make room for a journal that can be folded.
-        store.foldJournal()
+        store.flush()
         var removed = 0
         // Twice if the files that report the removals to other processes grew.
         for _ in 0..<3 {
@@ -48,9 +47,7 @@ extension CacheInspector {
             if gone == 0 { break }
         }
         let left = try records()
-        if left.isEmpty, overhead > bytes, CacheDirectory.replaceEmptyFolder(files, paths) != nil {
-            store.tellOfNewFolder()
-        }
+        if left.isEmpty { store.replaceEmptyFolder(bytes) }
         return (removed, left.reduce(overhead) { $0 + $1.allocated })
     }
 
@@ -71,7 +68,7 @@ extension CacheInspector {
         if victims.isEmpty { return 0 }
         try checkWritable()
         let removed = remove(victims, from: store, progress: progress)
-        store.foldJournal()
+        store.flush()
         return removed
     }
 

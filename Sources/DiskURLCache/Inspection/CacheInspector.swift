@@ -67,7 +67,7 @@ public struct CacheInspector: Sendable {
         } catch {
             throw CacheError(.notReadable, path: paths.records, errno: error.code)
         }
-        let (index, places) = loadOrder()
+        let places = loadOrder()
         let reader = RecordReader(files: files, paths: paths, owner: owner)
         let now = Date()
         var records: [Record] = []
@@ -77,14 +77,16 @@ public struct CacheInspector: Sendable {
             let reading = reader.read(name, verifyingBodies ? .whole : .head, limit: .max >> 1)
             // Removed since it was listed: a cache in use changes meanwhile.
             if case .missing = reading { continue }
-            let used = index?.row(name).map { Date(recordSeconds: $0.accessedAt) }
+            let used = places[name].map { Date(recordSeconds: $0.accessedAt) }
             let path = paths.records + "/" + name.text
             records.append(
                 Record(name, reading, path: path, status: status(of: name), lastUsed: used, now: now))
         }
         progress(names.count, names.count)
         // Records used within one second have the order of the index.
-        func rank(_ record: Record) -> (Date, Int) { (record.lastUsed ?? .distantPast, places[record.name] ?? .max) }
+        func rank(_ record: Record) -> (Date, Int) {
+            (record.lastUsed ?? .distantPast, places[record.name]?.place ?? .max)
+        }
         return records.sorted { rank($0) > rank($1) }
     }
 
@@ -96,21 +98,17 @@ public struct CacheInspector: Sendable {
         return found.body
     }
 
-    private func loadIndex() -> DiskIndex? {
-        var storage = IndexStorage(files, paths)
-        return if case .loaded(let index) = storage.load() { index } else { nil }
+    /// In the order of use, the least recent first.
+    private func loadIndex() -> [IndexRow]? {
+        guard case .loaded(let rows, _) = IndexFile(files: files, paths: paths, owner: owner).load() else { return nil }
+        return rows
     }
 
-    /// The index, and each record's place in the order of use.
-    private func loadOrder() -> (index: DiskIndex?, places: [RecordName: Int]) {
-        guard let index = loadIndex() else { return (nil, [:]) }
-        var places: [RecordName: Int] = [:]
-        places.reserveCapacity(index.count)
-        index.forEachLeastRecentFirst { row in
-            places[row.name] = places.count
-            return true
-        }
-        return (index, places)
+    /// Each record's place in the order of use, and when it was used.
+    private func loadOrder() -> [RecordName: (place: Int, accessedAt: UInt32)] {
+        var places: [RecordName: (place: Int, accessedAt: UInt32)] = [:]
+        for (place, row) in (loadIndex() ?? []).enumerated() { places[row.name] = (place, row.accessedAt) }
+        return places
     }
 
     private func status(of name: RecordName) -> FileStatus? {

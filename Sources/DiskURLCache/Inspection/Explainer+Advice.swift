@@ -5,7 +5,7 @@ import Foundation
 extension Explainer {
     /// Advice that makes a stored response usable for longer, or cheaper.
     mutating func sayAdvice(_ response: StoredResponse, _ options: CachingOptions) {
-        let reuse = ReuseFacts(response)
+        let reuse = ReuseFacts(response).governed(by: options)
         let said = reuse.directives
         let freshness = Freshness(of: reuse, options: options, now: now)
         if said.noCache {

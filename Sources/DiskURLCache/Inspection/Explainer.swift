@@ -77,7 +77,7 @@ struct Explainer {
         sayRequest()
         sayStored()
         if let selected {
-            sayFreshness(ReuseFacts(selected), of: selected, options, .freshness)
+            sayFreshness(ReuseFacts(selected).governed(by: options), of: selected, options, .freshness)
             sayValidators(selected, .validators)
         }
         say(decision)
@@ -223,7 +223,8 @@ struct Explainer {
     ) -> (String, String?) {
         let isValid = reuse.statedLifetime(inSharedCache: options.isShared)?.isValid ?? true
         func directive(_ name: String) -> String {
-            "from \(isValid ? "" : "the invalid \(name) of ")Cache-Control: \(response.fields["Cache-Control"] ?? "")"
+            let field = reuse.directives.targetedField ?? "Cache-Control"
+            return "from \(isValid ? "" : "the invalid \(name) of ")\(field): \(response.fields[field] ?? "")"
         }
         switch freshness.source {
         case .option: return ("set by the app (CacheTreatment.lifetime)", nil)
@@ -316,7 +317,7 @@ struct Explainer {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
             say(.storing, "It answers requests that are alike in \(names).", "RFC 9111 §4.1")
         }
-        sayFreshness(ReuseFacts(response), of: response, received.options, .storing)
+        sayFreshness(ReuseFacts(response).governed(by: received.options), of: response, received.options, .storing)
         sayValidators(response, .storing)
         if let location = received.fields["Location"], (300...399).contains(received.status) {
             say(.storing, "A load continues with \(location), which has another key.", "RFC 9110 §15.4")

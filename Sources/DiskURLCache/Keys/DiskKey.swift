@@ -3,10 +3,11 @@ struct DiskKey: Sendable, Hashable {
     var name: KeyName
     /// SHA-256 of the key's text, kept inside the record: the proof that a record of that name is one of this key.
     var digest: KeyDigest
-    /// Hash of the canonical URL alone, whatever else the key holds: to find every entry of one URI (RFC 9111 §4.4).
-    var uriHash: UInt32
     /// Hash of the URL's host in lower case: to find every entry of one host.
     var hostHash: UInt32
+
+    /// See `KeyName.resource`.
+    var resource: UInt64 { name.resource }
 
     static func == (left: DiskKey, right: DiskKey) -> Bool {
         left.name == right.name && left.digest == right.digest

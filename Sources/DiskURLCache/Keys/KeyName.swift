@@ -1,27 +1,35 @@
-/// The name of the key's records on disk: 128 bits, hashed from the text of the key by `TextHash`.
+/// The name under which the records of a key lie on disk: a hash of the resource's URL, and a hash of the text of the key, both by
+/// `TextHash`. So all keys of one resource are found by the first half of their names.
 ///
 /// A name is cheap, so a miss costs no SHA-256. A name is no proof: two texts that share one can be made. So each record
 /// holds the SHA-256 of its key, and a record with another digest is not an answer. See decision record 0005.
 struct KeyName: Sendable, Hashable {
-    var high: UInt64
+    /// The hash of the canonical URL, which all keys of one resource share.
+    var resource: UInt64
+    /// The hash of the text of the key.
     var low: UInt64
 
     /// Digits of `hex`.
     static let length = 32
     // The seeds are part of the on-disk format.
-    private static let seeds: (high: UInt64, low: UInt64) = (0x6b65_7920_6368_6563, 0x6e61_6d65_206f_6620)
+    private static let seeds: (resource: UInt64, low: UInt64) = (0x6b65_7920_6368_6563, 0x6e61_6d65_206f_6620)
 
-    init(high: UInt64, low: UInt64) {
-        self.high = high
+    init(resource: UInt64, low: UInt64) {
+        self.resource = resource
         self.low = low
     }
 
-    init(_ text: String) {
+    /// - Parameter resource: see `resource(of:)`.
+    init(_ text: String, resource: UInt64) {
+        self.init(resource: resource, low: Self.hash(text, seed: Self.seeds.low))
+    }
+
+    /// The hash of a canonical URL. Two URLs may share one; each record holds the digest of its key.
+    static func resource(of uri: String) -> UInt64 { hash(uri, seed: seeds.resource) }
+
+    private static func hash(_ text: String, seed: UInt64) -> UInt64 {
         var text = text
-        (high, low) = text.withUTF8 { bytes in
-            let bytes = UnsafeRawBufferPointer(bytes)
-            return (TextHash.hash(bytes, seed: Self.seeds.high), TextHash.hash(bytes, seed: Self.seeds.low))
-        }
+        return text.withUTF8 { TextHash.hash(UnsafeRawBufferPointer($0), seed: seed) }
     }
 
     /// 32 lower-case hexadecimal digits.
@@ -35,20 +43,20 @@ struct KeyName: Sendable, Hashable {
 
     /// Writes the digits of `hex` without allocating.
     func writeHex(to destination: UnsafeMutableRawPointer) {
-        HexDigits.write(high, to: destination)
+        HexDigits.write(resource, to: destination)
         HexDigits.write(low, to: destination + 16)
     }
 
     /// Reads 32 lower-case hexadecimal digits; nil for anything else.
     init?(hex bytes: UnsafeRawBufferPointer) {
-        guard bytes.count == Self.length, let high = HexDigits.number(of: bytes, at: 0),
+        guard bytes.count == Self.length, let resource = HexDigits.number(of: bytes, at: 0),
             let low = HexDigits.number(of: bytes, at: 16)
         else { return nil }
-        self.init(high: high, low: low)
+        self.init(resource: resource, low: low)
     }
 
-    // The words are uniform already: one of them is as good a hash as any.
+    // Uniform already.
     func hash(into hasher: inout Hasher) {
-        hasher.combine(high)
+        hasher.combine(low)
     }
 }

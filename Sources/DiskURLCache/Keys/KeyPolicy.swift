@@ -19,22 +19,6 @@ import Foundation
 /// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream has no key:
 /// it is not cached. A policy is a value; it can be used from any thread.
 public struct KeyPolicy: Sendable {
-    /// The name of a further policy, in ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. Declare it once:
-    ///
-    /// ```swift
-    /// extension KeyPolicy.Name {
-    ///     static let graphQL = KeyPolicy.Name("graphQL")
-    /// }
-    /// ```
-    public struct Name: Sendable, Hashable, Codable {
-        let text: String
-
-        /// - Parameter text: any text that no other policy of the cache has.
-        public init(_ text: String) {
-            self.text = text
-        }
-    }
-
     /// How a request's body takes part in its key.
     enum BodyForm: Sendable {
         case bytes

@@ -34,19 +34,17 @@ struct RequestKey: Sendable, Hashable {
         hasher.combine(hashValue)
     }
 
-    /// One of `count` shards or stripes; equal keys get the same.
-    func stripe(of count: Int) -> Int {
-        Int(UInt(bitPattern: hashValue) % UInt(count))
-    }
+    /// One of `count` stripes; all keys of one resource get the same.
+    func stripe(of count: Int) -> Int { Int(resource % UInt64(count)) }
 
     /// Names the records of the key on disk. Cheap.
-    var name: KeyName { KeyName(text) }
+    var name: KeyName { KeyName(text, resource: resource) }
 
     /// Proves that a record belongs to the key. Costs a SHA-256, so it is computed only when a record is read or written.
     var digest: KeyDigest { SHA256Digest.digest(of: text) }
 
     /// The key as records hold it.
-    var diskKey: DiskKey { DiskKey(name: name, digest: digest, uriHash: uriHash, hostHash: hostHash) }
+    var diskKey: DiskKey { DiskKey(name: name, digest: digest, hostHash: hostHash) }
 
     /// The key under which a response is kept that was stored for `HEAD` itself: it answers no `GET`.
     var storedForHead: RequestKey { RequestKey(text: "HEAD \(text)", uri: uri, isForHead: false) }
@@ -65,14 +63,11 @@ struct RequestKey: Sendable, Hashable {
         return RequestKey(text: "\(text)\nvariant:\(name)", uri: uri, isForHead: isForHead)
     }
 
-    var uriHash: UInt32 { Self.uriHash(uri) }
+    /// The hash of the canonical URL: names the resource on disk.
+    var resource: UInt64 { KeyName.resource(of: uri) }
 
     var hostHash: UInt32 {
         URLCanonicalizer.withHost(ofNormal: uri) { UInt32(truncatingIfNeeded: Self.hash64($0, seed: 2)) }
-    }
-
-    static func uriHash(_ canonicalURI: String) -> UInt32 {
-        UInt32(truncatingIfNeeded: hash64(canonicalURI, seed: 1))
     }
 
     static func hostHash(_ host: String) -> UInt32 {

@@ -71,8 +71,8 @@ final class GatheredBody: Sendable {
     var content: Content {
         state.withLock { state in
             switch (state.refusal, state.file) {
-            // More bytes may have arrived since.
-            case (let refusal?, _) where refusal.isOfSize:
+            // More bytes may have come since.
+            case (let refusal?, _) where refusal == .tooLarge:
                 .givenUp(.tooLarge(bytes: state.count, limit: state.limit))
             case (let refusal?, _): .givenUp(refusal)
             case (nil, let file?): .file(file)

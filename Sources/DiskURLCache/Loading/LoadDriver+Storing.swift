@@ -20,7 +20,7 @@ extension LoadDriver {
     func keep(_ piece: Data) {
         guard let body = state.withLock({ $0.body }), let refusal = body.append(piece) else { return }
         release()
-        guard refusal.isOfDisk else { return }
+        guard refusal == .diskFailed else { return }
         let url = state.withLock { $0.summary.load.url }
         cache.hub.emit(.notStored(url: url?.removingCredentials, reason: refusal))
     }
@@ -65,7 +65,7 @@ extension LoadDriver {
 
     /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that response stays.
     private func giveUp(_ reason: CacheReason, of key: RequestKey) {
-        if reason.isOfSize { cache.remove(key) }
+        if reason == .tooLarge { cache.remove(key) }
         setNotStored(reason)
     }
 
@@ -112,8 +112,9 @@ extension LoadDriver {
         else { return refuse() }
         let cached = CachedURLResponse(response: proposed, data: data, userInfo: nil, storagePolicy: .allowed)
         let finish: @Sendable (CachedURLResponse?) -> Void = { [self, isInFile] confirmed in
-            var edited = confirmed.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
-            if edited == nil { setNotStored(.refused) }
+            let accepted = confirmed.flatMap { $0.storagePolicy == .notAllowed ? nil : $0 }
+            var edited = accepted.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
+            if edited == nil { setNotStored(accepted == nil ? .refusedByDelegate : .refusedByAdmission) }
             if isInFile { edited?.compareBody(with: cached.data) }
             handle(.storageConfirmed(edited, now: cache.now))
         }

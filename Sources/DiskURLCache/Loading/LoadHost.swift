@@ -20,7 +20,7 @@ protocol LoadHost: AnyObject, Sendable {
     func keyDecision(for request: URLRequest) -> KeyDecision
     /// - Parameter response: the head of the stored or received response, if there is one.
     func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions
-    /// The response to store, as the delegate or the app changed it; nil when one of them refused.
+    /// The response to store, as the app changed it after the delegate accepted it; nil when the app refused.
     func admit(
         _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse?

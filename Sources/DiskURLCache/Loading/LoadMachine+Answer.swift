@@ -34,7 +34,7 @@ extension LoadMachine {
         let isOffline = storedOptions.isOffline
         if isOffline || policy == .dontLoad {
             let code: URLError.Code = isOffline ? .notConnectedToInternet : .resourceUnavailable
-            return fail(loadError(code), because: .notAllowed(reason))
+            return fail(loadError(code, because: reason), because: .notAllowed(reason))
         }
         guard let url = request.url else { return fail(loadError(.badURL), because: .notAllowed(reason)) }
         state = .ended

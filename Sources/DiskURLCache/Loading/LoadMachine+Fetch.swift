@@ -89,7 +89,7 @@ extension LoadMachine {
     /// Whether the stored answer can answer the same request without the origin.
     private func servesOthers(_ verdict: StorageVerdict, options: CachingOptions, now: Date) -> Bool {
         guard case .store(let response, _) = verdict else { return false }
-        let facts = ReuseFacts(response)
+        let facts = ReuseFacts(response).governed(by: options)
         return !facts.directives.noCache && Freshness(of: facts, options: options, now: now).isFresh
     }
 

@@ -270,8 +270,14 @@ struct LoadMachine {
         return [.lookUp]
     }
 
-    func loadError(_ code: URLError.Code) -> URLError {
+    /// - Parameter reason: why the stored responses do not answer, if the network may not be used.
+    func loadError(_ code: URLError.Code, because reason: CacheReason? = nil) -> URLError {
         var userInfo: [String: Any] = [NSLocalizedDescriptionKey: Self.description(of: code)]
+        if let reason {
+            let policy =
+                code == .notConnectedToInternet ? "DiskURLCache.isOffline is true" : "the cachePolicy forbids it"
+            userInfo[NSLocalizedFailureReasonErrorKey] = "The network was not asked (\(policy)), and \(reason)."
+        }
         if let url = request.url {
             userInfo[NSURLErrorFailingURLErrorKey] = url
             // The constant for this key is deprecated; Foundation's own errors have it.

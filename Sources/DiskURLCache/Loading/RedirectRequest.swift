@@ -62,4 +62,7 @@ extension URL {
         components.password = nil
         return components.string
     }
+
+    /// As a log may have it: a query may hold what is secret.
+    var withoutQuery: String? { withoutCredentials.map { String($0.prefix { $0 != "?" && $0 != "#" }) } }
 }

@@ -21,10 +21,10 @@
             pressure.setEventHandler { actions.relieveMemoryPressure() }
             pressure.activate()
             observe("UIApplicationDidReceiveMemoryWarningNotification", actions.relieveMemoryPressure)
-            observe("UIApplicationDidEnterBackgroundNotification") {
+            for name in ["UIApplication", "NSExtensionHost", "WKApplication"] {
                 // Requests the time for writing; without it the app may be suspended first. The pass requests its own.
-                ExpiringActivity.request { isExpired in
-                    if !isExpired { actions.flush() }
+                observe("\(name)DidEnterBackgroundNotification") {
+                    ExpiringActivity.request { isExpired in if !isExpired { actions.flush() } }
                 }
             }
             observe("UIApplicationWillTerminateNotification", actions.flush)

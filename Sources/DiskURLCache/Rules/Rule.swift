@@ -7,10 +7,10 @@ import Foundation
 /// A treatment for the requests or responses that match. See ``CacheTreatment`` for what wins over what.
 ///
 /// ```swift
-/// try configuration.setRules([
-///     CacheRule(.contentType("image/*"), CacheTreatment(lifetime: .whenMissing(7 * 24 * 3600))),
+/// configuration.rules = [
+///     CacheRule(.contentType("image/*"), CacheTreatment(lifetime: .whenMissing(.days(7)))),
 ///     CacheRule(.url("https://api.example.com/me*"), CacheTreatment(storage: .memoryOnly)),
-/// ])
+/// ]
 /// ```
 public struct CacheRule: Sendable {
     /// The requests or responses that a rule applies to. Rules compare the canonical URL, as keys do: neither another spelling of the host,
@@ -86,9 +86,15 @@ public struct CacheRule: Sendable {
         self.treatment = treatment
     }
 
+    /// The treatment as it is applied: of a rule whose pattern cannot be, only the part that keeps responses away.
+    var appliedTreatment: CacheTreatment {
+        if case .nothing = match.kind { CacheTreatment(storage: treatment.storage) } else { treatment }
+    }
+
     func matches(_ target: RuleTarget, contentType: String?) -> Bool {
         switch match.kind {
-        case .nothing: return false
+        // Of a rule that is to keep responses away, the safe meaning.
+        case .nothing: return treatment.storage.map { $0 != .memoryAndDisk } ?? false
         case .all: return true
         case .request(let predicate): return predicate(target.request)
         case .url(let pattern): return target.url.map(pattern.matches) ?? false

@@ -3,7 +3,7 @@ import Foundation
 /// Whether rules make sense: each by itself, and none against another.
 enum RuleCheck {
     /// Nil when nothing is wrong.
-    static func problem(in rules: [CacheRule], keyPolicies: Set<KeyPolicy.Name>) -> CacheError? {
+    static func problem(in rules: [CacheRule], keyPolicies: Set<String>) -> CacheError? {
         var seen: [String: CacheTreatment] = [:]
         for (index, rule) in rules.enumerated() {
             let text =
@@ -38,7 +38,7 @@ enum RuleCheck {
         if case .nothing(let problem) = match.kind { problem } else { nil }
     }
 
-    private static func problem(in treatment: CacheTreatment, keyPolicies: Set<KeyPolicy.Name>) -> String? {
+    private static func problem(in treatment: CacheTreatment, keyPolicies: Set<String>) -> String? {
         var durations = [
             treatment.staleWhileRevalidate, treatment.staleIfError, treatment.minimumDiskLifetime,
         ]
@@ -50,7 +50,7 @@ enum RuleCheck {
             return "durations are seconds of 0 or more."
         }
         if let name = treatment.keyPolicy, !keyPolicies.contains(name) {
-            return "there is no key policy \"\(name.text)\"; set Configuration.keyPolicies first."
+            return "there is no key policy \"\(name)\" in Configuration.keyPolicies."
         }
         if treatment == CacheTreatment() {
             return "the treatment sets nothing; leave the rule out."

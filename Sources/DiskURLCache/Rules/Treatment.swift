@@ -36,7 +36,7 @@ public struct CacheTreatment: Sendable, Hashable, Codable {
     /// See ``DiskURLCache/Configuration/minimumDiskLifetime``. Seconds.
     public var minimumDiskLifetime: TimeInterval?
     /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. With an unknown name, the response is not cached.
-    public var keyPolicy: KeyPolicy.Name?
+    public var keyPolicy: String?
     /// Groups the stored response belongs to, for ``DiskURLCache/removeCachedResponses(tag:)``. Tags are written
     /// to disk as they are: name groups, not secrets.
     public var tags: Set<String> = []
@@ -46,7 +46,7 @@ public struct CacheTreatment: Sendable, Hashable, Codable {
     /// Sets the given properties; rules and configuration decide the others. Durations are in seconds.
     public init(
         storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeInterval? = nil,
-        staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: KeyPolicy.Name? = nil,
+        staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: String? = nil,
         tags: Set<String> = [], isPinned: Bool? = nil
     ) {
         self.storage = storage

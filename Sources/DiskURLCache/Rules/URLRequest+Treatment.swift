@@ -25,6 +25,17 @@ extension URLRequest {
         }
     }
 
+    /// How long the response to this request counts as fresh, whatever the server sends, in seconds: `.days(7)`. Nil leaves that to
+    /// the server, rules and configuration. Sets ``CacheTreatment/lifetime`` of ``cacheTreatment``; `no-store` is obeyed in any case.
+    public var cacheLifetime: TimeInterval? {
+        get { if case .always(let seconds)? = cacheTreatment?.lifetime { seconds } else { nil } }
+        set {
+            var changed = cacheTreatment ?? CacheTreatment()
+            changed.lifetime = newValue.map { .always($0) }
+            cacheTreatment = changed == CacheTreatment() ? nil : changed
+        }
+    }
+
     #if canImport(Darwin)
         var mayCarryTreatment: Bool { carriedTreatment != nil }
 

@@ -82,7 +82,7 @@ public struct CacheEntry: Sendable {
     /// What the entry can be removed by, besides its name: its URL, its host and each of its tags, as 64 hexadecimal digits each.
     /// See `EntryCriteria.Scope.group`.
     public var groups: [String] {
-        [EntryGroup.uri(key.uriHash), .host(key.hostHash)].map(\.name)
+        [EntryGroup.uri(key.resource), .host(key.hostHash)].map(\.name)
             + entry.metadata.tags.map { EntryGroup.tag($0).name }
     }
 
@@ -123,6 +123,6 @@ extension EntryCriteria {
     /// Whether an entry is to be removed.
     public func matches(_ entry: CacheEntry) -> Bool {
         if let key { return entry.key == key && (variant == nil || entry.variant == variant) }
-        return matches(entry.entry.metadata, uriHash: entry.key.uriHash, hostHash: entry.key.hostHash)
+        return matches(entry.entry.metadata, resource: entry.key.resource, hostHash: entry.key.hostHash)
     }
 }

@@ -9,7 +9,7 @@ final class RemovalHistory: Sendable {
         /// - Parameter by: the ticket of the load whose answer removed: that answer is not concerned.
         case matching(EntryCriteria, by: UInt64?)
         /// By another cache of the directory.
-        case shared(SharedRemoval)
+        case changed(DirectoryChange)
         case everything
         /// By an answer that took the place of what was stored and is not stored itself: what was asked for before it is older,
         /// and is not to come back.
@@ -56,8 +56,8 @@ final class RemovalHistory: Sendable {
 
     /// The number of the last removal that may have concerned an entry of a key, whatever its metadata. Now and then it is a later one.
     func last(concerning key: RequestKey) -> UInt64 {
-        let (resource, name) = (key.uriHash, key.name)
-        return state.withLock { $0.last.number(resource: resource, name: name) }
+        let resource = key.resource
+        return state.withLock { $0.last.number(resource: resource) }
     }
 
     /// Whether an entry of a key was removed since that number was the next.
@@ -69,8 +69,7 @@ final class RemovalHistory: Sendable {
                 switch removal {
                 case .key(let removed): removed == key
                 case .matching(let criteria, let own): (own == nil || own != ticket) && criteria.matches(key, metadata)
-                case .shared(let removal):
-                    removal.concerns(key.name, metadata, uriHash: key.uriHash, hostHash: key.hostHash)
+                case .changed(let change): change.removes(key.name)
                 case .everything: true
                 case .superseded(let removed, let asked):
                     removed == key && ticket.map { $0 < asked } == true
@@ -82,30 +81,23 @@ final class RemovalHistory: Sendable {
 
 /// When something was removed last, in little memory: many resources share a number.
 private struct LastRemovals {
-    private static let count = 256
+    private static let count: UInt64 = 256
     private var ofAll: UInt64 = 0
-    private var byResource = [UInt64](repeating: 0, count: count)
-    private var byName = [UInt64](repeating: 0, count: count)
+    private var byResource = [UInt64](repeating: 0, count: Int(count))
 
     mutating func note(_ removal: RemovalHistory.Removal, number: UInt64) {
-        switch removal {
-        case .key(let key), .superseded(let key, _): byResource[Self.place(key.uriHash)] = number
-        case .shared(.key(let name)), .shared(.variant(let name)): byName[Self.place(name.low)] = number
-        case .matching(let criteria, _): note(resource: criteria.uriHash, number)
-        case .shared(.matching(let criteria)): note(resource: criteria.uriHash, number)
-        case .everything, .shared(.everything): ofAll = number
-        }
+        let resource: UInt64? =
+            switch removal {
+            case .key(let key), .superseded(let key, _): key.resource
+            case .changed(.removed(let name)), .changed(.stored(let name)): name.resource
+            case .changed(.removedResource(let resource)): resource
+            case .matching(let criteria, _): criteria.resource
+            case .everything, .changed(.removedAll): nil
+            }
+        if let resource { byResource[Int(resource % Self.count)] = number } else { ofAll = number }
     }
 
-    private mutating func note(resource: UInt32?, _ number: UInt64) {
-        if let resource { byResource[Self.place(resource)] = number } else { ofAll = number }
-    }
-
-    func number(resource: UInt32, name: KeyName) -> UInt64 {
-        max(ofAll, byResource[Self.place(resource)], byName[Self.place(name.low)])
-    }
-
-    private static func place(_ hash: some BinaryInteger) -> Int { Int(hash % .init(count)) }
+    func number(resource: UInt64) -> UInt64 { max(ofAll, byResource[Int(resource % Self.count)]) }
 }
 
 /// Taken by a load when it asks the network, and kept until it stores the answer.

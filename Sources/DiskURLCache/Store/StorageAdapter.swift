@@ -8,6 +8,7 @@ final class StorageAdapter: StorageLayer {
     private let nextLook = SharedNumber(0)
     /// Held while removals by others are taken in: a caller that comes second finds them taken in.
     private let taking = Mutex(())
+    private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
 
     init(_ storage: any EntryStorage, keepsURLs: Bool) {
         self.storage = storage
@@ -70,19 +71,27 @@ final class StorageAdapter: StorageLayer {
 
     // MARK: What other caches removed
 
-    func hasRemovals(at now: UInt64) -> Bool { canBeChangedByOthers && now >= nextLook.value }
+    func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
+        self.observer.withLock { $0 = observer }
+    }
 
-    /// A look may ask a server, which is little beside what these callers do. Lookups take one a second.
-    func lookForRemovals(isCertain: Bool) { nextLook.value = 0 }
+    func isLookDue(at now: UInt64) -> Bool { canBeChangedByOthers && now >= nextLook.value }
 
-    func takeRemovals(_ apply: (RemovalLog.News) -> Void) {
+    func lookIfDue(at now: UInt64) {
+        let due = nextLook.value
+        if canBeChangedByOthers, now >= due, nextLook.replace(due, by: now &+ 1_000_000_000) { look() }
+    }
+
+    func lookNow() {
+        guard canBeChangedByOthers else { return }
+        nextLook.value = MonotonicTime.nanoseconds &+ 1_000_000_000
+        look()
+    }
+
+    private func look() {
         taking.withLock { _ in
-            // Another caller was faster. The storage may be slow, and a caller that waited does not ask again.
-            guard hasRemovals(at: MonotonicTime.nanoseconds) else { return }
-            // Set before anything is asked: what happens from now on is seen the next time.
-            nextLook.value = MonotonicTime.nanoseconds &+ 1_000_000_000
-            guard let messages = storage.removalsByOthers() else { return apply(.everything) }
-            if !messages.isEmpty { apply(.removed(messages.map(EntryCriteria.removal))) }
+            let changes = storage.removalsByOthers()?.map(EntryCriteria.removal) ?? [.removedAll]
+            if !changes.isEmpty { observer.withLock { $0 }(changes) }
         }
     }
 
@@ -109,30 +118,27 @@ extension EntryCriteria {
     /// 33 letters and digits, with a hash of the key or the URL. A removal by anything else is told as one of everything.
     public var message: String {
         if let key { return "n" + key.name.hex }
-        guard let uriHash, self == EntryCriteria(uriHash: uriHash) else { return "everything" }
-        return "u" + String(uriHash, radix: 16)
+        guard let resource, self == EntryCriteria(resource: resource) else { return "everything" }
+        return "u" + String(resource, radix: 16)
     }
 
     /// A message that is not understood is one of everything.
-    static func removal(_ message: String) -> SharedRemoval {
+    static func removal(_ message: String) -> DirectoryChange {
         var rest = message.dropFirst()
         switch message.first {
         case "n":
-            if let name = rest.withUTF8({ KeyName(hex: UnsafeRawBufferPointer($0)) }) { return .key(name) }
+            if let name = rest.withUTF8({ KeyName(hex: UnsafeRawBufferPointer($0)) }) { return .removed(name) }
         case "u":
-            if let hash = UInt32(rest, radix: 16) {
-                return .matching(SharedCriteria(EntryCriteria(uriHash: hash)))
-            }
+            if let resource = UInt64(rest, radix: 16) { return .removedResource(resource) }
         default: break
         }
-        return .everything
+        return .removedAll
     }
 }
 
 extension CacheEntry {
     /// Whether the entry is among what a message of another process tells to be removed.
     public func isConcerned(by message: String) -> Bool {
-        EntryCriteria.removal(message)
-            .concerns(key.name, entry.metadata, uriHash: key.uriHash, hostHash: key.hostHash)
+        EntryCriteria.removal(message).removes(key.name)
     }
 }

@@ -19,16 +19,17 @@ protocol StorageLayer: AnyObject, Sendable {
     func remove(matching criteria: EntryCriteria)
     func removeAll()
 
-    // What other caches removed, from any thread.
+    // What other caches changed, from any thread.
     var canBeChangedByOthers: Bool { get }
-    /// Whether there may be something to take in. Asked at each lookup.
+    /// - Parameter observer: is told of each change before the call returns that looked for it. It may remove entries.
+    func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void)
+    /// Whether it is a second since the last look. Asked at each lookup.
     /// - Parameter now: of the monotonic clock, in nanoseconds.
-    func hasRemovals(at now: UInt64) -> Bool
-    /// For callers that have the time for a look at a file.
-    /// - Parameter isCertain: whether the look is to be taken even where there seems to be nothing.
-    func lookForRemovals(isCertain: Bool)
-    /// Hands over what other caches removed since the last time, if anything; a caller that comes meanwhile waits until it is taken in.
-    func takeRemovals(_ apply: (RemovalLog.News) -> Void)
+    func isLookDue(at now: UInt64) -> Bool
+    /// For lookups: one of them looks.
+    func lookIfDue(at now: UInt64)
+    /// For callers that have the time to look at a file, or to ask a server.
+    func lookNow()
 
     // Passes of the maintenance queue.
     /// False when nothing can be written now.
@@ -46,7 +47,5 @@ protocol StorageLayer: AnyObject, Sendable {
 
 extension DiskStore: StorageLayer {
     var canBeChangedByOthers: Bool { true }
-    func hasRemovals(at now: UInt64) -> Bool { removals.hasNews(at: now) }
-    func lookForRemovals(isCertain: Bool) { removals.lookNow(isCertain: isCertain) }
-    func takeRemovals(_ apply: (RemovalLog.News) -> Void) { removals.take(apply) }
+    func remove(_ key: RequestKey, variant: VaryKey) { remove(key, variant: variant, tells: true) }
 }

@@ -37,7 +37,8 @@ struct StoreCall: Sendable {
         if isBySystem, SystemHead.isSelectedUnseen(vary) { return .refused(.variesByUnseenField, removesOlder: true) }
         if options.isShared, let fields,
             let reason = SharedCache.prohibition(
-                of: fields, said: ResponseDirectives(fields), asked: facts.fields, options: options)
+                of: fields, said: ResponseDirectives(fields, targeted: options.targetedFields), asked: facts.fields,
+                options: options)
         {
             return .refused(reason, removesOlder: true)
         }

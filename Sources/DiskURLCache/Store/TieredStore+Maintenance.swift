@@ -9,7 +9,6 @@ extension TieredStore {
     /// One pass: what is buffered goes to the disk in the order of the calls, and the disk is kept within its bounds.
     func pass(isFlush: Bool) {
         guard let disk, isOwnProcess else { return }
-        takeRemovalsNow()
         let hasWrites = !buffer.isEmpty
         guard disk.beginPass(isFlush: isFlush, mayMake: hasWrites) else {
             // What was stored since is for the next pass, which may make the directory.
@@ -17,44 +16,26 @@ extension TieredStore {
             return
         }
         noteUses()
-        // Who removes from now on finds what was written, also what came after the pass had begun.
-        if drain(to: disk) { takeRemovalsNow(isCertain: true) }
+        drain(to: disk)
         disk.endPass(isFlush: isFlush)
         updateReserved()
     }
 
-    /// True where something was written.
-    private func drain(to disk: any StorageLayer) -> Bool {
-        var hasWritten = false
-        var folder: FileIdentity?
-        var lastLook: UInt64 = 0
+    private func drain(to disk: any StorageLayer) {
         while let next = buffer.next() {
-            takeRemovals(at: MonotonicTime.nanoseconds)
             writing.withLock { _ in
                 // Removed or replaced while it waited.
                 guard let write = buffer.current(next) else { return }
-                // Another process removed everything since the entry was stored: the folder is another one. Looked at now and then,
-                // and before an entry is dropped for it.
-                if let stored = write.folder {
-                    let now = MonotonicTime.nanoseconds
-                    if now &- lastLook > DiskStore.lookInterval || folder != stored {
-                        (folder, lastLook) = (diskStore?.folderIdentity(), now)
-                    }
-                    if let folder, folder != stored, diskStore?.wasReplacedWhenEmpty(stored) == false { return }
-                }
                 disk.write(write.entry, for: write.key, usedAt: write.usedAt)
-                hasWritten = true
-                if disk.canBeChangedByOthers { noteUnconfirmed(write.key, write.entry.metadata) }
             }
-            // What another process removed while it was written is still in the buffer, and goes with the file.
-            takeRemovals(at: MonotonicTime.nanoseconds)
+            // A removal by another process that began meanwhile may not have found the file. The entry is still in the buffer, and goes.
+            disk.lookNow()
             buffer.finish(next)
             if let diskStore, diskStore.isOverCapacity {
                 noteUses()
                 diskStore.evictIfNeeded(now: false)
             }
         }
-        return hasWritten
     }
 
     /// The directory cannot be used: what is buffered lives in memory only.
@@ -80,7 +61,6 @@ extension TieredStore {
     func flush() {
         guard isOwnProcess else { return }
         maintenance.perform { pass(isFlush: true) }
-        diskStore?.balanceByNeighbour { pass(isFlush: true) }
     }
 
     /// The cache goes: what is buffered lands now, and nothing is held any more.

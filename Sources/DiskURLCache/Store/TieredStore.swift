@@ -40,9 +40,6 @@ final class TieredStore: Sendable {
     let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
     /// Held by the maintenance queue while it writes one buffered entry: a removal waits for that one.
     let writing = Mutex(())
-    /// What was written since the last look for removals by others. Where no memory is shared they are seen a second late, or a
-    /// moment late where the memory could not be had at once: then the remover did not find these.
-    let unconfirmed = Mutex<[UnconfirmedWrite]>([])
     /// Up to when the disk knows of the uses that memory answered, in nanoseconds of the monotonic clock.
     let notedUses = Mutex<UInt64>(0)
 
@@ -65,6 +62,7 @@ final class TieredStore: Sendable {
             _ = buffer.noteAlone($0)
         }
         maintenance.setWork { [weak self] in self?.pass(isFlush: false) }
+        self.disk?.observeChanges { [weak self] in self?.apply($0) }
         if self.disk != nil { maintenance.schedule(after: 0) }
     }
 
@@ -82,7 +80,7 @@ final class TieredStore: Sendable {
 
     private func lookup(stored key: RequestKey) -> Lookup {
         let now = MonotonicTime.nanoseconds
-        takeRemovals(at: now)
+        lookIfDue(at: now)
         let record = memory.use(key, at: now) { $0.isComplete || self.hasOnlyMemory ? $0 : nil }
         if let record {
             return Lookup(known: record.isAtHand ? record.variants : record.variants.map { loading($0, of: key) })
@@ -164,7 +162,7 @@ final class TieredStore: Sendable {
     }
 
     func contains(_ key: RequestKey) -> Bool {
-        takeRemovals(at: MonotonicTime.nanoseconds)
+        lookIfDue(at: MonotonicTime.nanoseconds)
         func isStored(_ key: RequestKey) -> Bool {
             memory.contains(key) || buffer.contains(key) || disk?.contains(key) == true
                 || fallbacks.contains { $0.contains(key) }

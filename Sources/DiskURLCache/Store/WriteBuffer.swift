@@ -11,8 +11,6 @@ final class WriteBuffer: Sendable {
         let entry: StoredEntry
         /// Tells the write apart from one that took its place.
         let number: UInt64
-        /// The folder of records for which the entry was stored; nil where there was none.
-        let folder: FileIdentity?
         /// When the entry was stored or last looked up: its place in the order of use, in nanoseconds of the monotonic clock.
         fileprivate(set) var usedAt: UInt64
         /// Memory does not have the entry, so its bytes count against the memory limit here.
@@ -86,11 +84,11 @@ final class WriteBuffer: Sendable {
     /// Adds an entry in place of that of its key and variant.
     /// - Parameter share: the share of the limit that may be filled.
     func insert(
-        _ entry: StoredEntry, for key: RequestKey, folder: FileIdentity?, isInMemory: Bool, share: Double
+        _ entry: StoredEntry, for key: RequestKey, isInMemory: Bool, share: Double
     ) -> Insertion {
         state.withLock { state in
             var write = Write(
-                key: key, entry: entry, number: state.lastNumber + 1, folder: folder,
+                key: key, entry: entry, number: state.lastNumber + 1,
                 usedAt: MonotonicTime.nanoseconds)
             write.isAlone = !isInMemory
             guard state.bytes + write.weight <= Int(Double(byteLimit) * share) || state.writes.isEmpty else {
@@ -131,7 +129,7 @@ final class WriteBuffer: Sendable {
             let old = state.writes.values[index][position]
             state.lastNumber += 1
             var write = Write(
-                key: key, entry: entry, number: state.lastNumber, folder: old.folder,
+                key: key, entry: entry, number: state.lastNumber,
                 usedAt: MonotonicTime.nanoseconds)
             write.isAlone = old.isAlone
             state.writes.values[index][position] = write

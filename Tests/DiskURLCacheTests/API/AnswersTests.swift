@@ -50,7 +50,7 @@ import Testing
         let second = try await cache.data(from: origin.url("/a"))
         #expect(second.source == .stored(.memory))
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         clock.advance(by: 5)
         let third = try await makeCache().data(from: origin.url("/a"))
         #expect(third.source == .stored(.disk))
@@ -166,7 +166,7 @@ import Testing
         let cookie = try #require(HTTPCookie(properties: properties))
         HTTPCookieStorage.shared.setCookie(cookie)
         defer { HTTPCookieStorage.shared.deleteCookie(cookie) }
-        let cache = makeCache { $0.sharing = .shared }
+        let cache = makeCache { $0.isShared = true }
         #expect(String(decoding: try await cache.data(from: url).data, as: UTF8.self) == "none")
     }
 
@@ -244,6 +244,29 @@ import Testing
         let none = await cache.prefetch(requests, progress: cancelled)
         #expect(none.count == 12)
         #expect(none.allSatisfy { $0.error is CancellationError })
+    }
+
+    /// What an app's session adds to requests is part of their keys: what is loaded ahead has to be loaded as that session would.
+    @Test func directCallsAreAsThoseOfAnAppsSession() async throws {
+        let origin = try OriginServer { request in
+            .ok("\(request.number) for \(request.fields["Authorization"] ?? "nobody")", ["Cache-Control": "max-age=60"])
+        }
+        let cache = makeCache()
+        let configuration = URLSessionConfiguration.ephemeral.patient
+        configuration.httpAdditionalHeaders = ["Authorization": "Bearer 1"]
+        let session = cache.makeSession(configuration: configuration)
+        let request = URLRequest(url: origin.url("/a"))
+        #expect(await cache.prefetch([request], session: session).isEmpty)
+        #expect(try await cache.data(for: request, session: session).source == .stored(.memory))
+        let loaded = try await LoadingHarness.load(request, in: session)
+        #expect(loaded.text == "1 for Bearer 1")
+        var texts: [String] = []
+        for try await answer in cache.answers(for: request, alwaysRefreshing: true, session: session) {
+            texts.append(String(decoding: answer.data, as: UTF8.self))
+        }
+        #expect(texts == ["1 for Bearer 1", "2 for Bearer 1"])
+        // Without the session it is another request.
+        #expect(try await cache.data(for: request).data == Data("3 for nobody".utf8))
     }
 
     @Test func prefetchingTellsWhatIsNotStoredAndWhy() async throws {

@@ -31,8 +31,8 @@ struct AsyncTests {
         #expect(stored?.data == Data("/a".utf8))
         cache.flush()
         #expect(cache.contains(request))
-        cache.removeMemory()
-        cache.removeDisk()
+        cache.removeAllCachedResponses(from: .memory)
+        cache.removeAllCachedResponses(from: .disk)
         cache.removeCachedResponses(olderThan: Date())
         cache.removeCachedResponses(since: Date.distantPast)
         cache.removeCachedResponses(urlPrefix: "https://example.com/")
@@ -45,11 +45,11 @@ struct AsyncTests {
 
     @Test func aLookupReadsTheDisk() async {
         let request = store("/a")
-        await cache.async.flush()
-        cache.removeMemory()
-        #expect(await cache.async.cachedResponse(for: request)?.data == Data("/a".utf8))
+        await cache.perform { $0.flush() }
+        cache.removeAllCachedResponses(from: .memory)
+        #expect(await cache.perform { $0.cachedResponse(for: request) }?.data == Data("/a".utf8))
         #expect(cache.statistics.diskHits == 1)
-        #expect(await cache.async.cachedResponse(for: Responses.request("/b")) == nil)
+        #expect(await cache.perform { $0.cachedResponse(for: Responses.request("/b")) } == nil)
     }
 
     @Test func flushingWaitsForTheDisk() async {
@@ -58,25 +58,25 @@ struct AsyncTests {
         settings.diskStorage = disk
         let cache = DiskURLCache(configuration: settings)
         cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
-        await cache.async.flush()
+        await cache.perform { $0.flush() }
         #expect(disk.counts.withLock { $0.stores } == 1)
         #expect(disk.counts.withLock { $0.flushes } >= 1)
     }
 
     @Test func whatIsRemovedIsGone() async {
         let (a, b, c, d) = (store("/a", tag: "x"), store("/b/1"), store("/c"), store("/d"))
-        await cache.async.removeCachedResponses(tag: "x")
+        await cache.perform { $0.removeCachedResponses(tag: "x") }
         #expect(!cache.contains(a) && cache.contains(b) && cache.contains(c))
-        await cache.async.removeCachedResponses(urlPrefix: "https://example.com/b/")
+        await cache.perform { $0.removeCachedResponses(urlPrefix: "https://example.com/b/") }
         #expect(!cache.contains(b) && cache.contains(c))
-        await cache.async.removeCachedResponses(host: "example.org")
+        await cache.perform { $0.removeCachedResponses(host: "example.org") }
         #expect(cache.contains(c) && cache.contains(d))
-        await cache.async.removeCachedResponses(olderThan: Date.distantPast)
+        await cache.perform { $0.removeCachedResponses(olderThan: Date.distantPast) }
         #expect(cache.contains(c) && cache.contains(d))
-        await cache.async.removeCachedResponses(olderThan: Date.distantFuture)
+        await cache.perform { $0.removeCachedResponses(olderThan: Date.distantFuture) }
         #expect(!cache.contains(c) && !cache.contains(d))
         let e = store("/e")
-        await cache.async.removeCachedResponses(host: "example.com")
+        await cache.perform { $0.removeCachedResponses(host: "example.com") }
         #expect(!cache.contains(e))
     }
 

@@ -119,7 +119,7 @@ struct LifetimeTests {
         func load() async throws -> Loaded {
             if isFromDisk {
                 harness.cache.flush()
-                harness.cache.removeMemory()
+                harness.cache.removeAllCachedResponses(from: .memory)
             }
             let loaded = try await harness.load(url)
             if let age = loaded["Age"] { #expect(Int(age).map { $0 >= 0 } == true, "\(age)") }
@@ -138,5 +138,32 @@ struct LifetimeTests {
         harness.clock.advance(by: 3_661)
         let last = try await load()
         #expect(last.text == "\(origin.requests.count)" && last.text != forward.text)
+    }
+
+    /// Two caches on one folder, as two processes have them, one with a clock that is an hour ahead or behind: what the other stored has
+    /// no negative age, is asked for once where it counts as stale, and is refreshed in the background where it may be.
+    @Test(arguments: [3_600.0, -3_600], [0, 7_200]) func cachesWithOtherClocks(ahead: TimeInterval, window: Int)
+        async throws
+    {
+        let origin = try OriginServer.counting(["Cache-Control": "max-age=60, stale-while-revalidate=\(window)"])
+        let scratch = try ScratchDirectory("clocks")
+        let first = try LoadingHarness(memoryCapacity: 0, directory: scratch)
+        let url = origin.url("/a")
+        #expect(try await first.load(url).text == "1")
+        first.cache.flush()
+        let second = try LoadingHarness(
+            memoryCapacity: 0, directory: scratch, clock: ManualClock(first.clock.now + ahead))
+        let isStale = ahead > 0
+        let found = try await second.load(url)
+        #expect(found.text == (isStale && window == 0 ? "2" : "1"))
+        if let age = found["Age"] { #expect(age == (isStale ? "3600" : "0")) }
+        await eventually { !second.cache.loads.isRefreshing }
+        second.cache.flush()
+        #expect(try await second.load(url).text == (isStale ? "2" : "1"))
+        #expect(origin.requests.count == (isStale ? 2 : 1))
+        // What is from the future for the first one has no age yet.
+        let back = try await first.load(url)
+        if let age = back["Age"] { #expect(age == "0") }
+        #expect(["1", "2"].contains(back.text))
     }
 }

@@ -50,7 +50,7 @@ import Testing
             inMemory.removeAllCachedResponses()
             inMemory.flush()
             onDisk.flush()
-            onDisk.removeMemory()
+            onDisk.removeAllCachedResponses(from: .memory)
             #expect(onDisk.cachedResponse(for: request)?.data == Data("kept".utf8))
         }
     }
@@ -79,7 +79,7 @@ import Testing
         let error = try #require(second.openingError)
         #expect(error.code == .otherSettings)
         #expect(error.path == folder.path)
-        #expect(error.description.hasSuffix("diskCapacity, keepsURLs, memoryCapacity."))
+        #expect(error.description.contains("diskCapacity, keepsURLs, memoryCapacity."))
         guard case .problem(error)? = await events.next() else {
             Issue.record("no event")
             return
@@ -94,7 +94,7 @@ import Testing
         #expect(error.path == (kind == "missing" ? url.path : url.absoluteString))
         // The cache works on.
         store(in: cache)
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(cache.cachedResponse(for: request) != nil)
     }
 }

@@ -57,7 +57,7 @@ import Testing
                 userInfo: userInfo), for: request)
         first.flush()
         // Two caches on one directory are one store, memory included.
-        first.removeMemory()
+        first.removeAllCachedResponses(from: .memory)
         let second = makeCache()
         let found = try #require(second.cachedResponse(for: request))
         let response = try #require(found.response as? HTTPURLResponse)
@@ -96,7 +96,7 @@ import Testing
         }
         #expect(keys == ["o"])
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         let found = try #require(cache.cachedResponse(for: request))
         #expect(found.userInfo?["o"] == nil)
         #expect(found.userInfo?["n"] as? Int == 1)
@@ -112,7 +112,7 @@ import Testing
         #expect(cache.cachedResponse(for: inMemory)?.storagePolicy == .allowedInMemoryOnly)
         #expect(cache.cachedResponse(for: never) == nil)
         #expect(!scratch.files().contains { $0.contains("records/") })
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(cache.cachedResponse(for: inMemory) == nil)
     }
 
@@ -122,7 +122,7 @@ import Testing
         cache.storeCachedResponse(Responses.cached(request.url!, "old"), for: request)
         cache.flush()
         cache.storeCachedResponse(Responses.cached(request.url!, "new", policy: .allowedInMemoryOnly), for: request)
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(body(cache, request) == nil, "the old one must not come back")
     }
 
@@ -201,9 +201,9 @@ import Testing
         cache.storeCachedResponse(Responses.cached(request.url!), for: request)
         #expect(cache.contains(request))
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(cache.contains(request))
-        cache.removeDisk()
+        cache.removeAllCachedResponses(from: .disk)
         #expect(!cache.contains(request))
     }
 
@@ -247,12 +247,12 @@ import Testing
         let request = Responses.request("/a")
         cache.storeCachedResponse(Responses.cached(request.url!), for: request)
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(cache.currentMemoryUsage == 0)
         #expect(cache.cachedResponse(for: request) != nil)
-        cache.removeDisk()
+        cache.removeAllCachedResponses(from: .disk)
         #expect(cache.cachedResponse(for: request) != nil, "memory has it again")
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(cache.cachedResponse(for: request) == nil)
     }
 
@@ -306,7 +306,7 @@ import Testing
         memoryOnly.storeCachedResponse(Responses.cached(request.url!), for: request)
         memoryOnly.flush()
         #expect(memoryOnly.cachedResponse(for: request) != nil)
-        memoryOnly.removeMemory()
+        memoryOnly.removeAllCachedResponses(from: .memory)
         #expect(memoryOnly.cachedResponse(for: request) == nil)
     }
 
@@ -338,7 +338,8 @@ import Testing
             Issue.record("too large")
             return
         }
-        #expect(reason == .tooLarge(bytes: 300_000, limit: 1 << 18))
+        #expect(reason == .tooLarge)
+        #expect(reason.description == CacheReason.tooLarge(bytes: 300_000, limit: 1 << 18).description)
         cache.storeCachedResponse(
             Responses.cached(request.url!, String(repeating: "x", count: 200_000)), for: request)
         #expect(cache.cachedResponse(for: request)?.data.count == 200_000)

@@ -84,7 +84,8 @@ final class ConformanceClient: Sendable {
             var settings = DiskURLCache.Configuration(
                 memoryCapacity: isOnDisk ? 0 : 16 << 20, diskCapacity: isOnDisk ? 16 << 20 : 0, directory: directory)
             settings.clock = time
-            settings.sharing = mode == .shared ? .shared : .private
+            settings.isShared = mode == .shared
+            settings.targetedFields = ["CDN-Cache-Control"]
             let cache = DiskURLCache(configuration: settings)
             return (cache, cache.makeSession(configuration: .default.patient, delegate: delegate))
         }

@@ -11,7 +11,10 @@ extension ConformanceRow {
     static let onlyShared = sharedFreshness + sharedStaleness + sharedAuthorization
     static let onlyPrivate: Set<String> = [
         "freshness-max-age-s-maxage-private", "freshness-max-age-s-maxage-private-multiple", "cc-resp-private-private",
+        "cc-resp-immutable-fresh", "cc-resp-immutable-stale",
     ]
+    /// Of the rows that browsers are not asked, those that caches for several users must pass. The others are optimal.
+    static let requiredOfShared: Set<String> = ["conditional-304-etag", "conditional-etag-precedence"]
 
     /// Rows that no client of URLSession on Linux can meet, so that they are not played.
     static let unreachable: [String: String] = [

@@ -18,11 +18,10 @@ import Testing
         var id: String
         var kind: String
         var isSkippedByBrowsers: Bool
-        var isForCDNs: Bool
         var steps: [Step]
     }
 
-    /// Rows that are not transcribed, with their reason. Those for CDNs (RFC 9213) are left out altogether.
+    /// Rows that are not transcribed, with their reason.
     private static let notTranscribed: [String: String] = [
         "other-age-delay": "its origin answers slowly, and these rows have no time of their own to wait",
         "interim-not-cached": "an interim response is no answer here: `MatrixTests` has it",
@@ -35,11 +34,13 @@ import Testing
         let export = try JSONDecoder().decode(
             [Exported].self, from: Data(contentsOf: URL(fileURLWithPath: exportPath ?? "")))
         let rows = Dictionary(
-            uniqueKeysWithValues: (ConformanceRow.all + ConformanceRow.onlyShared + ConformanceRow.redirectionCodes).map
-            { ($0.id, $0) })
+            uniqueKeysWithValues: [
+                ConformanceRow.all, ConformanceRow.onlyShared, ConformanceRow.targeted, ConformanceRow.redirectionCodes,
+            ]
+            .joined().map { ($0.id, $0) })
         let ids = Set(export.map(\.id))
         for id in rows.keys.sorted() where !ids.contains(id) { Issue.record("\(id) is no public row") }
-        for exported in export where !exported.isForCDNs {
+        for exported in export {
             guard let row = rows[exported.id] else {
                 if Self.notTranscribed[exported.id] == nil { Issue.record("\(exported.id) is not transcribed") }
                 continue

@@ -12,7 +12,7 @@
         import Android
     #endif
 
-    /// nginx as a child process, with a configuration, a port and a folder of its own.
+    /// nginx as a child process, with a configuration, ports and a folder of its own.
     ///
     /// `@unchecked Sendable`: everything is constant, and `Process` is used by `init` and `deinit` only.
     final class NginxServer: @unchecked Sendable {
@@ -22,17 +22,35 @@
 
         private static let attempts = 10
 
-        let port: UInt16
-        private let scratch: ScratchDirectory
+        let ports: [UInt16]
+        var port: UInt16 { ports[0] }
+        let scratch: ScratchDirectory
         private let process: Process
 
-        init() throws {
+        /// The servers that the public rows are played against.
+        convenience init() throws {
+            try self.init(ports: 1) { Self.answers(at: $0[0]) }
+        }
+
+        /// - Parameter servers: what the configuration has between the braces of `http`, for so many free ports. Paths in it are
+        ///   those of `scratch`, which `prepare` fills.
+        init(
+            ports count: Int, prepare: (ScratchDirectory) throws -> Void = { _ in }, servers: ([UInt16]) -> String
+        ) throws {
             scratch = try ScratchDirectory("nginx")
             try FileManager.default.createDirectory(
                 at: scratch.appending("html"), withIntermediateDirectories: true)
+            try prepare(scratch)
             for _ in 1..<Self.attempts {
-                if let (port, process) = try Self.start(in: scratch.url) {
-                    (self.port, self.process) = (port, process)
+                // All at once, so that they differ; nginx takes them as soon as they are closed.
+                let listeners = try (0..<count).map { _ in try LoopbackListener() }
+                let ports = listeners.map(\.port)
+                for listener in listeners {
+                    listener.wake()
+                    listener.close()
+                }
+                if let process = try Self.start(in: scratch.url, Self.configuration(servers(ports))) {
+                    (self.ports, self.process) = (ports, process)
                     return
                 }
             }
@@ -63,15 +81,10 @@
             try FileManager.default.removeItem(at: scratch.appending("html\(path)"))
         }
 
-        /// Nil when the port was taken in the meantime.
-        private static func start(in folder: URL) throws -> (UInt16, Process)? {
-            let listener = try LoopbackListener()
-            let port = listener.port
-            listener.wake()
-            listener.close()
-
+        /// Nil when a port was taken in the meantime.
+        private static func start(in folder: URL, _ configuration: String) throws -> Process? {
             let file = folder.appendingPathComponent("nginx.conf")
-            try Data(configuration(port).utf8).write(to: file)
+            try Data(configuration.utf8).write(to: file)
             let process = Process()
             process.executableURL = URL(fileURLWithPath: path ?? "")
             process.arguments = ["-p", folder.path, "-e", "stderr", "-c", file.path]
@@ -90,12 +103,10 @@
                 }
                 text += String(decoding: data, as: UTF8.self)
             }
-            return (port, process)
+            return process
         }
 
-        /// `X-Request` differs for each request that nginx answers, and `X-Status` tells how it did: what the cache
-        /// answers by itself repeats both.
-        private static func configuration(_ port: UInt16) -> String {
+        private static func configuration(_ servers: String) -> String {
             """
             daemon off;
             master_process off;
@@ -111,6 +122,15 @@
                 scgi_temp_path temp-scgi;
                 types { text/plain txt; application/json json; }
                 etag on;
+            \(servers)
+            }
+            """
+        }
+
+        /// `X-Request` differs for each request that nginx answers, and `X-Status` tells how it did: what the cache
+        /// answers by itself repeats both.
+        private static func answers(at port: UInt16) -> String {
+            """
                 gzip_types text/plain;
                 add_header X-Request $request_id always;
                 add_header X-Status $status always;
@@ -124,7 +144,6 @@
                     location /gzip-checked/ { expires -1; gzip on; gzip_vary on; gzip_min_length 0; }
                     location /moved/ { return 301 /fresh/target.txt; }
                 }
-            }
             """
         }
     }

@@ -32,13 +32,13 @@
             var index = DiskIndex()
             for number in Self.readable..<Self.count {
                 let name = RecordName(
-                    key: KeyName(high: UInt64(number), low: UInt64(number) &* 0x9E37_79B9_7F4A_7C15), slot: 0)
+                    key: KeyName(resource: UInt64(number), low: UInt64(number) &* 0x9E37_79B9_7F4A_7C15), slot: 0)
                 try paths.withRecord(name) { path in
                     Result { try files.closeQuietly(files.openFile(path, O_WRONLY | O_CREAT)) }
                 }.get()
                 index.append(IndexRow(name, allocated: 0, accessedAt: 1))
             }
-            try Data(IndexFile.encode(index, snapshot: 1)).write(to: URL(fileURLWithPath: paths.index))
+            try Data(IndexFile.encode(index)).write(to: URL(fileURLWithPath: paths.index))
         }
 
         static func runInChild(_ directory: String) {

@@ -172,7 +172,7 @@
                 let rest = try FileManager.default.contentsOfDirectory(atPath: fixture.directory)
                 #expect(
                     Set(rest).isSubset(of: [
-                        "records", "index.plist", "index.journal", "lock", "secondary.journal", "removals",
+                        "records", "index.plist", "lock", "changes",
                     ]))
                 if !child.wasKilled && !child.succeeded { Issue.record("round \(round): the child crashed") }
             }

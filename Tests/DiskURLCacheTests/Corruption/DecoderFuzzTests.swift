@@ -150,7 +150,7 @@ import Testing
         for number in 0..<5 {
             index.append(.test(.test("\(number)"), slot: 1, accessedAt: 1))
         }
-        let good = IndexFile.encode(index, snapshot: 3)
+        let good = IndexFile.encode(index)
         var random = TestRandom(3)
         var decoded = 0
         for number in 0..<Self.iterations {
@@ -167,11 +167,11 @@ import Testing
             guard let result else { continue }
             decoded += 1
             if result.index.count > 5 { Issue.record("rows from nowhere") }
-            var again = IndexFile.encode(result.index, snapshot: result.snapshot)
+            var again = IndexFile.encode(result.index)
             let reread = again.withUnsafeMutableBytes { IndexFile.decode($0) }
             // Decoding uses the bytes as scratch: written once more.
-            again = IndexFile.encode(result.index, snapshot: result.snapshot)
-            if reread.map({ IndexFile.encode($0.index, snapshot: $0.snapshot) }) != again {
+            again = IndexFile.encode(result.index)
+            if reread.map({ IndexFile.encode($0) }) != again {
                 Issue.record("not as it was")
             }
             if reread?.index.bytes != result.index.bytes || result.index.bytes > 5 << 40 {
@@ -179,32 +179,6 @@ import Testing
             }
         }
         #expect(decoded > 0)
-    }
-
-    @Test func journals() {
-        var writer = ByteWriter()
-        for number in 0..<10 {
-            let row = IndexRow.test(.test("\(number)"), slot: 1, accessedAt: 1)
-            JournalRow(kind: number % 2 == 0 ? .put : .remove, row: row).encode(to: &writer, seed: 7)
-        }
-        let good = writer.finish()
-        let rows = good.withUnsafeBytes { JournalRow.decodeAll($0, seed: 7) }.rows
-        #expect(rows.count == 10)
-        #expect(good.withUnsafeBytes { JournalRow.decodeAll($0, seed: 8) }.rows.isEmpty)
-        var random = TestRandom(4)
-        var decoded = 0
-        for _ in 0..<Self.iterations {
-            let bytes = Self.mutate(good, &random)
-            let (found, length) = bytes.withUnsafeBytes { JournalRow.decodeAll($0, seed: 7) }
-            decoded += found.count
-            var again = ByteWriter()
-            for row in found { row.encode(to: &again, seed: 7) }
-            let isSame = bytes.withUnsafeBytes { Self.begin(alike: $0, again.finish(), length) }
-            if again.finish().count != length || !isSame { Issue.record("not as it was") }
-            // Rows may be lost, or repeated by the mutation, but none is altered.
-            if !found.allSatisfy(rows.contains) { Issue.record("an altered row was taken") }
-        }
-        #expect(decoded > Self.iterations)
     }
 
     #if os(Linux)
@@ -216,7 +190,6 @@ import Testing
             let before = ProcessMemory.highWater
             try tests.metadata()
             tests.indexes()
-            tests.journals()
             tests.nestedUserInfoIsBounded()
             ChildProcess.say("\(ProcessMemory.highWater - before)")
         }

@@ -25,7 +25,6 @@ import Testing
             store.remove(.test("\(round)"))
             if round == 1 { store.removeAll() }
             store.flush()
-            store.withIO { $0.log.invalidate() }
         }
         store.close()
         let changes = files.changes

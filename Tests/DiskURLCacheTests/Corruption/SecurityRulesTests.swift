@@ -99,7 +99,7 @@ import Testing
             }
             // From the disk the second time.
             harness.cache.flush()
-            harness.cache.removeMemory()
+            harness.cache.removeAllCachedResponses(from: .memory)
         }
         #expect(origin.requests.count == 4)
     }
@@ -113,7 +113,7 @@ import Testing
         #expect(try traces(of: "marker-session", in: harness) == [])
         for _ in 1...2 {
             #expect(try await harness.load(origin.url("/a"))["Set-Cookie"] == nil)
-            harness.cache.removeMemory()
+            harness.cache.removeAllCachedResponses(from: .memory)
         }
         #expect(origin.requests.count == 1)
     }

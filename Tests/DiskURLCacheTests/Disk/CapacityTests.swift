@@ -143,21 +143,10 @@ import Testing
         #expect(fixture.recordNames().isEmpty)
     }
 
-    @Test func trimmingEvictsTheLeastRecent() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open()
-        for number in 0..<100 { store.store(.test(testBody(number)), for: .test("\(number)")) }
-        store.trim(toBytes: 200 << 10)
-        #expect(fixture.allocated() <= 200 << 10)
-        #expect(store.contains(.test("99")))
-        #expect(!store.contains(.test("0")))
-        store.trim(toBytes: -1)
-        #expect(fixture.recordNames().isEmpty)
-    }
-
     @Test func removingByCriteria() throws {
         let fixture = try DiskFixture()
         let start = Date(timeIntervalSince1970: 1_790_000_000)
+        func key(_ number: Int) -> RequestKey { .test("\(number)", host: number < 3 ? "three" : "other") }
         func fill(_ store: DiskStore) {
             store.removeAll()
             for number in 0..<20 {
@@ -165,12 +154,12 @@ import Testing
                     .test(
                         testBody(number), sequence: UInt64(number), storedAt: start + Double(number) / 4,
                         tags: number < 5 ? ["five", "all"] : ["all"], url: "http://example.org/\(number % 2)/\(number)"),
-                    for: .test("\(number)", host: number < 3 ? "three" : "other"))
+                    for: key(number))
             }
         }
-        let hosts = RequestKey.test("0", host: "three").hostHash
+        let hosts = key(0).hostHash
         let rows: [(EntryCriteria, (Int) -> Bool)] = [
-            (EntryCriteria(uriHash: RequestKey.test("7", host: "other").uriHash), { $0 == 7 }),
+            (EntryCriteria(resource: key(7).resource), { $0 == 7 }),
             (EntryCriteria(hostHash: hosts), { $0 < 3 }),
             (EntryCriteria(tag: "five"), { $0 < 5 }),
             (EntryCriteria(tag: "none"), { _ in false }),
@@ -195,7 +184,7 @@ import Testing
                 }
                 store.remove(matching: criteria)
                 for number in 0..<20 {
-                    let isThere = !store.variants(of: .test("\(number)")).isEmpty
+                    let isThere = !store.variants(of: key(number)).isEmpty
                     #expect(isThere == !isRemoved(number), "\(criteria) \(number) \(state)")
                 }
                 store.flush()
@@ -237,32 +226,6 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
-    @Test func aReadOnlyDirectoryIsOnlyRead() throws {
-        let fixture = try DiskFixture()
-        let writing = fixture.open()
-        for number in 0..<5 { writing.store(.test(testBody(number)), for: .test("\(number)")) }
-        writing.close()
-        let before = fixture.scratch.files()
-        let files = FaultyFileSystem()
-        _ = files.takeCalls()
-        let store = fixture.open(capacity: 0, files: files) { $0.isReadOnly = true }
-        #expect(store.body(.test("1")) == testBody(1))
-        #expect(store.entryCount == 5)
-        #expect(store.usage == fixture.allocatedByRecords())
-        store.store(.test(testBody(1)), for: key)
-        store.remove(.test("1"))
-        store.remove(matching: EntryCriteria())
-        store.removeAll()
-        store.trim(toBytes: 0)
-        store.flush()
-        store.close()
-        #expect(store.body(.test("1")) == testBody(1))
-        #expect(store.variants(of: key).isEmpty)
-        #expect(fixture.scratch.files() == before)
-        let reading: Set<FaultyFileSystem.Operation> = [.open, .close, .status, .statusAt, .read, .list]
-        #expect(files.takeCalls().allSatisfy { reading.contains($0.operation) })
-    }
-
     @Test func urlsCanBeKeptOffTheDisk() throws {
         let fixture = try DiskFixture()
         let store = fixture.open { $0.keepsURLs = false }
@@ -279,5 +242,30 @@ import Testing
         var lengths: [Int] = []
         store.forEachRecord { lengths.append($0.bodyLength) }
         #expect(lengths == (0..<10).map { $0 * 100 })
+    }
+
+    @Test func aReadOnlyDirectoryIsOnlyRead() throws {
+        let fixture = try DiskFixture()
+        let writing = fixture.open()
+        for number in 0..<5 { writing.store(.test(testBody(number)), for: .test("\(number)")) }
+        writing.close()
+        let before = fixture.scratch.files()
+        let files = FaultyFileSystem()
+        _ = files.takeCalls()
+        let store = fixture.open(capacity: 0, files: files) { $0.isReadOnly = true }
+        #expect(store.body(.test("1")) == testBody(1))
+        #expect(store.entryCount == 5)
+        #expect(store.usage == fixture.allocatedByRecords())
+        store.store(.test(testBody(1)), for: key)
+        store.remove(.test("1"))
+        store.remove(matching: EntryCriteria())
+        store.removeAll()
+        store.flush()
+        store.close()
+        #expect(store.body(.test("1")) == testBody(1))
+        #expect(store.variants(of: key).isEmpty)
+        #expect(fixture.scratch.files() == before)
+        let reading: Set<FaultyFileSystem.Operation> = [.open, .close, .status, .statusAt, .read, .list]
+        #expect(files.takeCalls().allSatisfy { reading.contains($0.operation) })
     }
 }

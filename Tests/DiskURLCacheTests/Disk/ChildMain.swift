@@ -16,7 +16,6 @@
             case "stop": ProcessScenarios.stop(directory)
             case "remove": try SharedRemovalTests.removeInChild(directory)
             case "hold in memory": try SharedRemovalTests.holdInChild(directory)
-            case "segments": try SharedRemovalTests.holdSegmentsInChild(directory)
             case "fork": try ProcessScenarios.fork(directory)
             case "limits": ProcessScenarios.limits(directory)
             case "clear": ClearingTests.runInChild(directory)

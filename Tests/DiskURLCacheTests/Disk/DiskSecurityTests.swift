@@ -77,8 +77,8 @@ import Testing
         }
         #expect(
             Set(fixture.scratch.files().map { $0.contains("records/") ? "record" : $0 }) == [
-                "record", "cache/lock", "cache/index.plist", "cache/index.journal", "cache/secondary.journal",
-                "cache/removals",
+                "record", "cache/lock", "cache/index.plist",
+                "cache/changes",
             ])
     }
 

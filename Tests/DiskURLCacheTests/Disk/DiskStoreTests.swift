@@ -33,27 +33,6 @@ import Testing
     }
 
     /// After a crash the index on disk would take the new file for the old one.
-    @Test func aSlotIsNotUsedAgainBeforeItsRemovalIsSaved() throws {
-        let fixture = try DiskFixture()
-        let key = RequestKey.test("a")
-        let store = fixture.open()
-        store.store(.test(testBody(1)), for: key)
-        store.flush()
-        // Nothing is saved meanwhile.
-        store.maintenance.pause()
-        let names = fixture.recordNames()
-        store.remove(key)
-        store.store(.test(testBody(2)), for: key)
-        let next = fixture.recordNames()
-        #expect(names.count == 1 && next.count == 1 && next != names)
-        // Once it is saved, the slot is free.
-        store.maintenance.perform { store.runPass(isFlush: true) }
-        store.remove(key)
-        store.maintenance.perform { store.runPass(isFlush: true) }
-        store.store(.test(testBody(3)), for: key)
-        #expect(fixture.recordNames() == names)
-        store.maintenance.resume()
-    }
 
     @Test(arguments: [0, 1, 100, 5000, 300_000, 3_000_000])
     func bodiesOfEverySizeSurvive(length: Int) throws {
@@ -128,7 +107,7 @@ import Testing
 
     @Test func whatAKilledProcessLeftIsSwept() throws {
         let fixture = try DiskFixture()
-        let leftovers = ["index.plist.new", "removals.new"].map { fixture.directory + "/" + $0 }
+        let leftovers = ["index.plist.new", "changes.new"].map { fixture.directory + "/" + $0 }
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
         for path in leftovers { try Data("half".utf8).write(to: URL(fileURLWithPath: path)) }
         fixture.open().flush()

@@ -154,7 +154,7 @@ struct DiskRecordInfo: Sendable {
 extension DiskStore {
     /// Calls with the metadata and the body length of each record, the least recently used first.
     func forEachRecord(_ body: (DiskRecordInfo) -> Void) {
-        refreshIfNeeded()
+        _ = refresh()
         let rows = catalog.read { index in
             var rows: [IndexRow] = []
             rows.reserveCapacity(index.count)
@@ -171,5 +171,24 @@ extension DiskStore {
                     name: row.name, metadata: record.metadata, bodyLength: record.header.bodyLength,
                     allocated: record.status.allocated, accessedAt: Date(recordSeconds: row.accessedAt)))
         }
+    }
+}
+
+extension DiskStore {
+    func examine(_ key: KeyName, _ io: inout Section, verifyingBodies: Bool = false) {
+        records.examine(key, &io.events, verifyingBodies: verifyingBodies)
+    }
+}
+
+extension IndexFile {
+    static func encode(_ index: DiskIndex) -> [UInt8] { encode(index.leastRecentFirst) }
+}
+
+extension [IndexRow] {
+    /// An index of the rows, in their order.
+    var index: DiskIndex {
+        var index = DiskIndex()
+        for row in self { index.append(row) }
+        return index
     }
 }

@@ -197,7 +197,7 @@ import Testing
         store.flush()
         store.maintenance.pause()
         _ = store.variants(of: key)
-        store.catalog.setNextCheck(.max)
+        store.setNextLook(.max)
         _ = files.takeCalls()
         for number in 0..<10 { #expect(store.variants(of: .test("\(number)")).isEmpty) }
         #expect(files.takeCalls().isEmpty)
@@ -223,25 +223,4 @@ import Testing
         #expect(times == [Date](repeating: clock.now - 1000, count: 4) + [clock.now])
     }
 
-    @Test func aFlushAfterOneStoreDoesNotWriteTheWholeIndex() throws {
-        let fixture = try DiskFixture()
-        let files = FaultyFileSystem()
-        // Its 64th part is what the journal may take.
-        let store = fixture.open(capacity: 1 << 20, files: files)
-        store.flush()
-        _ = files.takeCalls()
-        store.store(.test(testBody(1)), for: key)
-        store.flush()
-        let calls = files.takeCalls()
-        #expect(!calls.contains { $0.operation == .rename })
-        #expect(calls.filter { $0.name == "index.journal" && $0.operation == .write }.count == 1)
-        // A long journal is folded into a new index.
-        for _ in 0..<10 {
-            for number in 0..<60 { store.store(.test(Data()), for: .test("\(number)")) }
-            store.flush()
-        }
-        #expect(files.takeCalls().filter { $0.operation == .rename }.count >= 1)
-        #expect(try SystemFiles().status(at: fixture.directory + "/index.journal").size <= 1 << 14)
-        #expect(600 * JournalRow.length > 1 << 15)
-    }
 }

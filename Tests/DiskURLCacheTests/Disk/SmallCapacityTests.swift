@@ -3,17 +3,38 @@ import Testing
 
 @testable import DiskURLCache
 
-/// What is not records (index, journal, lock) takes its small share of a small capacity, and no more.
+/// What is not records (index, changes, lock) takes its small share of a small capacity, and no more.
 @Suite("Small capacities") struct SmallCapacityTests {
-    private func journalSize(_ fixture: DiskFixture) throws -> Int {
-        try SystemFiles().status(at: fixture.directory + "/index.journal").allocated
+    private func indexSize(_ fixture: DiskFixture) throws -> Int {
+        try SystemFiles().status(at: fixture.directory + "/index.plist").allocated
     }
 
-    @Test("The journal does not eat a small capacity", arguments: [350 << 10, 200 << 10])
-    func journal(capacity: Int) throws {
+    /// Each store by the second cache has two rows of 32 bytes, each removal two.
+    @Test("The changes do not eat a small capacity", arguments: [350 << 10, 8 << 20])
+    func changes(capacity: Int) throws {
+        let fixture = try DiskFixture()
+        let owner = fixture.open(capacity: capacity)
+        owner.flush()
+        let guest = fixture.open(capacity: capacity)
+        guest.flush()
+        let limit = ChangeFile.limit(capacity: capacity)
+        #expect(limit <= max(4096, capacity / 64))
+        var sizes: [Int] = []
+        for number in 0..<limit / 64 {
+            guest.store(.test(testBody(number, length: 300)), for: .test("\(number)"))
+            owner.remove(.test("\(number)"))
+            sizes.append(try SystemFiles().status(at: fixture.directory + "/changes").size)
+        }
+        #expect(sizes.allSatisfy { $0 <= limit })
+        // It was begun anew at least once, and not with each row.
+        #expect(zip(sizes, sizes.dropFirst()).contains { $0 > $1 })
+        #expect(sizes.contains { $0 > limit / 2 })
+    }
+
+    @Test("The index does not eat a small capacity", arguments: [350 << 10, 200 << 10])
+    func index(capacity: Int) throws {
         let fixture = try DiskFixture()
         let store = fixture.open(capacity: capacity)
-        // Each has 68 bytes in the journal, and 68 more once evicted: 200 KB when nothing folds the journal.
         let count = TestLength.pick(plain: 1_500, long: 5_000)
         for number in 0..<count {
             store.store(.test(testBody(number, length: 300)), for: .test("\(number)"))
@@ -27,33 +48,17 @@ import Testing
         #expect(served == Array((count - served.count)..<count))
     }
 
-    @Test func aCapacityOfZeroLeavesNoJournal() throws {
+    @Test func aCapacityOfZeroLeavesNoIndex() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
         store.flush()
         for number in 0..<400 { store.store(.test(testBody(number, length: 300)), for: .test("\(number)")) }
         store.flush()
-        #expect(try journalSize(fixture) > 20 << 10)
+        #expect(try indexSize(fixture) > 20 << 10)
         store.capacity = 0
         store.flush()
         #expect(fixture.recordNames().isEmpty)
-        #expect(try journalSize(fixture) <= 4096)
-    }
-
-    @Test func aJournalIsFoldedBeforeAnythingIsEvictedForIt() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open(capacity: 100 << 20)
-        for number in 0..<100 { store.store(.test(testBody(number, length: 300)), for: .test("\(number)")) }
-        store.flush()
-        // Uses alone make the journal longer.
-        while try journalSize(fixture) < 100 << 10 {
-            for number in 0..<100 { _ = store.variants(of: .test("\(number)")) }
-            store.flush()
-        }
-        store.capacity = fixture.allocated() - (20 << 10)
-        store.flush()
-        #expect(store.entryCount == 100)
-        #expect(fixture.allocated() <= store.capacity)
+        #expect(try indexSize(fixture) <= 4096)
     }
 
     @Test("Garbage in the lock does not count for ever") func garbageInLock() throws {
@@ -65,31 +70,6 @@ import Testing
         store.flush()
         #expect(store.body(.test("a")) == testBody(1))
         #expect(try SystemFiles().status(at: fixture.directory + "/lock").size == 0)
-    }
-
-    @Test("Trimming removes one entry more than needed at most", arguments: [3000, 300]) func trimming(length: Int)
-        throws
-    {
-        let fixture = try DiskFixture()
-        let store = fixture.open()
-        store.flush()
-        let size = TestLength.pick(plain: 1 << 18, long: 1 << 20)
-        let last = size * 10 / 4096
-        for number in 0...last { store.store(.test(testBody(number, length: length)), for: .test("\(number)")) }
-        store.flush()
-        #expect(fixture.allocated() > size * 10)
-        for bytes in [8 * size, 5 * size, size] {
-            store.trim(toBytes: bytes)
-            #expect(fixture.allocated() <= bytes)
-            // An entry and a block of the index.
-            #expect(fixture.allocated() > bytes - 3 * 4096)
-            #expect(store.contains(.test("\(last)")))
-        }
-        let count = store.entryCount
-        for number in last - count + 1...last { #expect(store.contains(.test("\(number)"))) }
-        store.trim(toBytes: 0)
-        #expect(fixture.recordNames().isEmpty)
-        #expect(store.entryCount == 0)
     }
 
     @Test func theInspectorTrimsAsExactly() throws {
@@ -114,7 +94,7 @@ import Testing
         store.flush()
         store.maintenance.pause()
         _ = store.variants(of: .test("a"))
-        store.catalog.setNextCheck(.max)
+        store.setNextLook(.max)
         _ = files.takeCalls()
         #expect(!store.mayContain(.test("b")))
         #expect(store.mayContain(.test("a")))
@@ -138,27 +118,4 @@ import Testing
         #expect(!store.mayContain(.test("b")))
     }
 
-    @Test func whatIsWrittenAfterAnotherCachesClearStays() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open()
-        store.store(.test(testBody(1)), for: .test("a"))
-        store.flush()
-        let before = try #require(store.folderIdentity())
-        #expect(store.folderIdentity() == before)
-        // Held by the tests, so that the file system does not give its number to the new one.
-        let held = try SystemFiles().openFile(fixture.records, O_RDONLY | O_DIRECTORY)
-        defer { SystemFiles().closeQuietly(held) }
-        let other = fixture.open()
-        other.removeAll()
-        #expect(store.folderIdentity() != before)
-        store.store(.test(testBody(2)), for: .test("b"))
-        store.flush()
-        #expect(store.body(.test("b")) == testBody(2))
-        #expect(store.variants(of: .test("a")).isEmpty)
-        #expect(store.entryCount == 1)
-        // Moved while nobody writes: what is removed file by file may get a new one meanwhile.
-        for store in [store, other] { store.maintenance.pause() }
-        try FileManager.default.moveItem(atPath: fixture.directory, toPath: fixture.directory + ".away")
-        #expect(store.folderIdentity() == nil)
-    }
 }

@@ -107,12 +107,6 @@ import Testing
     static let rest = PureCache.Origin(
         status: 206, fields: ["Content-Range": "bytes 5-9/10", "ETag": "\"a\"", "B": "2"], body: Data("56789".utf8))
 
-    /// cache-tests `partial-store-partial-complete`
-    @Test func restIsAskedFor() {
-        var cache = Self.beginning([:])
-        #expect(cache.load().asked?.fields["Range"] == "bytes=5-")
-    }
-
     @Test func partsOfTheSameStrongTagMakeAWhole() {
         var cache = Self.beginning()
         let answer = cache.load { _ in Self.rest }

@@ -15,33 +15,19 @@ import Testing
         var testDescription: String { id }
     }
 
+    /// What the public rows do not ask (see `ConformanceRow.requestDirectives`).
     static let rows: [Row] = [
-        Row(id: "ccreq-ma0", source: .origin, stored: ["Cache-Control": "max-age=3600"], asks: "max-age=0", pause: 0),
-        Row(id: "ccreq-ma1", source: .origin, stored: ["Cache-Control": "max-age=3600"], asks: "max-age=1"),
         Row(id: "max-age not reached", source: .stored, stored: ["Cache-Control": "max-age=3600"], asks: "max-age=3"),
-        Row(
-            id: "ccreq-magreaterage", source: .origin, stored: ["Cache-Control": "max-age=3600", "Age": "1800"],
-            asks: "max-age=600"),
-        Row(id: "ccreq-max-stale", source: .stored, stored: ["Cache-Control": "max-age=1"], asks: "max-stale=1000"),
         Row(id: "max-stale without bound", source: .stored, stored: ["Cache-Control": "max-age=1"], asks: "max-stale"),
         Row(id: "max-stale reached", source: .stored, stored: ["Cache-Control": "max-age=1"], asks: "max-stale=2"),
         Row(id: "max-stale exceeded", source: .origin, stored: ["Cache-Control": "max-age=1"], asks: "max-stale=1"),
-        Row(
-            id: "ccreq-max-stale-age", source: .stored, stored: ["Cache-Control": "max-age=1500", "Age": "2000"],
-            asks: "max-stale=1000"),
         Row(
             id: "max-stale against must-revalidate", source: .origin,
             stored: ["Cache-Control": "max-age=1, must-revalidate"], asks: "max-stale=1000"),
         Row(
             id: "max-stale against no-cache", source: .origin, stored: ["Cache-Control": "max-age=1, no-cache"],
             asks: "max-stale=1000"),
-        Row(id: "ccreq-min-fresh", source: .origin, stored: ["Cache-Control": "max-age=1500"], asks: "min-fresh=2000"),
-        Row(
-            id: "ccreq-min-fresh-age", source: .origin, stored: ["Cache-Control": "max-age=1500", "Age": "1000"],
-            asks: "min-fresh=1000"),
         Row(id: "min-fresh met", source: .stored, stored: ["Cache-Control": "max-age=1500"], asks: "min-fresh=1497"),
-        Row(id: "ccreq-no-cache", source: .origin, stored: ["Cache-Control": "max-age=3600"], asks: "no-cache"),
-        Row(id: "ccreq-no-store", source: .origin, stored: ["Cache-Control": "max-age=3600"], asks: "no-store"),
         Row(
             id: "only-if-cached, fresh", source: .stored, stored: ["Cache-Control": "max-age=3600"],
             asks: "only-if-cached"),
@@ -68,17 +54,6 @@ import Testing
         #expect(cache.load(["Cache-Control": "only-if-cached"]).decision == .unsatisfiable(.notStored))
     }
 
-    /// cache-tests `ccreq-no-cache-etag`, `ccreq-no-cache-lm`
-    @Test func noCacheValidatesWhereItCan() {
-        var cache = PureCache()
-        _ = cache.load(answer: [
-            "Cache-Control": "max-age=3600", "ETag": "\"a\"", "Last-Modified": httpDate(-9), "Date": httpDate(),
-        ])
-        let asked = cache.load(["Cache-Control": "no-cache"]).asked
-        #expect(asked?.fields["If-None-Match"] == "\"a\"")
-        #expect(asked?.fields["If-Modified-Since"] == httpDate(-9))
-    }
-
     @Test func pragmaCountsOnlyWithoutCacheControl() {
         var cache = PureCache()
         _ = cache.load(answer: ["Cache-Control": "max-age=3600"])
@@ -89,39 +64,7 @@ import Testing
 
     // MARK: Cache policies
 
-    enum Stored: CaseIterable { case fresh, stale, nothing }
-
-    struct PolicyRow: Sendable {
-        var policy: ReusePolicy
-        var stored: Stored
-        var source: PureCache.Source
-    }
-
-    @Test(arguments: [
-        PolicyRow(policy: .useProtocol, stored: .fresh, source: .stored),
-        PolicyRow(policy: .useProtocol, stored: .stale, source: .origin),
-        PolicyRow(policy: .useProtocol, stored: .nothing, source: .origin),
-        PolicyRow(policy: .reloadIgnoring, stored: .fresh, source: .origin),
-        PolicyRow(policy: .reloadIgnoring, stored: .stale, source: .origin),
-        PolicyRow(policy: .reloadIgnoring, stored: .nothing, source: .origin),
-        PolicyRow(policy: .elseLoad, stored: .fresh, source: .stored),
-        PolicyRow(policy: .elseLoad, stored: .stale, source: .stored),
-        PolicyRow(policy: .elseLoad, stored: .nothing, source: .origin),
-        PolicyRow(policy: .dontLoad, stored: .fresh, source: .stored),
-        PolicyRow(policy: .dontLoad, stored: .stale, source: .stored),
-        PolicyRow(policy: .dontLoad, stored: .nothing, source: .unsatisfiable),
-        PolicyRow(policy: .revalidate, stored: .fresh, source: .origin),
-        PolicyRow(policy: .revalidate, stored: .stale, source: .origin),
-        PolicyRow(policy: .revalidate, stored: .nothing, source: .origin),
-    ])
-    func policyAgainstStored(_ row: PolicyRow) {
-        var cache = PureCache()
-        if row.stored != .nothing {
-            _ = cache.load(answer: ["Cache-Control": "max-age=60, must-revalidate", "ETag": "\"a\""])
-            cache.now += row.stored == .stale ? 61 : 1
-        }
-        #expect(cache.load(policy: row.policy).source == row.source)
-    }
+    // Each policy, with what is stored fresh, stale or not at all: `LoaderPolicyTests`.
 
     @Test func reloadTellsTheCachesOnTheWay() {
         var cache = PureCache()
@@ -134,17 +77,6 @@ import Testing
         #expect(revalidation?.fields["If-None-Match"] == "\"a\"")
         let own = cache.load(["Cache-Control": "foo"], policy: .revalidate).asked
         #expect(own?.fields["Cache-Control"] == "foo")
-    }
-
-    /// cache-tests `cc-resp-immutable-fresh`, `cc-resp-immutable-stale`
-    @Test func immutableIsNotRevalidatedWhileFresh() {
-        var cache = PureCache()
-        _ = cache.load(answer: ["Cache-Control": "max-age=2, immutable", "ETag": "\"abcd\""])
-        #expect(cache.load(policy: .revalidate).source == .stored)
-        cache.now += 3
-        let asked = cache.load(policy: .revalidate).asked
-        #expect(asked?.fields["Cache-Control"] == "max-age=0")
-        #expect(asked?.fields["If-None-Match"] == "\"abcd\"")
     }
 
     @Test func immutableIsStillReloadedByForce() {

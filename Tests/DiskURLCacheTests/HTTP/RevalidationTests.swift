@@ -21,11 +21,9 @@ import Testing
 
     // MARK: The request
 
-    /// cache-tests `conditional-etag-strong-generate`, `-weak-generate-weak`
-    @Test(arguments: ["\"abcdef\"", "W/\"abcdef\"", "abcdef"])
-    func storedTagIsSent(_ tag: String) {
-        var cache = Self.stale(["ETag": tag])
-        #expect(cache.load().asked?.fields["If-None-Match"] == tag)
+    @Test func aTagWithoutQuotesIsSentAsItCame() {
+        var cache = Self.stale(["ETag": "abcdef"])
+        #expect(cache.load().asked?.fields["If-None-Match"] == "abcdef")
     }
 
     @Test func storedDateIsSentAsItCame() {
@@ -60,12 +58,6 @@ import Testing
             ["Foo": "3"], status: 302,
             answer: ["Cache-Control": "max-age=60", "Location": "/b", "Vary": "Foo"])
         #expect(cache.load(["Foo": "2", "Range": range]).decision == .fetch(.variantNotStored, fields: [:]))
-    }
-
-    /// cache-tests `conditional-etag-vary-headers`
-    @Test func requestFieldsStay() {
-        var cache = Self.stale(["ETag": "\"a\"", "Vary": "Foo"])
-        #expect(cache.load(["Foo": "1"]).asked?.fields["Foo"] == "1")
     }
 
     @Test func tagsOfAllVariantsAreOffered() {

@@ -180,10 +180,10 @@ import Testing
 
     // MARK: The cache
 
-    private static func open(_ folder: URL, _ sharing: DiskURLCache.Sharing) -> DiskURLCache {
+    private static func open(_ folder: URL, isShared: Bool) -> DiskURLCache {
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: 1 << 20, diskCapacity: 16 << 20, directory: folder)
-        configuration.sharing = sharing
+        configuration.isShared = isShared
         return DiskURLCache(configuration: configuration)
     }
 
@@ -192,15 +192,16 @@ import Testing
         let scratch = try ScratchDirectory()
         let request = Responses.request("/a", fields: ["Authorization": "x"])
         let response = Responses.cached(Responses.url("/a"), "mine", fields: ["Cache-Control": "public, max-age=60"])
-        for (first, second) in [(DiskURLCache.Sharing.private, DiskURLCache.Sharing.shared), (.shared, .private)] {
-            let cache = Self.open(scratch.appending("\(first)"), first)
+        for isShared in [false, true] {
+            let folder = scratch.appending("\(isShared)")
+            let cache = Self.open(folder, isShared: isShared)
             cache.storeCachedResponse(response, for: request)
             cache.flush()
-            let other = Self.open(scratch.appending("\(first)"), second)
+            let other = Self.open(folder, isShared: !isShared)
             #expect(other.cachedResponse(for: request) == nil)
             #expect(cache.cachedResponse(for: request)?.data == response.data)
             cache.store.close()
-            #expect(Self.open(scratch.appending("\(first)"), first).cachedResponse(for: request) != nil)
+            #expect(Self.open(folder, isShared: isShared).cachedResponse(for: request) != nil)
         }
     }
 
@@ -209,13 +210,13 @@ import Testing
         let scratch = try ScratchDirectory()
         var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
         configuration.directory = scratch.appending("c")
-        configuration.sharing = .shared
+        configuration.isShared = true
         let byCookie = KeyPolicy.standard.includingHeaders("Cookie")
         switch setting {
         case "keyed": configuration.keyPolicy = byCookie
         case "ruled":
-            configuration.keyPolicies[KeyPolicy.Name("c")] = byCookie
-            try configuration.setRules([CacheRule(.all, CacheTreatment(keyPolicy: KeyPolicy.Name("c")))])
+            configuration.keyPolicies["c"] = byCookie
+            configuration.rules = [CacheRule(.all, CacheTreatment(keyPolicy: "c"))]
         case "trusting": configuration.sharesCautiously = false
         default: break
         }
@@ -231,7 +232,7 @@ import Testing
 
     @Test func storedByHand() throws {
         let scratch = try ScratchDirectory()
-        let cache = Self.open(scratch.appending("c"), .shared)
+        let cache = Self.open(scratch.appending("c"), isShared: true)
         let request = Responses.request("/a")
         func store(_ fields: [String: String]) {
             cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "body", fields: fields), for: request)
@@ -260,7 +261,7 @@ import Testing
                 : OriginResponse(fields: ["Cache-Control": "max-age=0, s-maxage=60"])
         }
         let scratch = try ScratchDirectory()
-        let cache = Self.open(scratch.appending("c"), .shared)
+        let cache = Self.open(scratch.appending("c"), isShared: true)
         let session = LoadingHarness.session(of: cache)
         defer { session.invalidateAndCancel() }
         for path in ["/mine", "/all"] {

@@ -135,13 +135,13 @@ import Testing
         var settings = DiskURLCache.Configuration(
             memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
         settings.clock = clock.wallClock
-        settings.sharing = isShared ? .shared : .private
-        settings.keyPolicies = [KeyPolicy.Name("other"): KeyPolicy.standard.includingBody(ofMethods: "POST")]
-        try settings.setRules([
+        settings.isShared = isShared
+        settings.keyPolicies = ["other": KeyPolicy.standard.includingBody(ofMethods: "POST")]
+        settings.rules = [
             CacheRule(.contentType("image/*"), CacheTreatment(lifetime: .whenMissing(30))),
             CacheRule(.url("https://example.com/never*"), CacheTreatment(storage: .never)),
-            CacheRule(.url("https://example.com/posts*"), CacheTreatment(keyPolicy: KeyPolicy.Name("other"))),
-        ])
+            CacheRule(.url("https://example.com/posts*"), CacheTreatment(keyPolicy: "other")),
+        ]
         let cache = DiskURLCache(configuration: settings)
         let seed = TestLength.fuzzSeed ?? 1
         for number in 0..<TestLength.pick(plain: 2_000, long: 10_000) {
@@ -170,7 +170,7 @@ import Testing
         }
         if draw.isTrue(oneIn: 3) {
             cache.flush()
-            if draw.isTrue(oneIn: 2) { cache.removeMemory() }
+            if draw.isTrue(oneIn: 2) { cache.removeAllCachedResponses(from: .memory) }
         }
         var made = draw.request(path)
         draw.wishes(&made)

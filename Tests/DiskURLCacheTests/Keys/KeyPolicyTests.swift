@@ -175,7 +175,7 @@ import Testing
         let first = try #require(policy.key(for: request("http://h/a?t=1"))).diskKey
         let second = try #require(policy.key(for: request("http://h/a?t=2"))).diskKey
         #expect(first == second)
-        #expect(first.uriHash == second.uriHash, "one resource, for invalidation")
+        #expect(first.resource == second.resource, "one resource, for invalidation")
         let other = try #require(policy.key(for: request("http://g/a?t=1"))).diskKey
         #expect(first != other)
         #expect(first.name != other.name)

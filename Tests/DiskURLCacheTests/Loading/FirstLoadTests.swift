@@ -10,17 +10,6 @@
     struct FirstLoadTests {
         private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
 
-        @Test func whatItBringsIsStored() async throws {
-            let body = String(repeating: "x", count: 300_000)
-            let origin = try OriginServer { _ in .ok(body, Self.fresh) }
-            let harness = try LoadingHarness()
-            let url = origin.url("/a")
-            #expect(try await harness.load(url).text == body)
-            #expect(try await harness.load(url).text == body)
-            #expect(origin.requests.count == 1)
-            #expect(harness.cache.cachedResponse(for: URLRequest(url))?.data.count == body.utf8.count)
-        }
-
         /// A task without a completion handler and without a delegate.
         @Test func aTaskThatNobodyHearsOfIsStoredWhole() async throws {
             let origin = try OriginServer { _ in .ok("body", Self.fresh) }
@@ -135,24 +124,5 @@
             #expect(origin.requests.count == 1)
         }
 
-        @Test func aFailureIsFoundations() async throws {
-            let origin = try OriginServer { _ in
-                var response = OriginResponse.ok("body", Self.fresh)
-                response.ending = .noResponse
-                return response
-            }
-            let harness = try LoadingHarness()
-            let stock = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
-            defer { stock.invalidateAndCancel() }
-            func code(_ session: URLSession) async -> URLError.Code? {
-                do {
-                    _ = try await session.data(for: URLRequest(url: origin.url("/a")))
-                    return nil
-                } catch { return (error as? URLError)?.code }
-            }
-            let (ours, theirs) = (await code(harness.session), await code(stock))
-            #expect(ours != nil)
-            #expect(ours == theirs)
-        }
     }
 #endif

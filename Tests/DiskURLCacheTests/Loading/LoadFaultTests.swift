@@ -21,10 +21,6 @@ import Testing
         cache = DiskURLCache(in: scratch, clock: clock, memory: 64 << 20, disk: 64 << 20)
     }
 
-    private func network() -> MemoryTransport {
-        MemoryTransport { [exchanges] _, exchange in exchanges.all.withLock { $0.append(exchange) } }
-    }
-
     private func fill(_ fields: HeaderFields, _ body: String = "old") async throws {
         let network = MemoryTransport { _, exchange in
             exchange.head(200, fields)
@@ -36,7 +32,7 @@ import Testing
 
     /// What was asked before the change may be the state before it.
     @Test func whoAsksAfterAChangeJoinsNoLoadFromBeforeIt() async throws {
-        let network = network()
+        let network = exchanges.network()
         let first = LoadReader(request, from: cache, over: network, takesPieces: true)
         let exchange = await exchanges.next(1)
         exchange.head(200, ["Cache-Control": "max-age=60"])

@@ -105,7 +105,7 @@ import Testing
     @Test func aWholeThatIsMadeOfPartsMayTakeItsTime() async throws {
         let cache = DiskURLCache(in: scratch, clock: clock, memory: 2 << 20, disk: 8 << 20)
         let exchanges = Exchanges()
-        let network = MemoryTransport { _, exchange in exchanges.all.withLock { $0.append(exchange) } }
+        let network = exchanges.network()
         func fields(_ range: String) -> HeaderFields {
             ["Cache-Control": "max-age=60", "ETag": "\"1\"", "Content-Range": "bytes \(range)/8"]
         }

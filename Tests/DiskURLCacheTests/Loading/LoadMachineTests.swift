@@ -489,13 +489,6 @@ import Testing
         #expect(load.found([]) == ["fetch"])
     }
 
-    @Test func aFailedLeaderFailsItsFollowers() {
-        var load = MachineDriver()
-        _ = load.start()
-        _ = load.found([])
-        #expect(load.end(.timedOut) == ["report failed", "fail -1001"])
-    }
-
     @Test(arguments: [
         ["Range": "bytes=0-1"], ["If-None-Match": "\"a\""], ["If-Match": "\"a\""], ["Cache-Control": "no-store"],
         ["Cache-Control": "no-cache"], ["Cache-Control": "max-age=0"],

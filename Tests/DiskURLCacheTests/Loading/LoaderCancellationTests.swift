@@ -13,11 +13,7 @@ import Testing
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderCancellationTests {
     @Test func beforeTheHead() async throws {
         let gate = Gate()
-        let origin = try OriginServer { _ in
-            var response = OriginResponse.ok("x", ["Cache-Control": "max-age=60"])
-            response.beforeHead = { gate.wait() }
-            return response
-        }
+        let origin = try OriginServer.held(by: gate, "x", ["Cache-Control": "max-age=60"])
         let delegate = RecordingDelegate()
         let harness = try LoadingHarness(delegate: delegate)
         let task = harness.session.dataTask(with: origin.url("/a"))
@@ -32,11 +28,7 @@ import Testing
 
     @Test func inTheMiddleOfTheBody() async throws {
         let gate = Gate()
-        let origin = try OriginServer { _ in
-            OriginResponse(
-                fields: ["Cache-Control": "max-age=60"], body: Data("onetwo".utf8), partSize: 3,
-                beforePart: { if $0 == 1 { gate.wait() } })
-        }
+        let origin = try OriginServer.inTwoPieces(gate)
         let delegate = RecordingDelegate()
         let harness = try LoadingHarness(delegate: delegate)
         let task = harness.session.dataTask(with: origin.url("/a"))
@@ -95,11 +87,7 @@ import Testing
 
     @Test func cancellingTheSwiftTask() async throws {
         let gate = Gate()
-        let origin = try OriginServer { _ in
-            var response = OriginResponse.ok("x")
-            response.beforeHead = { gate.wait() }
-            return response
-        }
+        let origin = try OriginServer.held(by: gate, "x")
         let harness = try LoadingHarness()
         let url = origin.url("/a")
         let load = Task { try await harness.load(url) }
@@ -111,11 +99,7 @@ import Testing
 
     @Test func invalidatingTheSession() async throws {
         let gate = Gate()
-        let origin = try OriginServer { _ in
-            var response = OriginResponse.ok("x", ["Cache-Control": "max-age=60"])
-            response.beforeHead = { gate.wait() }
-            return response
-        }
+        let origin = try OriginServer.held(by: gate, "x", ["Cache-Control": "max-age=60"])
         let delegate = RecordingDelegate()
         let harness = try LoadingHarness(delegate: delegate)
         let other = LoadingHarness.session(of: harness.cache)

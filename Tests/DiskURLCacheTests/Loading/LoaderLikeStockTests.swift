@@ -107,11 +107,7 @@ import Testing
     @Test func aTimeout() async throws {
         let gate = Gate()
         defer { gate.open() }
-        let origin = try OriginServer { _ in
-            var response = OriginResponse.ok("late")
-            response.beforeHead = { gate.wait() }
-            return response
-        }
+        let origin = try OriginServer.held(by: gate, "late")
         var request = URLRequest(url: origin.url("/a"))
         request.timeoutInterval = 1
         // All at once: Foundation keeps a processor busy while a load waits for its timeout.
@@ -140,11 +136,7 @@ import Testing
 
     @Test func cancelling() async throws {
         let gate = Gate()
-        let origin = try OriginServer { _ in
-            var response = OriginResponse.ok("late")
-            response.beforeHead = { gate.wait() }
-            return response
-        }
+        let origin = try OriginServer.held(by: gate, "late")
         let delegate = RecordingDelegate()
         let harness = try LoadingHarness(delegate: delegate)
         let task = harness.session.dataTask(with: origin.url("/a"))

@@ -133,16 +133,6 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: LoadingHarness.storesForSessions)) func anErrorDoesNotInvalidate() async throws {
-        let origin = try OriginServer { request in
-            request.method == "GET" ? .ok("x", ["Cache-Control": "max-age=60"]) : .status(500)
-        }
-        let harness = try LoadingHarness()
-        try await harness.load(origin.url("/a"))
-        try await harness.load(origin.url("/a"), method: "POST")
-        #expect(harness.cache.contains(URLRequest(origin.url("/a"))))
-    }
-
     @Test func aPostThatIsRedirectedInvalidatesAndIsFollowedByGet() async throws {
         let origin = try OriginServer { request in
             switch (request.method, request.path) {

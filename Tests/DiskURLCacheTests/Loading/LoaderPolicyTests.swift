@@ -69,7 +69,9 @@ import Testing
             if request.fields["If-None-Match"] == "\"e\"" {
                 return .status(304, "", ["ETag": "\"e\"", "Cache-Control": "max-age=60"])
             }
-            return .ok(request.number == 1 ? "stored" : "new", ["ETag": "\"e\"", "Cache-Control": "max-age=60"])
+            return .ok(
+                request.number == 1 ? "stored" : "new",
+                ["ETag": "\"e\"", "Cache-Control": "max-age=60, must-revalidate"])
         }
         let scratch = try ScratchDirectory("policy")
         let clock = ManualClock()

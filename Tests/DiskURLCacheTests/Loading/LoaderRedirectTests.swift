@@ -50,16 +50,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [301, 302, 303, 307, 308]) func followsAndStoresTheTargetUnderItsOwnURL(status: Int) async throws {
-        let origin = try origin(status)
-        let harness = try LoadingHarness()
-        let loaded = try await harness.load(origin.url("/a"))
-        #expect(loaded.text == "2" && loaded.response.url == origin.url("/b"))
-        #expect(try await harness.load(origin.url("/b")).text == "2")
-        #expect(origin.requests.map(\.path) == ["/a", "/b"])
-        #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
-    }
-
     @Test(arguments: [301, 302, 303, 307, 308]) func aRedirectWithALifetimeIsFollowedFromTheStore(status: Int)
         async throws
     {

@@ -7,7 +7,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Identical requests in flight share one load where they may, and only then.
+/// Identical requests in flight share one load where they may, and only then. When they wait no longer: `SharedFetchTests`.
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderSharingTests {
     private static let count = 64
 
@@ -56,47 +56,6 @@ import Testing
         #expect(collapsed == Self.count - 1)
     }
 
-    @Test func whatMayNotBeStoredIsNotShared() async throws {
-        let gate = Gate()
-        let origin = try origin(gate, ["Cache-Control": "no-store"])
-        let harness = try harness()
-        let url = origin.url("/a")
-        let texts = try await withThrowingTaskGroup(of: String.self) { group in
-            for _ in 0..<8 { group.addTask { try await harness.load(url).text } }
-            await waiting(7, in: harness)
-            gate.open()
-            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
-        }
-        #expect(texts.count == 8)
-    }
-
-    /// A stream of events has no end to wait for.
-    @Test func whatCannotServeOthersDoesNotHoldThemUp() async throws {
-        let head = Gate()
-        let end = Gate()
-        let origin = try OriginServer { request in
-            var response = OriginResponse.ok("event", ["Cache-Control": "no-cache"])
-            if request.number == 1 {
-                response.partSize = 1
-                response.beforeHead = { head.wait() }
-                response.beforePart = { if $0 == 4 { end.wait() } }
-            }
-            return response
-        }
-        let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate)
-        let url = origin.url("/a")
-        let stream = harness.session.dataTask(with: url)
-        stream.resume()
-        await head.arrival()
-        let other = Task { try await harness.load(url).text }
-        await waiting(1, in: harness)
-        head.open()
-        #expect(try await other.value == "event")
-        end.open()
-        #expect(await delegate.end(of: stream).data == Data("event".utf8))
-    }
-
     @Test func whenTheLeaderIsCancelledAnotherTakesItsPlace() async throws {
         let gate = Gate()
         let origin = try origin(gate, ["Cache-Control": "max-age=60"])
@@ -127,59 +86,6 @@ import Testing
         gate.open()
         #expect(try await leader.value == "1")
         for index in [0, 2, 3] { #expect(try await followers[index].value == "1") }
-    }
-
-    /// Each asks for itself.
-    @Test func allFailWhereTheOriginFailsThemAll() async throws {
-        let gate = Gate()
-        let origin = try OriginServer { _ in
-            var response = OriginResponse(ending: .noResponse)
-            response.beforeHead = { gate.wait() }
-            return response
-        }
-        let harness = try harness()
-        let url = origin.url("/a")
-        let loads = (0..<8).map { _ in Task { try await harness.load(url).text } }
-        await waiting(7, in: harness)
-        gate.open()
-        for load in loads { await #expect(throws: URLError.self) { try await load.value } }
-        #expect(origin.requests.count >= 8)
-    }
-
-    @Test func aLeadersFailureIsItsOwn() async throws {
-        let gate = Gate()
-        let origin = try OriginServer { request in
-            var response =
-                request.number == 1
-                ? OriginResponse(ending: .noResponse) : .ok("\(request.number)", ["Cache-Control": "max-age=60"])
-            if request.number == 1 { response.beforeHead = { gate.wait() } }
-            return response
-        }
-        let harness = try harness()
-        let url = origin.url("/a")
-        let loads = (0..<6).map { _ in Task { try? await harness.load(url).text } }
-        await waiting(5, in: harness)
-        gate.open()
-        var texts: [String?] = []
-        for load in loads { texts.append(await load.value) }
-        #expect(texts.count { $0 == nil } == 1 && Set(texts).count == 6)
-        #expect(origin.requests.count == 6)
-    }
-
-    @Test func theImpatientOneAsksForItself() async throws {
-        let gate = Gate()
-        let origin = try origin(gate, ["Cache-Control": "max-age=60"])
-        let harness = try harness()
-        let url = origin.url("/a")
-        let patient = Task { try await harness.load(url).text }
-        await gate.arrival()
-        var request = URLRequest(url: url)
-        request.timeoutInterval = 1
-        let impatient = Task { [request] in try await LoadingHarness.load(request, in: harness.session).text }
-        #expect(try await impatient.value == "2")
-        gate.open()
-        #expect(try await patient.value == "1")
-        #expect(origin.requests.count == 2)
     }
 
     @Test(arguments: ["Authorization", "Cookie", "Accept-Language", "X-Any"]) func requestsThatDifferShareNothing(

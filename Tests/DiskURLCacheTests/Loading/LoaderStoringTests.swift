@@ -31,6 +31,7 @@ import Testing
         #expect(await delegate.run(harness.session.dataTask(with: origin.url("/a"))).data == Data("1".utf8))
         for await case .load(let report) in events {
             #expect(report.isStored == false && report.notStoredReason == .refused)
+            #expect(report.notStoredReason?.description.contains("delegate") == true)
             break
         }
         #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
@@ -53,7 +54,7 @@ import Testing
         #expect(loaded.text == "edited" && loaded.status == 203 && loaded["X-Edited"] == "yes")
         let stored = harness.cache.cachedResponse(for: URLRequest(origin.url("/a")))
         #expect(stored?.userInfo?["mark"] as? Int == 7 && stored?.userInfo?["object"] != nil)
-        harness.cache.removeMemory()
+        harness.cache.removeAllCachedResponses(from: .memory)
         #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
     }
 
@@ -79,7 +80,12 @@ import Testing
                 }
             }
         })
+        let events = harness.cache.events()
         for path in ["/refuse", "/edit", "/forbid", "/memory", "/keep"] { try await harness.load(origin.url(path)) }
+        for await case .load(let report) in events {
+            #expect(report.notStoredReason?.description.contains("admission") == true, "the first one")
+            break
+        }
         #expect(!harness.cache.contains(URLRequest(origin.url("/forbid"))))
         #expect(!harness.cache.contains(URLRequest(origin.url("/refuse"))))
         #expect(try await harness.load(origin.url("/edit")).text == "edited")
@@ -89,7 +95,7 @@ import Testing
         #expect(!harness.cache.contains(URLRequest(origin.url("/redirect"))))
         #expect(asked.withLock { $0 } == ["/refuse", "/edit", "/forbid", "/memory", "/keep", "/redirect", "/a"])
         harness.cache.flush()
-        harness.cache.removeMemory()
+        harness.cache.removeAllCachedResponses(from: .memory)
         #expect(harness.cache.contains(URLRequest(origin.url("/keep"))))
         #expect(!harness.cache.contains(URLRequest(origin.url("/memory"))))
     }
@@ -120,7 +126,8 @@ import Testing
         }
         for await case .load(let report) in events {
             #expect(report.isStored == false)
-            #expect(report.notStoredReason == .tooLarge(bytes: 300_000, limit: 100_000))
+            #expect(
+                report.notStoredReason?.description == CacheReason.tooLarge(bytes: 300_000, limit: 100_000).description)
             break
         }
         #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
@@ -177,7 +184,7 @@ import Testing
             }
             harness.cache.flush()
             // Caches on one directory are one store while the session of the round before still holds its own.
-            harness.cache.removeMemory()
+            harness.cache.removeAllCachedResponses(from: .memory)
         }
         #expect(origin.requests.count == 6)
     }
@@ -233,7 +240,7 @@ import Testing
         #expect(try await outcome("/a") == .hit(.memory))
         #expect(try await outcome("/a", policy: .reloadIgnoringLocalCacheData) == .miss(.cachePolicy))
         harness.cache.flush()
-        harness.cache.removeMemory()
+        harness.cache.removeAllCachedResponses(from: .memory)
         #expect(try await outcome("/a") == .hit(.disk))
         #expect(try await outcome("/no-store") == .miss(.notStored))
         #expect(try await outcome("/tag") == .miss(.notStored))

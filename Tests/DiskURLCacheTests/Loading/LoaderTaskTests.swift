@@ -7,7 +7,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Every kind of data task gets the same answers, from the network and from the store.
+/// What tasks get in pieces, late or not at all. That each kind of task gets the same answers is in `MatrixTests`.
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderTaskTests {
     @Test func asyncTaskIsAnsweredFromMemory() async throws {
         let origin = try OriginServer.counting()
@@ -42,27 +42,9 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
-    @Test func delegateTaskHearsOneHeadTheDataAndOneEnd() async throws {
-        let origin = try OriginServer.counting()
-        let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate)
-        for round in 1...2 {
-            let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
-            #expect(record.responses.count == 1)
-            #expect(record.data == Data("1".utf8))
-            #expect(record.ends.count == 1 && record.error == nil)
-            #expect((record.http?.value(forHTTPHeaderField: "Age") != nil) == (round == 2))
-        }
-        #expect(origin.requests.count == 1)
-    }
-
     @Test func delegateTaskHearsChunksAsTheyArrive() async throws {
         let gate = Gate()
-        let origin = try OriginServer { _ in
-            OriginResponse(
-                fields: ["Cache-Control": "max-age=60"], body: Data("onetwo".utf8), partSize: 3,
-                beforePart: { if $0 == 1 { gate.wait() } })
-        }
+        let origin = try OriginServer.inTwoPieces(gate)
         let delegate = RecordingDelegate()
         let harness = try LoadingHarness(delegate: delegate)
         let task = harness.session.dataTask(with: origin.url("/a"))
@@ -78,9 +60,7 @@ import Testing
 
     @Test func suspendedTaskHearsNothingUntilItIsResumed() async throws {
         let gate = Gate()
-        let origin = try OriginServer { _ in
-            OriginResponse(body: Data("onetwo".utf8), partSize: 3, beforePart: { if $0 == 1 { gate.wait() } })
-        }
+        let origin = try OriginServer.inTwoPieces(gate, [:])
         let delegate = RecordingDelegate()
         let harness = try LoadingHarness(delegate: delegate)
         let task = harness.session.dataTask(with: origin.url("/a"))
@@ -216,32 +196,6 @@ import Testing
             }
         }
         #expect(origin.requests.count == 8)
-    }
-
-    @Test func noContent() async throws {
-        let origin = try OriginServer { _ in .status(204, "No Content", ["Cache-Control": "max-age=60"]) }
-        let harness = try LoadingHarness()
-        for _ in 1...2 {
-            let loaded = try await harness.load(origin.url("/a"))
-            #expect(loaded.status == 204 && loaded.data.isEmpty)
-        }
-        #expect(origin.requests.count == 1)
-    }
-
-    @Test func gzipIsDecodedOnceAndStoredDecoded() async throws {
-        // gzip of "hello hello hello hello"
-        let encoded = Data([
-            0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0xc8, 0x40,
-            0x27, 0x01, 0xe3, 0x51, 0x3d, 0x8d, 0x17, 0x00, 0x00, 0x00,
-        ])
-        let origin = try OriginServer { _ in
-            OriginResponse(fields: ["Cache-Control": "max-age=60", "Content-Encoding": "gzip"], body: encoded)
-        }
-        let harness = try LoadingHarness()
-        for _ in 1...2 {
-            #expect(try await harness.load(origin.url("/a")).text == "hello hello hello hello")
-        }
-        #expect(origin.requests.count == 1)
     }
 
     @Test func interimResponsesArePassedOver() async throws {

@@ -119,6 +119,25 @@ extension OriginServer {
     static func counting(_ fields: HeaderFields = ["Cache-Control": "max-age=86400"]) throws -> OriginServer {
         try OriginServer { .ok("\($0.number)", fields) }
     }
+
+    /// Answers with the text once the gate is open.
+    static func held(by gate: Gate, _ text: String, _ fields: HeaderFields = [:]) throws -> OriginServer {
+        try OriginServer { _ in
+            var response = OriginResponse.ok(text, fields)
+            response.beforeHead = { gate.wait() }
+            return response
+        }
+    }
+
+    /// Answers in two pieces, the second one once the gate is open.
+    static func inTwoPieces(_ gate: Gate, _ fields: HeaderFields = ["Cache-Control": "max-age=60"]) throws
+        -> OriginServer
+    {
+        try OriginServer { _ in
+            OriginResponse(
+                fields: fields, body: Data("onetwo".utf8), partSize: 3, beforePart: { if $0 == 1 { gate.wait() } })
+        }
+    }
 }
 
 /// A delegate that writes down all it hears of tasks, and can be asked to wait for their ends.

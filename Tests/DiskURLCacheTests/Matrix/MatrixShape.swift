@@ -139,7 +139,7 @@ struct MatrixShape: Sendable {
             (answer.isChunked, answer.partSize) = (true, 4)
             return answer
         },
-        MatrixShape("chunked, cut") { request in
+        MatrixShape("chunked, cut", requests: 4) { request in
             var answer = request.ok()
             (answer.isChunked, answer.partSize, answer.ending) = (true, 4, .cutBody(after: 8))
             return answer
@@ -189,7 +189,7 @@ struct MatrixShape: Sendable {
     // MARK: - Others
 
     private static let others: [MatrixShape] = [
-        MatrixShape("204") { _ in .status(204, "No Content", day) },
+        MatrixShape("204", requests: 1) { _ in .status(204, "No Content", day) },
         MatrixShape("206 unasked", requests: 4) { _ in
             OriginResponse(
                 status: 206, reason: "Part",

@@ -62,7 +62,7 @@ struct MatrixTests {
                 for load in loads {
                     if load == "from disk" {
                         cache.flush()
-                        cache.removeMemory()
+                        cache.removeAllCachedResponses(from: .memory)
                     }
                     let session = isWarm ? kept : MatrixSession(way, cache)
                     let outcome = normal(

@@ -23,7 +23,7 @@ import Testing
         #expect(cache.cachedResponse(for: request) == nil)
         maintenance.resume()
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(cache.cachedResponse(for: request) == nil)
     }
 

@@ -107,7 +107,7 @@ final class ModelRunner: @unchecked Sendable {
             model.remove(.since(date.timeIntervalSince1970)) { cache.removeCachedResponses(since: date) }
         case .removeMemory:
             model.change { $0.forgets = true }
-            cache.removeMemory()
+            cache.removeAllCachedResponses(from: .memory)
         case .relieveMemory:
             model.change { $0.forgets = true }
             cache.store.relieveMemory()

@@ -147,7 +147,7 @@
             let other = DiskStore(
                 configuration: .init(directory: scratch.appending("cache").path, capacity: 1 << 20))
             other.flush()
-            #expect(other.isMaintainer)
+            #expect(other.isOwner)
         }
 
         /// Where a hit comes from.
@@ -173,7 +173,7 @@
             cache.flush()
             switch situation.source {
             case .memory: break
-            case .disk: cache.removeMemory()
+            case .disk: cache.removeAllCachedResponses(from: .memory)
             case .newProcess:
                 // Caches of one folder share their memory in one process: so a copy of the folder.
                 try FileManager.default.copyItem(at: scratch.appending("first"), to: scratch.appending("second"))
@@ -205,7 +205,7 @@
             #expect(try await text(origin.url("/a"), session) == "1")
             if situation.source == .disk {
                 cache.flush()
-                cache.removeMemory()
+                cache.removeAllCachedResponses(from: .memory)
                 #expect(try await text(origin.url("/a"), session) == "1")
             }
             if situation.source == .newProcess {
@@ -237,7 +237,7 @@
             let session = contractSession(cache)
             for number in 1...100 { _ = try await text(origin.url("/\(number)"), session) }
             cache.flush()
-            cache.removeMemory()
+            cache.removeAllCachedResponses(from: .memory)
             for number in 1...100 { _ = try await text(origin.url("/\(number)"), session) }
             let here = URL(fileURLWithPath: files.currentDirectoryPath)
             let folders = [Platform.superclassDirectory, scratch.url, here]

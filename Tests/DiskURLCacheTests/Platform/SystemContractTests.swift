@@ -92,7 +92,7 @@ import Testing
         let task = plain.dataTask(with: Responses.url("/a"))
         cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "body"), for: task)
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(await lookup(task, in: cache)?.data == Data("body".utf8))
     }
 
@@ -143,7 +143,7 @@ import Testing
     /// As after a launch.
     private func forgetMemory() {
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
     }
 
     @Test func whatMemoryHasIsTheObjectThatWasStored() async throws {
@@ -293,7 +293,7 @@ import Testing
         settings.staleWhileRevalidate = 60
         settings.cacheStatusName = "app"
         settings.admission = { response, _ in response }
-        try settings.setRules([CacheRule(.host("example.com"), CacheTreatment(lifetime: .always(60)))])
+        settings.rules = [CacheRule(.host("example.com"), CacheTreatment(lifetime: .always(60)))]
         #expect(
             settings.settingsOfLoader == [
                 "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "admission", "cacheStatusName",
@@ -312,6 +312,26 @@ import Testing
         #expect(problems.map(\.code) == [.loaderMissing])
         #expect(problems.first?.description.contains("isOffline") == true)
         #expect(problems.first?.description.contains("makeSession") == true)
+    }
+
+    @Test func eventsThatASlowReaderDoesNotGetAreCounted() async {
+        let hub = EventHub { _ in }
+        var events = hub.stream().makeAsyncIterator()
+        for number in 0..<1_003 { hub.emit(.evicted(entries: number, bytes: 0)) }
+        #expect(hub.statistics.droppedEvents == 3)
+        guard case .evicted(let oldest, _)? = await events.next() else {
+            Issue.record("an event")
+            return
+        }
+        #expect(oldest == 3)
+    }
+
+    /// Noticed by another load, it is the same mistake.
+    @Test func aMissingLoaderIsToldOnceWhateverTheURL() {
+        let lines = Mutex<[String]>([])
+        let hub = EventHub { line in lines.withLock { $0.append(line) } }
+        for path in ["/a", "/b"] { hub.report(once: CacheError(.loaderMissing, path: "https://example.com" + path)) }
+        #expect(lines.withLock { $0 }.count == 1 && lines.withLock { $0 }[0].contains("https://example.com/a"))
     }
 
     @Test func aProblemIsLoggedOnceAndSentOnceToTheFirstListener() async {

@@ -24,7 +24,7 @@ import Testing
             memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
         configuration.clock = clock.wallClock
         configure(&configuration)
-        try configuration.setRules(rules)
+        configuration.rules = rules
         return DiskURLCache(configuration: configuration)
     }
 
@@ -59,7 +59,7 @@ import Testing
         request.httpBody = Data("b".utf8)
         let treatment = Treatment(
             storage: .memoryOnly, lifetime: .always(1.5), staleWhileRevalidate: 2, staleIfError: 3,
-            minimumDiskLifetime: 4, keyPolicy: KeyPolicy.Name("k"), tags: ["t", "ü / ?#"], isPinned: false)
+            minimumDiskLifetime: 4, keyPolicy: "k", tags: ["t", "ü / ?#"], isPinned: false)
         request.cacheTreatment = treatment
         #expect(request.cacheTreatment == treatment)
         request.setValue("z", forHTTPHeaderField: "X")
@@ -75,7 +75,7 @@ import Testing
     @Test(arguments: [
         Treatment(), Treatment(storage: .memoryAndDisk), Treatment(storage: .never, isPinned: true),
         Treatment(storage: .memoryOnly), Treatment(lifetime: .whenMissing(7)), Treatment(lifetime: .always(0)),
-        Treatment(keyPolicy: KeyPolicy.Name("k"), tags: ["t"]),
+        Treatment(keyPolicy: "k", tags: ["t"]),
     ])
     func eachTreatmentArrivesAsItLeft(_ treatment: Treatment) {
         var request = Responses.request("/a")
@@ -203,8 +203,7 @@ import Testing
         let images = Rule(.contentType("image/*"), Treatment(lifetime: .whenMissing(60)))
         let nothing = Rule(.all, Treatment(storage: .never))
         for (rules, index) in [([images, nothing], 0), ([nothing, images], 1)] {
-            var configuration = DiskURLCache.Configuration()
-            let error = #expect(throws: CacheError.self) { try configuration.setRules(rules) }
+            let error = try makeCache(rules).openingError
             #expect(error?.code == .invalidRule(index: index))
         }
     }
@@ -272,7 +271,7 @@ import Testing
         }
         #expect(cache.contains(plain))
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         cache.removeCachedResponses(tag: "account-1")
         #expect(!cache.contains(plain))
     }
@@ -292,7 +291,7 @@ import Testing
         for request in requests.dropFirst() { _ = try await cache.data(for: request) }
         cache.storeCachedResponse(Responses.cached(origin.url("/a")), for: requests[0])
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         cache.removeCachedResponses(authorization: "Bearer a")
         #expect(requests.map { cache.contains($0) } == [false, false, true, true])
         let records = try CacheInspector(directory: scratch.appending("cache")).records()
@@ -410,24 +409,47 @@ import Testing
         ),
     ]
 
-    @Test(arguments: wrong.indices) func wrongRulesAreRefusedWhereTheyAreSet(row: Int) {
-        var configuration = DiskURLCache.Configuration()
-        let error = #expect(throws: CacheError.self) { try configuration.setRules(Self.wrong[row].rules) }
+    @Test(arguments: wrong.indices) func wrongRulesAreToldOfByTheCache(row: Int) throws {
+        let error = try makeCache(Self.wrong[row].rules).openingError
         #expect(error?.code == .invalidRule(index: Self.wrong[row].index), "\(Self.wrong[row].name)")
         #expect(error?.description.hasPrefix("Rule \(Self.wrong[row].index): ") == true)
-        #expect(configuration.rules.isEmpty)
+    }
+
+    /// A rule for privacy with a pattern that cannot be keeps away more than it should, never less. Any other does nothing.
+    @Test func aRuleWhosePatternCannotBe() throws {
+        let request = Responses.request("/me")
+        let never = try makeCache([Rule(.url("example.com/me"), Treatment(storage: .never))])
+        #expect(never.key(for: request) == nil)
+        let memory = try makeCache([Rule(.path("me"), Treatment(storage: .memoryOnly, lifetime: .always(9)))])
+        #expect(memory.treatment(for: request) == Treatment(storage: .memoryOnly))
+        let other = try makeCache([Rule(.path("me"), Treatment(lifetime: .always(9)))])
+        #expect(other.treatment(for: request).lifetime == nil && other.key(for: request) != nil)
+    }
+
+    @Test func aLifetimeForOneRequest() throws {
+        let cache = try makeCache()
+        var request = Responses.request("/a")
+        #expect(request.cacheLifetime == nil)
+        request.cacheLifetime = .days(7)
+        #expect(request.cacheLifetime == 604_800 && request.cacheTreatment == Treatment(lifetime: .always(604_800)))
+        #expect(cache.cachingOptions(for: request, response: nil).lifetime == .always(seconds: 604_800))
+        request.cacheTreatment?.tags = ["a"]
+        request.cacheLifetime = nil
+        #expect(request.cacheTreatment == Treatment(tags: ["a"]))
+        request.cacheTreatment = Treatment(lifetime: .whenMissing(.hours(2)))
+        #expect(request.cacheLifetime == nil && request.cacheTreatment?.lifetime == .whenMissing(7_200))
+        #expect(TimeInterval.minutes(1.5) == 90)
     }
 
     @Test func twoRulesForOnePatternMayCompleteEachOther() throws {
-        var configuration = DiskURLCache.Configuration()
-        try configuration.setRules([
+        let cache = try makeCache([
             Rule(.host("a.org"), Treatment(lifetime: .always(1))), Rule(.host("a.org"), Treatment(staleIfError: 2)),
         ])
-        #expect(configuration.rules.count == 2)
+        #expect(cache.openingError == nil)
     }
 }
 
-extension KeyPolicy.Name {
-    fileprivate static let links = KeyPolicy.Name("links")
-    fileprivate static let nobody = KeyPolicy.Name("nobody")
+extension String {
+    fileprivate static let links = "links"
+    fileprivate static let nobody = "nobody"
 }

@@ -37,7 +37,7 @@ import Testing
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
         configure(&configuration)
-        try configuration.setRules(rules)
+        configuration.rules = rules
         return DiskURLCache(configuration: configuration)
     }
 
@@ -96,7 +96,7 @@ import Testing
             for text in Self.spellings { try store(text, in: cache) }
             try store("https://api.example.com.evil.example/me", in: cache)
             cache.flush()
-            cache.removeMemory()
+            cache.removeAllCachedResponses(from: .memory)
             cache.removeCachedResponses(urlPrefix: prefix)
             for text in Self.spellings { #expect(!cache.contains(try request(text)), "\(text) \(keepsURLs)") }
             #expect(cache.contains(try request("https://api.example.com.evil.example/me")))
@@ -116,7 +116,7 @@ import Testing
         let urls = ["https://a.org/x/1", "https://a.org/y", "https://b.org/x/1"]
         for text in urls { try store(text, in: cache) }
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         cache.removeCachedResponses(urlPrefix: "https://a.org/x")
         #expect(try urls.map { cache.contains(try request($0)) } == [false, false, true])
     }
@@ -142,6 +142,6 @@ import Testing
     }
 }
 
-extension KeyPolicy.Name {
-    fileprivate static let byUser = KeyPolicy.Name("byUser")
+extension String {
+    fileprivate static let byUser = "byUser"
 }

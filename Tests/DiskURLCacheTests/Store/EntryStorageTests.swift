@@ -58,7 +58,7 @@ import Testing
         cache.storeCachedResponse(Responses.cached(request.url!, "both"), for: request)
         cache.flush()
         #expect(disk.count == 1)
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(cache.cachedResponse(for: request)?.data == Data("both".utf8))
         #expect(cache.statistics.diskHits == 1)
     }
@@ -77,7 +77,7 @@ import Testing
             let entry = try #require(disk.all.first)
             let bytes = try #require(entry.encoded())
             #expect((bytes.range(of: Data("SECRET".utf8)) != nil) == keepsURLs)
-            cache.removeMemory()
+            cache.removeAllCachedResponses(from: .memory)
             #expect(cache.cachedResponse(for: request)?.response.url == request.url)
             #expect(cache.setPinned(true, for: request))
             cache.flush()
@@ -85,18 +85,18 @@ import Testing
     }
 
     /// A private cache stores what is for one user only.
-    @Test(arguments: [DiskURLCache.Sharing.private, .shared])
-    func aStorageForSeveralUsersIsForSharedCaches(sharing: DiskURLCache.Sharing) throws {
+    @Test(arguments: [false, true])
+    func aStorageForSeveralUsersIsForSharedCaches(isShared: Bool) throws {
         let disk = DictionaryStorage(capacity: 1 << 20, isForSeveralUsers: true)
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
         configuration.diskStorage = disk
-        configuration.sharing = sharing
+        configuration.isShared = isShared
         let cache = DiskURLCache(configuration: configuration)
         let request = Responses.request("/a")
         cache.storeCachedResponse(Responses.cached(request.url!), for: request)
         cache.flush()
-        #expect(disk.count == (sharing == .shared ? 1 : 0))
-        #expect(cache.openingError?.code == (sharing == .shared ? nil : .sharedStorage))
+        #expect(disk.count == (isShared ? 1 : 0))
+        #expect(cache.openingError?.code == (isShared ? nil : .sharedStorage))
         #expect(cache.cachedResponse(for: request) != nil)
         #expect(!FileManager.default.fileExists(atPath: scratch.appending("none").path))
     }
@@ -111,7 +111,7 @@ import Testing
         for body in ["one", "two"] {
             cache.storeCachedResponse(Responses.cached(request.url!, body), for: request)
             cache.flush()
-            cache.removeMemory()
+            cache.removeAllCachedResponses(from: .memory)
             #expect(cache.cachedResponse(for: request) != nil)
         }
         cache.removeCachedResponse(for: request)
@@ -119,19 +119,6 @@ import Testing
         #expect(cache.diskCapacity == 1 << 20)
         #expect(cache.currentDiskUsage == 0)
         #expect(disk.sizeQuestions.withLock { $0 } == 2)
-    }
-
-    /// What was written is remembered until removals by others were looked for, and not at all where there are no others.
-    @Test(arguments: [true, false]) func nothingIsRememberedOfWhatWasWritten(isOwn: Bool) {
-        var configuration = DiskURLCache.Configuration(directory: scratch.appending("c"))
-        if isOwn { configuration.diskStorage = DictionaryStorage(capacity: 1 << 20) }
-        let cache = DiskURLCache(configuration: configuration)
-        for number in 0..<20 {
-            let request = Responses.request("/\(number)")
-            cache.storeCachedResponse(Responses.cached(request.url!, "body"), for: request)
-            if number % 5 == 4 { cache.flush() }
-        }
-        #expect(cache.store.unconfirmed.withLock { $0.isEmpty })
     }
 
     @Test func entriesSurviveTheirBytesAndNothingElseDoes() throws {
@@ -173,7 +160,7 @@ import Testing
         let tagged = request
         cache.storeCachedResponse(Responses.cached(tagged.url!, "old"), for: tagged)
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         let seen = change == "replace" ? "new" : "old"
         disk.beforeNextChange.withLock { announce in
             announce = { [weak cache] in #expect(cache?.cachedResponse(for: tagged)?.data == Data(seen.utf8)) }
@@ -253,7 +240,7 @@ import Testing
         // As another process would open it.
         let other = DiskStore(configuration: DiskStore.Configuration(directory: directory.path, capacity: 1 << 20))
         other.flush()
-        #expect(other.isMaintainer, "another may maintain the folder")
+        #expect(other.isOwner, "another may maintain the folder")
         other.close()
         cache.storeCachedResponse(Responses.cached(request.url!, "two"), for: request)
         #expect(cache.cachedResponse(for: request)?.data == Data("two".utf8))

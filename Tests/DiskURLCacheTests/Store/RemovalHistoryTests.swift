@@ -75,7 +75,7 @@ import Testing
         cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "stored"), for: request)
         if isOnDisk {
             cache.flush()
-            cache.removeMemory()
+            cache.removeAllCachedResponses(from: .memory)
         }
         let superseding = cache.store.ticket(at: Date())
         let stored = try #require(cache.lookUp(key).variants().first)
@@ -84,7 +84,7 @@ import Testing
         cache.remove(stored.metadata, of: key, by: superseding)
         #expect(cache.cachedResponse(for: request) == nil)
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(cache.cachedResponse(for: request) == nil)
     }
 
@@ -147,7 +147,7 @@ import Testing
         let ticket = cache.store.ticket(at: Date())
         #expect(arrive(ticket, requestTime: late) == nil)
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(arrive(ticket, requestTime: early) == .removedMeanwhile)
         #expect(cache.store.lookup(key).variants().first?.metadata.http?.requestTime == late)
     }
@@ -182,7 +182,7 @@ import Testing
         cache.store.maintenance.pause()
         cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "body"), for: request)
         if !isBuffered { cache.flush() }
-        if !isInMemory { cache.removeMemory() }
+        if !isInMemory { cache.removeAllCachedResponses(from: .memory) }
         let number = try number(of: request)
         #expect(freshen(number))
         #expect(!freshen(number), "the number is another one now")
@@ -191,7 +191,7 @@ import Testing
             #expect(variant.metadata.tags == ["fresh"] && variant.metadata.sequence > number)
             #expect(variant.load()?.body == Data("body".utf8))
             cache.flush()
-            cache.removeMemory()
+            cache.removeAllCachedResponses(from: .memory)
         }
     }
 
@@ -210,7 +210,7 @@ import Testing
         #expect(!freshen(number))
         #expect(cache.cachedResponse(for: request)?.data == Data("new".utf8))
         cache.flush()
-        cache.removeMemory()
+        cache.removeAllCachedResponses(from: .memory)
         #expect(cache.cachedResponse(for: request)?.data == Data("new".utf8))
     }
 }

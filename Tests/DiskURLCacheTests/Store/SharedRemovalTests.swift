@@ -5,33 +5,26 @@
 
     @testable import DiskURLCache
 
-    /// What one cache of a directory removed, no other serves: not from memory, not from the buffer, not by a late answer.
+    /// What one cache of a directory removed, the others stop to serve within a second: from memory, from the buffer, by a late answer.
     @Suite struct SharedRemovalTests {
         /// A store on a directory, as one process has it.
         private static func open(
-            _ directory: String, sharesMemory: Bool = true, files: any FileSystem = SystemFiles(),
-            isResting: Bool = false
+            _ directory: String, files: any FileSystem = SystemFiles(), isResting: Bool = false
         ) -> TieredStore {
             let maintenance = MaintenanceQueue()
             if isResting { maintenance.pause() }
-            var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
-            configuration.sharesMemory = sharesMemory
-            let disk = DiskStore(configuration: configuration, fileSystem: files, maintenance: maintenance)
+            let disk = DiskStore(
+                configuration: DiskStore.Configuration(directory: directory, capacity: 64 << 20), fileSystem: files,
+                maintenance: maintenance)
             let store = TieredStore.over(disk, maintenance)
             if !isResting { store.flush() }
             return store
         }
 
-        private static func news(of store: TieredStore) throws -> RemovalNews {
-            let news = try #require(store.disk as? DiskStore).removals
-            // The file may be another store's at the moment: then memory is shared a little later.
-            for _ in 0..<10_000 where !news.isShared { news.attachIfNeeded() }
-            store.takeRemovalsNow()
-            return news
-        }
-
-        private static let key = RequestKey(text: "https://example.com/a", uri: nil, isForHead: false)
-        private static let other = RequestKey(text: "https://example.org/b", uri: nil, isForHead: false)
+        private static let key = RequestKey(
+            text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
+        private static let other = RequestKey(
+            text: "https://example.org/b", uri: "https://example.org/b", isForHead: false)
 
         @discardableResult
         private static func store(
@@ -43,8 +36,10 @@
             return store.store(metadata, body: Data(body.utf8), for: key, ticket: ticket)
         }
 
+        /// What a lookup finds that comes a second later.
         private static func body(_ key: RequestKey = key, in store: TieredStore) -> String? {
-            store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
+            (store.disk as? DiskStore)?.lookNow()
+            return store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
         }
 
         private static let removals = ["key", "tag", "host", "prefix", "since", "all", "inspector"]
@@ -54,7 +49,7 @@
             switch what {
             case "key": store.remove(key)
             case "tag": store.remove(matching: EntryCriteria(tag: "account"))
-            case "host": store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash("example.com")))
+            case "host": store.remove(matching: EntryCriteria(hostHash: key.hostHash))
             case "prefix": store.remove(matching: EntryCriteria(urlPrefix: "https://example.com/"))
             case "since": store.remove(matching: EntryCriteria(storedAfter: .distantPast))
             case "all": store.removeAll()
@@ -78,25 +73,8 @@
             Self.store("held", in: store)
             store.flush()
             ChildProcess.say(body(in: store) ?? "nothing")
-            try news(of: store).setNextLook(.max)
             ChildProcess.waitForParent()
             ChildProcess.say(body(in: store) ?? "nothing")
-        }
-
-        static func holdSegmentsInChild(_ directory: String) throws {
-            let numbers = 0..<20
-            let stores = numbers.map { open(directory + "/\($0)") }
-            ChildProcess.say("\(try segments(of: getpid()))")
-            for number in numbers { _ = open(directory + "/again\(number)") }
-            ChildProcess.say("\(try segments(of: getpid()))")
-            ChildProcess.waitForParent()
-            withExtendedLifetime(stores) {}
-        }
-
-        /// How many a process made that are still there.
-        private static func segments(of process: pid_t) throws -> Int {
-            let table = try String(contentsOfFile: "/proc/sysvipc/shm", encoding: .utf8)
-            return table.split(separator: "\n").dropFirst().count { $0.split(separator: " ")[4] == "\(process)" }
         }
 
         /// A folder that has grown is replaced once it is empty. Who is not told finds that out after it stored something.
@@ -107,7 +85,6 @@
             let files = FaultyFileSystem()
             let maintainer = Self.open(directory, files: files)
             let other = Self.open(directory)
-            _ = try Self.news(of: other)
             try ScratchDirectory.grow(directory + "/records")
             Self.store("evicted", in: maintainer)
             maintainer.flush()
@@ -124,7 +101,13 @@
                 }
             }
             #expect(Self.body(Self.other, in: other) == nil)
-            try #require(maintainer.disk as? DiskStore).trim(toBytes: 0)
+            let disk = try #require(maintainer.disk as? DiskStore)
+            disk.maintenance.perform {
+                let capacity = disk.capacity
+                disk.capacity = 0
+                disk.evictIfNeeded(now: true)
+                disk.capacity = capacity
+            }
             let isSame = try SystemFiles().status(at: directory + "/records").identity == folder
             #expect(isSame == isBefore)
             if !isBefore { storeByOther() }
@@ -137,8 +120,8 @@
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
-            let store = Self.open(directory, sharesMemory: false, files: files)
-            let other = Self.open(directory, sharesMemory: false)
+            let store = Self.open(directory, files: files)
+            let other = Self.open(directory)
             store.maintenance.pause()
             Self.store("private", in: store)
             let hasRemoved = Mutex(false)
@@ -163,24 +146,18 @@
 
         // MARK: Other processes
 
-        /// - Parameter sharesMemory: where it is not shared, what others removed is seen a second later.
-        @Test(arguments: removals, [true, false]) func theNextLookupIsAMiss(what: String, sharesMemory: Bool) throws {
+        @Test(arguments: removals) func aLookupIsAMissWithinASecond(what: String) throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
-            let store = Self.open(directory, sharesMemory: sharesMemory)
+            let store = Self.open(directory)
             Self.store("private", in: store)
             Self.store("other", Self.other, in: store)
             store.flush()
             let ticket = store.ticket(at: Date())
             #expect(Self.body(in: store) == "private")
-            try Self.news(of: store).setNextLook(.max)
             #expect(store.memory.contains(Self.key))
             let child = try ChildProcess("remove", directory: directory, ["WHAT": what])
             #expect(child.nextLine() == "removed")
-            if !sharesMemory {
-                // Until then memory may still answer.
-                try Self.news(of: store).setNextLook(0)
-            }
             #expect(Self.body(in: store) == nil)
             #expect(!store.contains(Self.key))
             #expect((Self.body(Self.other, in: store) == nil) == ["since", "all"].contains(what))
@@ -210,7 +187,6 @@
             let ticket = store.ticket(at: Date())
             #expect(store.buffer.contains(Self.key) != memoryOnly)
             #expect(Self.body(in: store) == "private")
-            try Self.news(of: store).setNextLook(.max)
             let child = try ChildProcess("remove", directory: directory, ["WHAT": what])
             #expect(child.nextLine() == "removed")
             #expect(Self.body(in: store) == nil)
@@ -231,33 +207,24 @@
             #expect(child.remainingLines() == ["nothing"])
         }
 
-        /// In the first moments of a directory, when nobody has made it yet (found by the model).
-        @Test(arguments: ["key", "tag", "host", "all"], [true, false])
-        func beforeThereIsAFolder(what: String, sharesMemory: Bool) throws {
+        /// In the first moments of a directory, when no cache has made it yet (found by the model).
+        @Test(arguments: ["key", "tag", "host", "all"])
+        func beforeThereIsAFolder(what: String) throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.appending("c").path
-            let first = Self.open(directory, sharesMemory: sharesMemory, isResting: true)
-            let second = Self.open(directory, sharesMemory: sharesMemory, isResting: true)
+            let first = Self.open(directory, isResting: true)
+            let second = Self.open(directory, isResting: true)
             Self.store("1", in: first)
             #expect(!FileManager.default.fileExists(atPath: directory))
             switch what {
             case "key": second.remove(Self.key)
             case "tag": second.remove(matching: EntryCriteria(tag: "account"))
-            case "host": second.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash("example.com")))
+            case "host": second.remove(matching: EntryCriteria(hostHash: Self.key.hostHash))
             default: second.removeAll()
             }
             #expect(Self.body(in: first) == nil)
             Self.store("2", in: first)
             #expect(Self.body(in: first) == "2")
-        }
-
-        @Test func noMemoryIsLeftOver() throws {
-            let scratch = try ScratchDirectory()
-            let child = try ChildProcess("segments", directory: scratch.url.path)
-            // How many stores share memory at that moment depends on the machine; none keeps more than one segment.
-            for _ in 1...2 { #expect((Int(child.nextLine() ?? "") ?? .max) <= 20) }
-            child.kill()
-            #expect(try Self.segments(of: child.identifier) == 0)
         }
 
         // MARK: Races
@@ -269,7 +236,6 @@
             // The first one maintains the directory: each removes what the other one wrote without a row.
             let stores = [Self.open(directory), Self.open(directory)]
             let (remover, writer) = isRemoverFirst ? (stores[0], stores[1]) : (stores[1], stores[0])
-            for store in stores { try Self.news(of: store).setNextLook(.max) }
             for round in 0..<TestLength.pick(plain: 100, long: 5_000) {
                 Self.store("\(round)", in: writer)
                 let group = DispatchGroup()
@@ -292,10 +258,10 @@
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
             let stores = [Self.open(directory), Self.open(directory)]
-            for store in stores { try Self.news(of: store).setNextLook(.max) }
             // Each thread has a key of its own, removed through one store and looked up in the other.
             DispatchQueue.concurrentPerform(iterations: 4) { thread in
-                let key = RequestKey(text: "https://example.com/\(thread)", uri: nil, isForHead: false)
+                let key = RequestKey(
+                    text: "https://example.com/\(thread)", uri: "https://example.com/\(thread)", isForHead: false)
                 for round in 0..<TestLength.pick(plain: 60, long: 5_000) {
                     let (first, second) = (stores[round % 2], stores[(round + thread) % 2])
                     Self.store("\(round)", key, in: first)
@@ -315,7 +281,7 @@
             "garbage": { path, _ in try Data(testBody(1, length: 500)).write(to: URL(fileURLWithPath: path)) },
             "garbage rows": { path, _ in
                 let old = try Data(contentsOf: URL(fileURLWithPath: path))
-                try (old + testBody(1, length: 3 * RemovalRow.length)).write(to: URL(fileURLWithPath: path))
+                try (old + testBody(1, length: 3 * ChangeRow.length)).write(to: URL(fileURLWithPath: path))
             },
             "gone": { path, _ in unlink(path) },
             "link": { path, foreign in
@@ -344,20 +310,21 @@
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
             let stores = [Self.open(directory), Self.open(directory)]
-            for store in stores { try Self.news(of: store).setNextLook(.max) }
             let foreign = scratch.url.path + "/foreign"
             try Data("foreign".utf8).write(to: URL(fileURLWithPath: foreign))
             for _ in 0..<3 {
                 Self.store("a", in: stores[0])
                 stores[0].flush()
-                try Self.damages[name]?(directory + "/removals", foreign)
-                try Self.news(of: stores[0]).setNextLook(0)
+                // Each cache that finds the damage begins the file anew, which the other one takes for a removal: one of them at a time.
+                stores[1].maintenance.pause()
+                try Self.damages[name]?(directory + "/changes", foreign)
                 // At worst memory forgets it.
                 #expect(Self.body(in: stores[0]) == "a")
-                try Self.news(of: stores[0]).setNextLook(.max)
                 Self.store("b", in: stores[0])
                 stores[0].flush()
-                #expect(Self.body(in: stores[0]) == "b")
+                // A folder cannot be replaced: it is a removal of everything at each look.
+                if name != "folder" { #expect(Self.body(in: stores[0]) == "b") }
+                stores[1].maintenance.resume()
                 stores[1].remove(Self.key)
                 #expect(Self.body(in: stores[0]) == nil)
                 #expect(Self.body(in: stores[1]) == nil)
@@ -366,160 +333,76 @@
             #expect(try Data(contentsOf: URL(fileURLWithPath: foreign)) == Data("foreign".utf8))
             #expect(try SystemFiles().status(at: foreign).permissions != 0o600)
             if ["cut", "empty", "huge", "garbage", "garbage rows", "gone"].contains(name) {
-                let status = try SystemFiles().status(at: directory + "/removals")
-                #expect(status.permissions == 0o600 && status.size < 64 << 10)
+                let status = try SystemFiles().status(at: directory + "/changes")
+                #expect(status.permissions == 0o600 && status.size <= 64 << 10)
             }
         }
 
-        /// Also where it came after the pass had begun: what is removed from then on finds it, and nothing is taken for written during a
-        /// removal.
-        @Test func whatAPassWritesIsConfirmedAtItsEnd() throws {
-            let scratch = try ScratchDirectory()
-            let opened = WeakReference<TieredStore>()
-            let files = FaultyFileSystem()
-            let store = Self.open(scratch.url.path + "/c", files: files, isResting: true)
-            store.flush()
-            opened.object = store
-            let isArmed = Mutex(true)
-            files.rule = { call in
-                // A pass looks at the directory when it has seen what there is to write.
-                guard call.operation == .statusAt, call.path.hasSuffix("/."), let store = opened.object,
-                    isArmed.withLock({ isArmed in
-                        defer { isArmed = false }
-                        return isArmed
-                    })
-                else { return nil }
-                Self.store("a", in: store)
-                return nil
-            }
-            store.flush()
-            #expect(!isArmed.withLock { $0 } && store.buffer.isEmpty)
-            #expect(store.unconfirmed.withLock { $0.isEmpty })
-            #expect(Self.body(in: store) == "a")
-        }
-
-        /// A full disk, no permission, a lock that somebody holds: the others hear that something went, and then anything may.
-        @Test func aRowThatCannotBeWritten() throws {
+        /// A full disk: each removal is told, by an empty file.
+        @Test(arguments: ["write", "rename"]) func aFullDiskIsToldEachTime(what: String) throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
             let store = Self.open(directory)
             let files = FaultyFileSystem { call in
-                call.name.hasPrefix("removals") && [.write, .rename].contains(call.operation) ? .error(ENOSPC) : nil
+                guard call.name.hasPrefix("changes") else { return nil }
+                return call.operation == .rename || (what == "write" && call.operation == .write) ? .error(ENOSPC) : nil
             }
             let remover = DiskStore(
                 configuration: DiskStore.Configuration(directory: directory, capacity: 1 << 20), fileSystem: files)
             remover.flush()
-            Self.store("private", in: store)
-            store.flush()
-            #expect(Self.body(in: store) == "private")
-            try Self.news(of: store).setNextLook(.max)
-            remover.remove(Self.key)
-            #expect(Self.body(in: store) == nil)
-            // A lock.
+            for number in 0..<5 {
+                Self.store("\(number)", in: store)
+                store.flush()
+                #expect(Self.body(in: store) == "\(number)")
+                remover.remove(Self.key)
+                #expect(Self.body(in: store) == nil, "\(number)")
+            }
+            files.rule = { _ in nil }
             Self.store("again", in: store)
             store.flush()
-            let file = try SystemFiles().openFile(directory + "/removals", O_RDONLY)
-            #expect(try SystemFiles().lockFile(file, exclusively: true))
-            files.rule = { _ in nil }
             remover.remove(Self.key)
             #expect(Self.body(in: store) == nil)
-            SystemFiles().closeQuietly(file)
+            #expect(try SystemFiles().status(at: directory + "/changes").size > 0)
         }
 
-        /// Where no memory is shared, the file alone tells: by its length, which can be changed on a full disk too.
-        @Test(arguments: ["write", "rename"]) func aFullDiskIsToldEachTime(what: String) throws {
+        @Test func theFileIsBounded() throws {
             let scratch = try ScratchDirectory()
-            let files = FaultyFileSystem()
-            let log = RemovalLog(files: files, paths: DiskPaths(directory: scratch.url.path))
-            var state = RemovalLog.State()
-            _ = log.news(&state, for: 1, isCertain: false)
-            let row = RemovalRow(removal: .key(KeyName(high: 1, low: 2)), writer: 2)
-            // With no room for a second row, or with much.
-            let limit = what == "rename" ? RemovalLog.Header.length + RemovalRow.length : 4_096
-            #expect(log.append(row, limit: limit) != nil)
-            #expect(log.news(&state, for: 1, isCertain: false) == .removed([row.removal]))
-            files.rule = { call in
-                call.name.hasPrefix("removals") && [.write, .rename].contains(call.operation) ? .error(ENOSPC) : nil
+            let paths = DiskPaths(directory: scratch.url.path)
+            let (writer, steady, slow) = (
+                ChangeFile(SystemFiles(), paths), ChangeFile(SystemFiles(), paths), ChangeFile(SystemFiles(), paths)
+            )
+            func read(_ reader: ChangeFile) -> [DirectoryChange] {
+                var all: [DirectoryChange] = []
+                reader.read(mayMake: true) { all += $0 }
+                return all
             }
-            for _ in 0..<100 {
-                #expect(log.append(row, limit: limit) == nil)
-                #expect(log.news(&state, for: 1, isCertain: false) == .everything)
-                #expect(log.news(&state, for: 1, isCertain: false) == nil)
-            }
-            files.rule = { _ in nil }
-            #expect(log.append(row, limit: limit) != nil)
-            #expect(log.news(&state, for: 1, isCertain: false) == .removed([row.removal]))
-        }
-
-        @Test func theLogIsBounded() throws {
-            let scratch = try ScratchDirectory()
-            let log = RemovalLog(files: SystemFiles(), paths: DiskPaths(directory: scratch.url.path))
-            var (steady, slow) = (RemovalLog.State(), RemovalLog.State())
-            _ = log.news(&steady, for: 1, isCertain: false)
-            _ = log.news(&slow, for: 1, isCertain: false)
-            let limit = RemovalLog.limit(capacity: 1 << 20)
+            #expect(read(steady) == [] && read(slow) == [])
+            let limit = ChangeFile.limit(capacity: 1 << 20)
             #expect(limit <= 1 << 14)
-            for number in 0..<1_000 {
-                let removal = SharedRemoval.key(KeyName(high: 1, low: UInt64(number)))
-                #expect(log.append(RemovalRow(removal: removal, writer: 2), limit: limit) != nil)
-                // One's own is no news.
-                let own = RemovalRow(removal: .everything, writer: 1)
-                if number % 3 == 0 { #expect(log.append(own, limit: limit) != nil) }
-                #expect(log.news(&steady, for: 1, isCertain: false) == .removed([removal]))
-                #expect(log.news(&steady, for: 1, isCertain: true) == nil)
-                #expect(try SystemFiles().status(at: scratch.url.path + "/removals").size <= limit)
+            for number in 0..<1_500 {
+                let change = DirectoryChange.removed(KeyName(resource: 1, low: UInt64(number)))
+                writer.tell(change, capacity: 1 << 20)
+                // A reader reads a file to its end, though another one replaced it.
+                #expect(read(steady) == [change])
+                #expect(try SystemFiles().status(at: paths.changes).size <= limit)
             }
-            #expect(log.news(&slow, for: 1, isCertain: false) == .everything)
-            #expect(log.news(&slow, for: 1, isCertain: true) == nil)
+            #expect(read(slow) == [.removedAll] && read(slow) == [])
         }
 
-        @Test func rowsAreWhole() throws {
-            var criteria = EntryCriteria(uriHash: 7, hostHash: 8, tag: "a", urlPrefix: "https://example.com/")
-            criteria.storedAfter = Date(timeIntervalSinceReferenceDate: 1.25)
-            criteria.storedBefore = .distantFuture
-            criteria.accessedBefore = .distantPast
-            let removals: [SharedRemoval] = [
-                .key(KeyName("a")), .variant(KeyName("b")), .everything, .matching(SharedCriteria(criteria)),
-                .matching(SharedCriteria(EntryCriteria(tag: ""))), .matching(SharedCriteria(EntryCriteria())),
+        @Test func rowsAreWhole() {
+            let changes: [DirectoryChange] = [
+                .stored(Self.key.name), .removed(Self.key.name), .removedResource(7), .removedAll,
             ]
-            for removal in removals {
-                let row = RemovalRow(removal: removal, writer: 5)
-                var output = ByteWriter()
-                row.encode(to: &output)
-                var bytes = output.finish()
-                #expect(bytes.count == RemovalRow.length)
-                #expect(bytes.withUnsafeBytes { RemovalRow.decode($0) } == row)
+            let rows =
+                changes.map { ChangeRow.change($0, writer: 5 << 8) } + [.start(.init(number: 1 << 63, predecessor: 9))]
+            for row in rows {
+                var bytes = row.bytes
+                #expect(bytes.count == ChangeRow.length)
+                #expect(bytes.withUnsafeBytes { ChangeRow($0) } == row)
                 for bit in 0..<bytes.count * 8 {
                     bytes[bit / 8] ^= 1 << (bit % 8)
-                    #expect(bytes.withUnsafeBytes { RemovalRow.decode($0) } == nil)
+                    #expect(bytes.withUnsafeBytes { ChangeRow($0) } == nil)
                     bytes[bit / 8] ^= 1 << (bit % 8)
-                }
-            }
-        }
-
-        /// The hashed criteria say what the plain ones say.
-        @Test func criteriaAgree() {
-            let time = Date(timeIntervalSinceReferenceDate: 1_000)
-            let all: [EntryCriteria] = [
-                EntryCriteria(), EntryCriteria(uriHash: Self.key.uriHash), EntryCriteria(hostHash: Self.other.hostHash),
-                EntryCriteria(tag: "account"), EntryCriteria(tag: "accoun"), EntryCriteria(tag: ""),
-                EntryCriteria(storedAfter: time), EntryCriteria(storedAfter: time + 1),
-                EntryCriteria(storedBefore: time),
-                EntryCriteria(storedBefore: time + 1), EntryCriteria(accessedBefore: time),
-                EntryCriteria(accessedBefore: time + 1), EntryCriteria(urlPrefix: "https://example.com"),
-                EntryCriteria(urlPrefix: "https://example.com/ab"), EntryCriteria(urlPrefix: ""),
-                EntryCriteria(tag: "account", urlPrefix: "https://example.org"),
-            ]
-            for key in [Self.key, Self.other] {
-                for (tags, url) in [([], key.text), (["account", "x"], key.text), ([""], nil)] as [([String], String?)]
-                {
-                    let metadata = StoredEntry.test(Data(), storedAt: time, tags: tags, url: url).metadata
-                    for criteria in all {
-                        let removal = SharedRemoval.matching(SharedCriteria(criteria))
-                        let isShared = removal.concerns(
-                            key.name, metadata, uriHash: key.uriHash, hostHash: key.hostHash)
-                        #expect(isShared == criteria.matches(key, metadata), "\(criteria)")
-                    }
                 }
             }
         }

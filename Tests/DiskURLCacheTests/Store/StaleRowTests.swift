@@ -7,11 +7,8 @@
 
     /// What one cache knows of a record that another cache changed in its place.
     @Suite struct StaleRowTests {
-        private static let key = RequestKey(text: "https://example.com/a", uri: nil, isForHead: false)
-        private static let granting: PassLock.Activity = { handler in
-            Thread.detachNewThread { handler(false) }
-        }
-
+        private static let key = RequestKey(
+            text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
         private static func open(
             _ directory: String, files: any FileSystem = SystemFiles(),
             _ change: (inout DiskStore.Configuration) -> Void = { _ in }
@@ -34,8 +31,10 @@
             _ = store.store(metadata, body: Data(body.utf8), for: key, ticket: nil)
         }
 
+        /// What a lookup finds that comes a second later.
         private static func body(_ key: RequestKey = key, in store: TieredStore) -> String? {
-            store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
+            (store.disk as? DiskStore)?.setNextLook(0)
+            return store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
         }
 
         private static func update(in store: TieredStore, _ change: (inout EntryMetadata) -> Void) throws {
@@ -130,50 +129,77 @@
             writer.maintenance.resume()
         }
 
-        /// Who was killed has told nobody of what it wrote last.
-        @Test func whatAKilledProcessLeftIsRemoved() throws {
+        /// A process is killed between its record and the row that tells of it. The owner has looked at the key just before.
+        @Test(arguments: ["tag", "host", "key", "resource", "all"]) func whatAKilledProcessLeftIsRemoved(what: String)
+            throws
+        {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
-            let remover = Self.open(directory)
-            do {
-                let files = FaultyFileSystem { call in
-                    call.name == "secondary.journal" && call.operation == .open ? .error(EIO) : nil
-                }
-                let killed = Self.open(directory, files: files)
-                Self.store("private", tags: ["account"], in: killed)
-                killed.maintenance.perform { killed.pass(isFlush: true) }
+            let files = FaultyFileSystem()
+            let (remover, killed) = (Self.open(directory), Self.open(directory, files: files))
+            let disk = try #require(remover.disk as? DiskStore)
+            let (isArmed, isWritten, isDead, isTold) = (Mutex(true), Mutex(false), Mutex(false), Mutex(false))
+            files.rule = { call in
+                if isDead.withLock({ $0 }) { return .error(EIO) }
+                if call.name == "changes", call.operation == .write { isTold.withLock { $0 = true } }
+                guard call.isRecord else { return nil }
+                // The row is told, and the file is about to be made; before it, the store looked for a record to replace.
+                if isTold.withLock({ $0 }), isArmed.disarm() { _ = disk.entryCount }
+                if call.operation == .write { isWritten.withLock { $0 = true } }
+                if call.operation == .close, isWritten.withLock({ $0 }) { isDead.withLock { $0 = true } }
+                return nil
             }
-            remover.remove(matching: EntryCriteria(tag: "account"))
+            Self.store("private", tags: ["account"], in: killed)
+            killed.maintenance.perform { killed.pass(isFlush: true) }
+            #expect(isDead.withLock { $0 })
+            #expect(disk.catalog.sharedKeys == [Self.key.name])
+            Self.remove(what, in: remover)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/records").isEmpty)
             #expect(Self.body(in: remover) == nil)
-            remover.close()
-            #expect(Self.body(in: Self.open(directory)) == nil)
         }
 
-        /// Where locks are held during passes only, what a pass without time wrote has no row.
-        @Test(arguments: ["all", "tag", "host"]) func whatAPassWithoutTimeWroteIsRemoved(what: String) throws {
+        private static func remove(_ what: String, in store: TieredStore) {
+            switch what {
+            case "all": store.removeAll()
+            case "key": store.remove(key)
+            case "tag": store.remove(matching: EntryCriteria(tag: "account"))
+            case "resource": store.remove(matching: EntryCriteria(resource: key.resource))
+            default: store.remove(matching: EntryCriteria(hostHash: key.hostHash))
+            }
+        }
+
+        /// A cache that is suspended locks no file, and tells of what it writes all the same.
+        @Test(arguments: ["all", "tag", "host"]) func whatASuspendedCacheWroteIsRemoved(what: String) throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
-            let remover = Self.open(directory) { $0.passActivity = Self.granting }
-            let hasTime = Mutex(true)
-            let writer = Self.open(directory) {
-                $0.passActivity = { handler in
-                    let hasTime = hasTime.withLock { $0 }
-                    Thread.detachNewThread { handler(!hasTime) }
-                }
-            }
-            remover.flush()
-            hasTime.withLock { $0 = false }
+            let writer = Self.open(directory)
+            try #require(writer.disk as? DiskStore).suspend()
+            let remover = Self.open(directory)
             Self.store("private", tags: ["account"], in: writer)
             writer.flush()
-            switch what {
-            case "all": remover.removeAll()
-            case "tag": remover.remove(matching: EntryCriteria(tag: "account"))
-            default: remover.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash("example.com")))
-            }
-            for store in [writer, remover] {
+            Self.remove(what, in: remover)
+            for store in [writer, remover, Self.open(directory)] {
                 store.removeMemory()
                 #expect(Self.body(in: store) == nil)
             }
+        }
+
+        /// A guest stored the older answer a moment ago; the owner has not looked since. The newer one is not for the disk.
+        @Test(arguments: [true, false]) func whatANewerAnswerReplacedStaysGone(isTold: Bool) throws {
+            let scratch = try ScratchDirectory()
+            let directory = scratch.url.path + "/c"
+            let files = FaultyFileSystem()
+            let maintainer = Self.open(directory)
+            let other = Self.open(directory, files: files)
+            files.rule = { $0.name == "changes" && $0.operation == .open && !isTold ? .error(EMFILE) : nil }
+            Self.store("older", in: other)
+            other.maintenance.perform { other.pass(isFlush: true) }
+            Self.store("newer", memoryOnly: true, in: maintainer)
+            maintainer.removeMemory()
+            files.rule = { _ in nil }
+            other.maintenance.perform { other.pass(isFlush: true) }
+            maintainer.flush()
+            #expect(Self.body(in: maintainer) == nil)
             #expect(Self.body(in: Self.open(directory)) == nil)
         }
 
@@ -191,7 +217,7 @@
             #expect(Self.body(in: remover) == nil)
             // What was removed is not served by the other either.
             #expect(Self.body(in: other) == nil)
-            let new = RequestKey(text: "https://example.com/new", uri: nil, isForHead: false)
+            let new = RequestKey(text: "https://example.com/new", uri: "https://example.com/new", isForHead: false)
             Self.store("new", new, in: other)
             other.maintenance.perform { other.pass(isFlush: true) }
             #expect(Self.body(new, in: other) == "new")
@@ -199,25 +225,6 @@
             remover.maintenance.perform { remover.pass(isFlush: true) }
             #expect(Self.body(new, in: other) == "new")
             #expect(Self.body(new, in: Self.open(directory)) == "new")
-        }
-
-        /// An older answer on disk, of which the maintainer has no row yet, comes back after a newer one replaced it in memory only.
-        @Test func whatANewerAnswerReplacedStaysGone() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
-            let files = FaultyFileSystem()
-            let maintainer = Self.open(directory)
-            let other = Self.open(directory, files: files)
-            files.rule = { $0.name == "secondary.journal" && $0.operation == .open ? .error(EMFILE) : nil }
-            Self.store("older", in: other)
-            other.maintenance.perform { other.pass(isFlush: true) }
-            Self.store("newer", memoryOnly: true, in: maintainer)
-            maintainer.removeMemory()
-            files.rule = { _ in nil }
-            other.maintenance.perform { other.pass(isFlush: true) }
-            maintainer.flush()
-            #expect(Self.body(in: maintainer) == nil)
-            #expect(Self.body(in: Self.open(directory)) == nil)
         }
 
         // MARK: Within a second
@@ -457,7 +464,9 @@
             other.maintenance.pause()
             Self.store("newer", storedAt: Date() - 50, in: other)
             if isWritten { other.maintenance.perform { other.pass(isFlush: true) } }
-            Self.store("b", RequestKey(text: "https://example.com/b", uri: nil, isForHead: false), in: store)
+            Self.store(
+                "b", RequestKey(text: "https://example.com/b", uri: "https://example.com/b", isForHead: false),
+                in: store)
             let number = try #require(store.lookup(Self.key).variants().first).metadata.sequence
             _ = store.update(number, of: Self.key) { $0.isPinned = true }
             store.flush()
@@ -470,13 +479,13 @@
         // MARK: Removals that are under way
 
         /// A record is written anew for a head while another cache removes it, which does not find the new one.
-        @Test(arguments: ["tag", "host", "key"], [true, false])
-        func whatIsWrittenAnewDuringARemovalGoesToo(what: String, sharesMemory: Bool) throws {
+        @Test(arguments: ["tag", "host", "key"])
+        func whatIsWrittenAnewDuringARemovalGoesToo(what: String) throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
-            let remover = Self.open(directory) { $0.sharesMemory = sharesMemory }
-            let store = Self.open(directory, files: files) { $0.sharesMemory = sharesMemory }
+            let remover = Self.open(directory)
+            let store = Self.open(directory, files: files)
             Self.store("private", storedAt: Date() - 100, tags: ["account"], in: remover)
             remover.flush()
             #expect(Self.body(in: store) == "private")
@@ -490,7 +499,7 @@
                 guard isArmed.disarm() else { return nil }
                 switch what {
                 case "tag": remover.remove(matching: EntryCriteria(tag: "account"))
-                case "host": remover.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash("example.com")))
+                case "host": remover.remove(matching: EntryCriteria(hostHash: Self.key.hostHash))
                 default: remover.remove(Self.key)
                 }
                 return nil
@@ -528,7 +537,8 @@
             let files = FaultyFileSystem()
             let store = Self.open(directory, files: files)
             try ScratchDirectory.grow(directory + "/records")
-            let evicted = RequestKey(text: "https://example.com/evicted", uri: nil, isForHead: false)
+            let evicted = RequestKey(
+                text: "https://example.com/evicted", uri: "https://example.com/evicted", isForHead: false)
             Self.store("evicted", evicted, in: store)
             store.flush()
             let folder = try SystemFiles().status(at: directory + "/records").identity

@@ -111,13 +111,13 @@ import Testing
     @Test func layersAreEmptiedOneByOne() throws {
         let fixture = try Fixture()
         fixture.store("/a", "1")
-        fixture.cache.removeMemory()
+        fixture.cache.removeAllCachedResponses(from: .memory)
         #expect(fixture.cache.currentMemoryUsage == 0)
         #expect(fixture.body("/a") == "1", "the disk will have it")
         fixture.store("/a", "2")
-        fixture.cache.removeDisk()
+        fixture.cache.removeAllCachedResponses(from: .disk)
         #expect(fixture.body("/a") == "2", "from memory")
-        fixture.cache.removeMemory()
+        fixture.cache.removeAllCachedResponses(from: .memory)
         #expect(fixture.body("/a") == nil)
     }
 
@@ -179,7 +179,7 @@ import Testing
                 #expect(fixture.body("/a", ["Accept-Language": language]) == language)
             }
             fixture.cache.flush()
-            fixture.cache.removeMemory()
+            fixture.cache.removeAllCachedResponses(from: .memory)
         }
     }
 
@@ -193,7 +193,7 @@ import Testing
         #expect(fixture.body("/a", Self.german) == "de")
         #expect(fixture.body("/a", Self.french) == "fr")
         fixture.cache.flush()
-        fixture.cache.removeMemory()
+        fixture.cache.removeAllCachedResponses(from: .memory)
         #expect(fixture.body("/a", Self.german) == nil, "an older version of what was replaced does not come back")
         #expect(fixture.body("/a", Self.french) == "fr")
     }
@@ -209,7 +209,7 @@ import Testing
         fixture.store("/a", "fr", Self.byLanguage, request: Self.french)
         #expect(fixture.store.lookup(key).known?.count == 2)
         fixture.cache.flush()
-        fixture.cache.removeMemory()
+        fixture.cache.removeAllCachedResponses(from: .memory)
         #expect(fixture.store.lookup(key).known == nil)
         #expect(fixture.body("/a", Self.german) == "de")
         let known = try #require(fixture.store.lookup(key).known, "the lookup found out what there is")
@@ -220,7 +220,7 @@ import Testing
         fixture.store("/a", "it", Self.byLanguage, request: ["Accept-Language": "it"])
         #expect(fixture.store.lookup(key).known?.count == 3)
         fixture.cache.flush()
-        fixture.cache.removeMemory()
+        fixture.cache.removeAllCachedResponses(from: .memory)
         fixture.store("/a", "en", Self.byLanguage, request: ["Accept-Language": "en"])
         #expect(fixture.store.lookup(key).variants().count == 4)
         #expect(fixture.body("/a", Self.german) == "de")
@@ -349,7 +349,7 @@ import Testing
             if number % 50 == 0 { fixture.cache.flush() }
         }
         fixture.cache.flush()
-        fixture.cache.removeMemory()
+        fixture.cache.removeAllCachedResponses(from: .memory)
         #expect(fixture.body("/kept") == "x")
         #expect(fixture.body("/0") == nil)
     }
@@ -395,7 +395,7 @@ import Testing
         let fixture = try Fixture()
         fixture.store("/a", "old")
         fixture.cache.flush()
-        fixture.cache.removeMemory()
+        fixture.cache.removeAllCachedResponses(from: .memory)
         let key = try fixture.key("/a")
         let ticket = fixture.store.memory.beginRead(key)
         let old = try #require(fixture.store.disk?.variants(of: key))
@@ -404,7 +404,7 @@ import Testing
         #expect(fixture.body("/a") == "new")
         // One whose body is read after the removal.
         fixture.cache.flush()
-        fixture.cache.removeMemory()
+        fixture.cache.removeAllCachedResponses(from: .memory)
         let variants = fixture.store.lookup(key).variants()
         fixture.cache.removeCachedResponse(for: Responses.request("/a"))
         _ = variants.first?.load()
@@ -448,7 +448,7 @@ import Testing
         for _ in 0..<TestLength.pick(plain: 20, long: 1_000) {
             for number in 0..<64 { fixture.store("/\(number)", "old", Self.byLanguage, request: Self.german) }
             // Buffered only, so that lookups read the buffer and let memory know.
-            fixture.cache.removeMemory()
+            fixture.cache.removeAllCachedResponses(from: .memory)
             let isRemoved = Mutex(false)
             DispatchQueue.concurrentPerform(iterations: 2) { thread in
                 if thread == 0 {
@@ -505,7 +505,7 @@ import Testing
                     }
                     switch round % 64 {
                     case 0: cache.flush()
-                    case 21: cache.removeMemory()
+                    case 21: cache.removeAllCachedResponses(from: .memory)
                     case 42: cache.relieveMemoryPressure()
                     default: break
                     }

@@ -2,86 +2,57 @@ import AsyncHTTPClient
 import CacheMetrics
 import CachingHTTPClient
 import DiskURLCache
-import Foundation
 import Hummingbird
 import Logging
 import Metrics
 import ServiceLifecycle
 
-/// The server. Prints its port when it takes requests, logs to the standard error, ends in order on SIGTERM.
-func serve(_ settings: ServerSettings) async throws {
-    LoggingSystem.bootstrap(StreamLogHandler.standardError)
-    let metrics = PrometheusText()
-    MetricsSystem.bootstrap(metrics)
-    let logger = Logger(label: "server")
+/// A server whose endpoint asks an upstream through a cache. Ends in order on SIGTERM: the server answers the requests that it has, and
+/// then the client writes what it has stored.
+func serve(_ settings: ServerSettings, _ metrics: PrometheusText, _ logger: Logger) async throws {
+    var configuration = HTTPClient.Configuration()
+    // The standard 8 would be what many first loads wait for.
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
+    var storage = DiskURLCache.Configuration(
+        memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: settings.directory)
+    storage.isShared = true
+    storage.cacheStatusName = "articles"
+    try settings.change(&storage)
+    let client = CachingHTTPClient(cache: DiskURLCache(configuration: storage), configuration: configuration)
+    let health = CacheMetrics(client.cache, name: "articles", logger: logger)
 
     let router = Router()
     router.add(middleware: MetricsMiddleware())
     router.get("health") { _, _ in HTTPResponse.Status.ok }
-
-    var configuration = HTTPClient.Configuration()
-    // The standard 8 would be what the server without a cache waits for.
-    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
-    var services: [any Service] = []
-    var health: CacheMetrics?
-    let client: any UpstreamClient
-    if let directory = settings.directory {
-        var storage = DiskURLCache.Configuration(memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: directory)
-        storage.cacheStatusName = "articles"
-        // A shared cache: what an answer says is for one user only is not stored.
-        let caching = CachingHTTPClient(storage: storage, configuration: configuration)
-        let told = CacheMetrics(caching.cache, name: "articles", logger: logger)
-        services.append(HealthService(health: told))
-        (client, health) = (caching, told)
-    } else {
-        client = HTTPClient(configuration: configuration)
-    }
-
-    let articles = Articles(upstream: settings.upstream, client: client)
-    router.get("articles/:id") { _, context in
-        try await articles.response(to: context.parameters.require("id"), logger: context.logger)
-    }
-    router.get("metrics") { [health] _, _ in
-        health?.update()
+    router.get("metrics") { _, _ in
+        health.update()
         return metrics.text
     }
+    router.get("articles/:id") { _, context in
+        let id = try context.parameters.require("id")
+        guard id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) else { throw HTTPError(.notFound) }
+        // Users' cookies and credentials are not passed on: they would have to be part of the key.
+        let request = HTTPClientRequest(url: "\(settings.upstream)/articles/\(id)")
+        do {
+            // The client's timeout is for the head only: an upstream that never ends a body would hold the request for ever.
+            return try await within(.seconds(2)) {
+                let answer = try await client.execute(
+                    request, timeout: .seconds(2), treatment: settings.treatment, logger: context.logger)
+                guard answer.status == .ok else { throw Failure("it answered \(answer.status.code)") }
+                let body = try await answer.body.collect(upTo: 1 << 20)
+                return Response(
+                    status: .ok, headers: [.contentType: "application/json"], body: .init(byteBuffer: body))
+            }
+        } catch let error where !Task.isCancelled {
+            context.logger.warning("The upstream failed", metadata: ["article": "\(id)", "error": "\(error)"])
+            let isLate = error is TooLate || error as? HTTPClientError == .deadlineExceeded
+            throw HTTPError(isLate ? .gatewayTimeout : .badGateway, message: "The upstream failed.")
+        }
+    }
 
-    let server = Application(
+    var server = Application(
         router: router, configuration: .init(address: .hostname("127.0.0.1", port: settings.port)),
-        onServerRunning: { channel in
-            print("port \(channel.localAddress?.port ?? 0)")
-            fflush(nil)
-        },
-        logger: logger)
-
-    // They end in the other order: the server takes no more requests and answers those that it has, and only then the client ends.
-    services = [ClientService(client: client, logger: logger)] + services + [server]
-    var group = ServiceGroupConfiguration(
-        services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
-    // Who waits for this process, and kills it in the end, mostly waits longer than this.
-    group.maximumGracefulShutdownDuration = .seconds(15)
-    try await ServiceGroup(configuration: group).run()
-}
-
-/// Ends the client when nobody uses it any more.
-struct ClientService: Service {
-    let client: any UpstreamClient
-    let logger: Logger
-
-    func run() async throws {
-        // Also when the group is cancelled, since the server failed.
-        try? await gracefulShutdown()
-        // A CachingHTTPClient also writes what it has stored: `DiskURLCache.flush()`.
-        try await client.shutdown()
-        logger.info("the client has ended")
-    }
-}
-
-/// Counters and log of the cache.
-struct HealthService: Service {
-    let health: CacheMetrics
-
-    func run() async throws {
-        await cancelWhenGracefulShutdown { [health] in await health.run() }
-    }
+        onServerRunning: { ServerSettings.tellPort($0.localAddress?.port ?? 0) }, logger: logger)
+    server.addServices(client, health)
+    try await server.runService()
 }

@@ -6,14 +6,21 @@ struct CacheDirectory {
     private let files: any FileSystem
     private let paths: DiskPaths
     private let owner: FileOwner
-    /// The directory as it was opened; nil before, and when it is gone.
-    private(set) var identity: FileIdentity?
+    struct Identity: Hashable {
+        var directory: FileIdentity
+        var folder: FileIdentity
+    }
+
+    /// The directory and its folder of records as they were opened; nil before, and when they are gone.
+    private(set) var identity: Identity?
     private(set) var error: DiskStoreError?
     private(set) var wasOpened = false
+    /// This cache made the folder of records: no record is older than this cache.
+    private(set) var isFolderOwn = false
     /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
     /// Cleared folders may be there, to be deleted.
-    private(set) var hasTrash = false
+    private var hasTrash = false
     /// What folders and index files take, in bytes.
     private(set) var overhead = 0
 
@@ -25,34 +32,32 @@ struct CacheDirectory {
 
     // MARK: Opening
 
-    struct Look {
-        var directory: FileIdentity
-        var folder: FileIdentity
-        /// Made just now: another one, even where the file system gave it the same number again.
-        var isNewDirectory: Bool
-        var isNewFolder: Bool
-        /// It was open before, was gone, and was made again.
-        var wasRemade: Bool
+    enum Opening {
+        /// The directory and the folder are those that were open.
+        case same
+        case otherFolder
+        /// - Parameter wasRemade: the directory was open before, was gone, and was made again.
+        case otherDirectory(wasRemade: Bool)
     }
 
-    /// Makes sure that the directory and its folder of records are there, are directories, and belong to the owner alone. Nil
-    /// when they are gone and `mayMake` is false.
-    func look(mayMake: Bool) throws(DiskStoreError) -> Look? {
+    /// Makes sure that the directory and its folder of records are there, are directories, and belong to the owner alone; two
+    /// system calls when they do. Nil when they are gone and `mayMake` is false.
+    mutating func open(mayMake: Bool) throws(DiskStoreError) -> Opening? {
+        let before = identity
+        identity = nil
         guard let directory = try directoryStatus(mayMake: mayMake), let folder = try folderStatus(mayMake: mayMake)
         else { return nil }
-        return Look(
-            directory: directory.identity, folder: folder.identity, isNewDirectory: directory.isNew,
-            isNewFolder: folder.isNew, wasRemade: directory.isNew && wasOpened && error == nil)
+        identity = Identity(directory: directory.identity, folder: folder.identity)
+        if folder.isNew || folder.identity != before?.folder { isFolderOwn = folder.isNew }
+        // What was made just now is another one, even where the file system gave it the same number again.
+        if directory.isNew || directory.identity != before?.directory {
+            return .otherDirectory(wasRemade: directory.isNew && wasOpened && error == nil)
+        }
+        return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
     }
 
-    mutating func opened(_ identity: FileIdentity) {
-        self.identity = identity
-        error = nil
-        wasOpened = true
-    }
-
-    /// A directory that is only read can be read.
-    mutating func readable() {
+    /// The directory can be used.
+    mutating func succeeded() {
         error = nil
         wasOpened = true
     }
@@ -64,35 +69,52 @@ struct CacheDirectory {
         return self.error != error
     }
 
-    mutating func forget() {
-        identity = nil
-    }
+    private typealias Found = (identity: FileIdentity, isNew: Bool)
 
     /// A link to a directory is followed here, since the user gave the path.
-    private func directoryStatus(mayMake: Bool) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
+    private func directoryStatus(mayMake: Bool) throws(DiskStoreError) -> Found? {
         let path = paths.directory
-        guard paths.canBeUsed else {
-            throw .cannotMakeDirectory(path: path, errno: EINVAL)
+        guard paths.canBeUsed else { throw .cannotMakeDirectory(path: path, errno: EINVAL) }
+        return try status(of: path, at: path + "/.", mayMake) { () throws(DiskStoreError) in try makeDirectories(path) }
+    }
+
+    private func folderStatus(mayMake: Bool) throws(DiskStoreError) -> Found? {
+        let path = paths.records
+        return try status(of: path, at: path, mayMake) { () throws(DiskStoreError) in
+            do throws(Errno) {
+                try files.makeDirectory(path)
+            } catch {
+                if error.code != EEXIST { throw .notWritable(path: path, errno: error.code) }
+            }
         }
-        for attempt in 0..<2 {
+    }
+
+    /// Nil where it is missing and may not be made.
+    private func status(
+        of path: String, at other: String, _ mayMake: Bool, make: () throws(DiskStoreError) -> Void
+    ) throws(DiskStoreError) -> Found? {
+        for isNew in [false, true] {
             let found: FileStatus
             do throws(Errno) {
-                let status = try files.status(at: path + "/.")
-                guard status.kind == .directory else { throw Errno(ENOTDIR) }
-                found = status
+                found = try files.status(at: other)
             } catch {
                 switch error.code {
-                case ENOENT where attempt == 0:
+                case ENOENT where isNew: throw .cannotMakeDirectory(path: path, errno: error.code)
+                case ENOENT:
                     guard mayMake else { return nil }
-                    try makeDirectories(path)
+                    try make()
                     continue
                 case ENOTDIR: throw .notADirectory(path: path)
-                case ENOENT: throw .cannotMakeDirectory(path: path, errno: error.code)
                 default: throw .notReadable(path: path, errno: error.code)
                 }
             }
+            switch found.kind {
+            case .directory: break
+            case .symbolicLink: throw .symbolicLink(path: path)
+            case .regular, .other: throw .notADirectory(path: path)
+            }
             try owner.check(found, at: path)
-            return (found.identity, isNew: attempt > 0)
+            return (found.identity, isNew)
         }
         return nil
     }
@@ -114,56 +136,33 @@ struct CacheDirectory {
         }
     }
 
-    private func folderStatus(mayMake: Bool) throws(DiskStoreError) -> (identity: FileIdentity, isNew: Bool)? {
-        let path = paths.records
-        for attempt in 0..<2 {
-            let found: FileStatus
-            do throws(Errno) {
-                let status = try files.status(at: path)
-                switch status.kind {
-                case .directory: found = status
-                case .symbolicLink: throw Errno(ELOOP)
-                case .regular, .other: throw Errno(ENOTDIR)
-                }
-            } catch {
-                switch error.code {
-                case ENOENT where attempt == 0:
-                    guard mayMake else { return nil }
-                    do throws(Errno) {
-                        try files.makeDirectory(path)
-                    } catch {
-                        if error.code != EEXIST { throw .notWritable(path: path, errno: error.code) }
-                    }
-                    continue
-                case ELOOP: throw .symbolicLink(path: path)
-                case ENOTDIR: throw .notADirectory(path: path)
-                default: throw .notReadable(path: path, errno: error.code)
-                }
+    /// Why a directory that is only read cannot be read.
+    mutating func readingError(_ reader: RecordReader) -> DiskStoreError? {
+        var first: RecordName?
+        do throws(DiskStoreError) {
+            guard try open(mayMake: false) != nil else {
+                let isThere = (try? files.status(at: paths.directory + "/.")) != nil
+                return .notACache(path: paths.directory, errno: isThere ? 0 : ENOENT)
             }
-            try owner.check(found, at: path)
-            return (found.identity, isNew: attempt > 0)
+        } catch {
+            return error
         }
-        return nil
+        do throws(Errno) {
+            try files.list(paths.records) { name in if first == nil { first = RecordName(name) } }
+        } catch {
+            return .notReadable(path: paths.records, errno: error.code)
+        }
+        // The modes of the first record are those of all: whoever filled the directory wrote them.
+        guard let first, case .unreadable(let error) = reader.read(first, .head, limit: .max >> 1) else { return nil }
+        return .notReadable(path: paths.records + "/" + first.text, errno: error.code)
     }
 
     // MARK: The folder of records
 
-    /// Nil when it is not there or is not a folder of the owner: a link in its place would lead to other files.
-    var folder: FileIdentity? {
-        guard let status = try? files.status(at: paths.records), owner.trusts(status) else { return nil }
-        return status.identity
-    }
-
-    enum Clearing {
-        /// With the identity of the new folder, where one could be made.
-        case done(FileIdentity?)
-        /// The error, where it is a new one.
-        case failed(Errno?)
-    }
-
     /// Moves the records' folder away, which takes the same time at any number of records; it is deleted later. Once moved, no
     /// lookup of any process finds them.
-    mutating func clear() -> Clearing {
+    /// - Throws: where that cannot be done: the records are still to be cleared.
+    mutating func clear() throws(Errno) {
         do throws(Errno) {
             let status = try files.status(at: paths.records)
             guard status.kind == .directory else { throw Errno(ELOOP) }
@@ -172,16 +171,21 @@ struct CacheDirectory {
         } catch {
             // There is no folder of ours, so there is nothing to clear.
             if !error.isMissing, error.code != ELOOP, error.code != ENOTDIR, !unlinkRecords() {
-                defer { mustClear = true }
-                return .failed(mustClear ? nil : error)
+                mustClear = true
+                throw error
             }
         }
         mustClear = false
-        // The old index names slots that new records will use: after a crash its rows would be taken for theirs.
-        try? files.unlink(paths.index)
-        guard (try? files.status(at: paths.directory + "/.")) != nil else { return .done(nil) }
+        guard (try? files.status(at: paths.directory + "/.")) != nil else { return }
         try? files.makeDirectory(paths.records)
-        return .done(folder)
+        noteFolder()
+    }
+
+    /// The folder is another one, and this cache knows it.
+    private mutating func noteFolder() {
+        guard let status = try? files.status(at: paths.records), owner.trusts(status) else { return }
+        identity?.folder = status.identity
+        isFolderOwn = true
     }
 
     /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process serves them.
@@ -211,25 +215,29 @@ struct CacheDirectory {
 
     /// A folder does not shrink when its files go. Puts another one in its place, which the system does only if it is empty at
     /// that moment: no record of another process goes.
-    /// - Returns: the new one; nil where none was put there.
-    static func replaceEmptyFolder(_ files: any FileSystem, _ paths: DiskPaths) -> FileIdentity? {
+    /// - Returns: false where none was put there.
+    mutating func replaceEmptyFolder() -> Bool {
         // Swept as a cleared one is, should this process end here.
         let new = paths.newTrash()
         do throws(Errno) {
             try files.makeDirectory(new)
-            let identity = try files.status(at: new).identity
             try files.rename(new, to: paths.records)
-            return identity
         } catch {
             try? files.removeDirectory(new)
-            return nil
+            return false
         }
+        noteFolder()
+        return true
     }
 
     // MARK: Cleared folders
 
-    mutating func noteTrash(_ isThere: Bool = true) {
-        hasTrash = isThere
+    mutating func noteTrash() { hasTrash = true }
+
+    /// Whether there may be some, once.
+    mutating func takeTrash() -> Bool {
+        defer { hasTrash = false }
+        return hasTrash
     }
 
     /// Deletes folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are

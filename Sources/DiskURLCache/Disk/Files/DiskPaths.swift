@@ -5,10 +5,8 @@ struct DiskPaths: Sendable {
     var records: String { directory + "/records" }
     var index: String { directory + "/index.plist" }
     var newIndex: String { directory + "/index.plist.new" }
-    var journal: String { directory + "/index.journal" }
-    var secondary: String { directory + "/secondary.journal" }
-    var removals: String { directory + "/removals" }
-    var newRemovals: String { directory + "/removals.new" }
+    var changes: String { directory + "/changes" }
+    var newChanges: String { directory + "/changes.new" }
     var lock: String { directory + "/lock" }
 
     /// Whether a cache may be there. Not where the path depends on the working directory, and not in the root folder, which is
@@ -74,5 +72,5 @@ struct DiskPaths: Sendable {
     }
 
     /// Everything besides the records that counts towards the capacity.
-    var besidesRecords: [String] { [directory + "/.", records, index, journal, lock, secondary, removals] }
+    var besidesRecords: [String] { [directory + "/.", records, index, lock, changes] }
 }

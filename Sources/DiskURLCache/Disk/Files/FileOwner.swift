@@ -35,4 +35,7 @@ enum FileOwner: Sendable, Hashable {
     func trusts(_ folder: FileStatus) -> Bool {
         folder.kind == .directory && owns(folder) && folder.permissions & 0o022 == 0
     }
+
+    /// Whether it is a file that a store may read: a second name would mean that the file lies elsewhere, too.
+    func isOwnFile(_ file: FileStatus) -> Bool { file.kind == .regular && file.links == 1 && owns(file) }
 }

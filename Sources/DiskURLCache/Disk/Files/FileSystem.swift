@@ -23,6 +23,9 @@ struct Errno: Error, Hashable, Sendable {
 
     /// The system refuses for now, say because files are protected while the device is locked.
     var isNotPermitted: Bool { code == EPERM || code == EACCES }
+
+    /// The file system has no locks.
+    var isWithoutLocks: Bool { code == ENOLCK || code == ENOTSUP || code == ENOSYS }
 }
 
 /// What `stat` says of a file, as far as we ask.
@@ -93,6 +96,23 @@ extension FileSystem {
         }
     }
 
+    /// Opens or makes a file of the cache: a regular file of the user with one name and mode 0600. `ELOOP` for anything else.
+    func openRegular(
+        _ path: String, _ flags: Int32, owner: FileOwner = .process
+    ) throws(Errno) -> (file: Int32, status: FileStatus) {
+        let file = try openFile(path, flags)
+        do throws(Errno) {
+            let status = try status(file)
+            guard owner.isOwnFile(status) else { throw Errno(ELOOP) }
+            // The umask may have taken permissions that the cache needs.
+            if flags & O_CREAT != 0, status.permissions != 0o600 { try setPermissions(file, 0o600) }
+            return (file, status)
+        } catch {
+            closeQuietly(file)
+            throw error
+        }
+    }
+
     /// Fills the buffer from that place of the file on; the count is short only at the end of the file.
     func readFully(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
         var done = 0
@@ -126,6 +146,20 @@ extension FileSystem {
                 if error.code != EINTR { throw error }
             }
         }
+    }
+
+    func writeFully(_ file: Int32, _ bytes: [UInt8]) throws(Errno) {
+        try bytes.withUnsafeBytes { buffer in Result { () throws(Errno) in try writeFully(file, buffer) } }.get()
+    }
+
+    /// So many bytes from that place of the file on, or fewer at its end.
+    func bytes(of file: Int32, at offset: Int, count: Int) throws(Errno) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let length = try bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(Errno) in try readFully(file, buffer, at: offset) }
+        }.get()
+        bytes.removeSubrange(length...)
+        return bytes
     }
 
     /// Whether a name is still that of a file that is open, as far as can be seen. Another process may have moved the folder away,

@@ -44,7 +44,7 @@ final class IncomingBody: Sendable {
             // The umask may have removed permissions that we need ourselves.
             if status.permissions != 0o600 { try files.setPermissions(file.file, 0o600) }
             let room = [UInt8](repeating: 0, count: Self.start)
-            if let failure = room.withUnsafeBytes({ files.failure(writing: $0, to: file.file) }) { throw failure }
+            try files.writeFully(file.file, room)
         } catch {
             if let headFile { files.closeQuietly(headFile) }
             try? files.unlink(path)
@@ -55,7 +55,7 @@ final class IncomingBody: Sendable {
         self.space = space
         opened = file
         state = Mutex(State(headFile: headFile))
-        space.add(path)
+        space.add(self)
     }
 
     deinit { discard() }
@@ -80,7 +80,9 @@ final class IncomingBody: Sendable {
 
     /// From one thread at a time.
     func append(_ data: Data) throws(Errno) {
-        if let failure = data.withUnsafeBytes({ files.failure(writing: $0, to: opened.file) }) { throw failure }
+        try data.withUnsafeBytes { bytes in
+            Result { () throws(Errno) in try files.writeFully(opened.file, bytes) }
+        }.get()
         state.withLock { state in
             data.withUnsafeBytes { state.checksum.update($0) }
             state.count += data.count
@@ -91,8 +93,8 @@ final class IncomingBody: Sendable {
     var sum: (length: Int, checksum: UInt64) { state.withLock { ($0.count, $0.checksum.finished) } }
 
     /// Writes the heads: after that nothing but a rename is missing. Once.
-    /// - Returns: what the file takes on disk.
-    func close(first: UnsafeRawBufferPointer, last: UnsafeRawBufferPointer) throws(Errno) -> Int {
+    /// - Returns: the status of the file.
+    func close(first: UnsafeRawBufferPointer, last: UnsafeRawBufferPointer) throws(Errno) -> FileStatus {
         let headFile = state.withLock { state in
             defer { state.headFile = nil }
             return state.headFile
@@ -110,7 +112,18 @@ final class IncomingBody: Sendable {
         let status = try files.status(opened.file)
         // Everything was removed meanwhile, here or by another process.
         guard status.links > 0 else { throw Errno(ENOENT) }
-        return status.allocated
+        return status
+    }
+
+    /// Gives up the lock, before the process may be suspended: another process may take the file for a leftover by then.
+    func unlock() {
+        // The head is written through another descriptor from now on.
+        let file = try? files.openFile(path, O_WRONLY)
+        let locked = state.withLock { state in
+            defer { if state.headFile != nil { state.headFile = file } }
+            return state.headFile != nil ? state.headFile : file
+        }
+        if let locked { files.closeQuietly(locked) }
     }
 
     /// The file has a record's name, and a row tells of what it takes.
@@ -148,17 +161,52 @@ final class IncomingBody: Sendable {
 
 /// What bodies that are arriving take of the capacity, and their files.
 final class IncomingSpace: Sendable {
-    private let state = Mutex((bytes: 0, paths: Set<String>()))
+    private let state = Mutex((bytes: 0, bodies: [String: WeakReference<IncomingBody>]()))
 
     var bytes: Int { state.withLock { $0.bytes } }
-    func contains(_ path: String) -> Bool { state.withLock { $0.paths.contains(path) } }
 
-    fileprivate func add(_ path: String) { state.withLock { _ = $0.paths.insert(path) } }
+    /// Deletes what processes that died left behind: a writer that lives holds its file's lock.
+    func sweep(_ files: any FileSystem, _ paths: DiskPaths) {
+        for path in Self.paths(files, paths) where state.withLock({ $0.bodies[path] == nil }) {
+            guard let file = try? files.openRegular(path, O_RDONLY).file else { continue }
+            if (try? files.lockFile(file, exclusively: true)) == true { try? files.unlink(path) }
+            files.closeQuietly(file)
+        }
+    }
+
+    /// No body that is arriving, in any process, is to become a record.
+    func unlinkAll(_ files: any FileSystem, _ paths: DiskPaths) {
+        for path in Self.paths(files, paths) {
+            guard let status = try? files.status(at: path), status.kind == .regular else { continue }
+            try? files.unlink(path)
+        }
+    }
+
+    private static func paths(_ files: any FileSystem, _ paths: DiskPaths) -> [String] {
+        var found: [String] = []
+        try? files.list(paths.directory) { name in
+            let name = String(cString: name)
+            if DiskPaths.isIncoming(name) { found.append(paths.directory + "/" + name) }
+        }
+        return found
+    }
+
+    /// No body's file is locked from now on.
+    func unlock() {
+        for body in state.withLock({ Array($0.bodies.values) }) { body.object?.unlock() }
+    }
+
+    fileprivate func add(_ body: IncomingBody) {
+        let reference = WeakReference<IncomingBody>()
+        reference.object = body
+        state.withLock { $0.bodies[body.path] = reference }
+    }
+
     fileprivate func change(by bytes: Int) { if bytes != 0 { state.withLock { $0.bytes += bytes } } }
 
     fileprivate func remove(_ path: String, _ bytes: Int) {
         state.withLock { state in
-            state.paths.remove(path)
+            state.bodies[path] = nil
             state.bytes -= bytes
         }
     }
@@ -188,17 +236,5 @@ struct PiecewiseChecksum {
     var finished: UInt64 {
         var checksum = checksum
         return rest.withUnsafeBytes { checksum.finish($0) }
-    }
-}
-
-extension FileSystem {
-    /// For a call inside a closure that does not throw.
-    func failure(writing bytes: UnsafeRawBufferPointer, to file: Int32) -> Errno? {
-        do throws(Errno) {
-            try writeFully(file, bytes)
-            return nil
-        } catch {
-            return error
-        }
     }
 }

@@ -7,7 +7,6 @@ struct RecordHeader: Sendable, Hashable {
     var digest: KeyDigest
     var isPinned: Bool
     var sequence: UInt64
-    var uriHash: UInt32
     var hostHash: UInt32
     var tagFilter: TagFilter
     /// Whole seconds since 1970.
@@ -17,11 +16,11 @@ struct RecordHeader: Sendable, Hashable {
     var bodyLength: Int
     var bodyChecksum: UInt64
 
-    static let length = 120
+    static let length = 116
     static let version: UInt16 = 1
     /// "DURC": read as a little-endian number.
     static let magic: UInt32 = 0x4352_5544
-    private static let checksumOffset = 112
+    private static let checksumOffset = 108
 
     /// The length of this head: header and metadata.
     var headLength: Int { Self.length + metadataLength }
@@ -43,11 +42,10 @@ struct RecordHeader: Sendable, Hashable {
         append(Self.version)
         append(name.slot)
         append(UInt8(isPinned ? 1 : 0))
-        append(name.key.high.bigEndian)
+        append(name.key.resource.bigEndian)
         append(name.key.low.bigEndian)
         for word in 0..<4 { append(digest.words[word].bigEndian) }
         append(sequence)
-        append(uriHash)
         append(hostHash)
         append(tagFilter.bits)
         append(storedAt)
@@ -74,9 +72,9 @@ struct RecordHeader: Sendable, Hashable {
         guard magic == Self.magic else { return .damaged }
         guard version == Self.version else { return .foreign }
         guard let slot = reader.number(UInt8.self), let flags = reader.number(UInt8.self),
-            let high = reader.number(UInt64.self), let low = reader.number(UInt64.self),
+            let resource = reader.number(UInt64.self), let low = reader.number(UInt64.self),
             let digest = reader.digest(), let sequence = reader.number(UInt64.self),
-            let uriHash = reader.number(UInt32.self), let hostHash = reader.number(UInt32.self),
+            let hostHash = reader.number(UInt32.self),
             let tags = reader.number(UInt32.self), let storedAt = reader.number(UInt32.self),
             let varyHash = reader.number(UInt64.self), let metadataLength = reader.number(UInt64.self),
             let bodyLength = reader.number(UInt64.self), let bodyChecksum = reader.number(UInt64.self),
@@ -84,8 +82,9 @@ struct RecordHeader: Sendable, Hashable {
         else { return .damaged }
         return .header(
             RecordHeader(
-                name: RecordName(key: KeyName(high: high.bigEndian, low: low.bigEndian), slot: slot), digest: digest,
-                isPinned: flags & 1 != 0, sequence: sequence, uriHash: uriHash, hostHash: hostHash,
+                name: RecordName(key: KeyName(resource: resource.bigEndian, low: low.bigEndian), slot: slot),
+                digest: digest,
+                isPinned: flags & 1 != 0, sequence: sequence, hostHash: hostHash,
                 tagFilter: TagFilter(bits: tags), storedAt: storedAt, varyHash: varyHash,
                 metadataLength: Int(metadataLength), bodyLength: Int(bodyLength), bodyChecksum: bodyChecksum))
     }
@@ -111,6 +110,6 @@ extension DiskKey {
     /// The key of the record with this header.
     init(_ header: RecordHeader) {
         self.init(
-            name: header.name.key, digest: header.digest, uriHash: header.uriHash, hostHash: header.hostHash)
+            name: header.name.key, digest: header.digest, hostHash: header.hostHash)
     }
 }

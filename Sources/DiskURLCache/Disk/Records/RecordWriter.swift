@@ -59,7 +59,7 @@ struct PreparedRecord: Sendable {
         self.body = body
         header = RecordHeader(
             name: RecordName(key: key.name, slot: 0), digest: key.digest, isPinned: metadata.isPinned,
-            sequence: metadata.sequence, uriHash: key.uriHash, hostHash: key.hostHash,
+            sequence: metadata.sequence, hostHash: key.hostHash,
             tagFilter: TagFilter(metadata.tags), storedAt: metadata.storedAt.recordSeconds,
             varyHash: metadata.varyHash, metadataLength: head.count, bodyLength: body.count,
             bodyChecksum: bodyChecksum())
@@ -83,43 +83,38 @@ extension EntryMetadata {
 struct RecordWriter: Sendable {
     let files: any FileSystem
     let paths: DiskPaths
-    /// Whether a record may be locked while it is written: see `PassLock`. Unlocked and unfinished, another process may take it for a
-    /// torn one and remove it, which is a miss.
-    var mayLock: @Sendable () -> Bool = { true }
+    /// False while the process may be suspended. A record that is unlocked and unfinished may look torn to another process, which
+    /// removes it: a miss.
+    var locks: @Sendable () -> Bool = { true }
+    var mayLock: Bool { locks() }
 
     // MARK: Creating
 
-    /// Writes the record into its slot, which must be free; returns the bytes that it takes on disk. After a failure the unfinished
+    /// Writes the record into its slot, which must be free; returns the status of its file. After a failure the unfinished
     /// file is removed, except where the slot was not free (`EEXIST`).
-    func create(_ record: inout PreparedRecord) throws(Errno) -> Int {
+    func create(_ record: inout PreparedRecord) throws(Errno) -> FileStatus {
         let (name, body) = (record.header.name, record.body)
-        let result: Result<Int, Errno> = record.withHead { head in
-            paths.withRecord(name) { path in
-                do throws(Errno) {
-                    return .success(try create(head, body, at: path))
-                } catch {
-                    return .failure(error)
-                }
-            }
-        }
-        return try result.get()
+        return try record.withHead { head in
+            paths.withRecord(name) { path in Result { () throws(Errno) in try create(head, body, at: path) } }
+        }.get()
     }
 
     private func create(
         _ head: UnsafeRawBufferPointer, _ body: Data, at path: UnsafePointer<CChar>
-    ) throws(Errno) -> Int {
+    ) throws(Errno) -> FileStatus {
         let file = try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
         // Tells other processes that this unfinished record has a writer who lives. One that already looks at the file,
         // empty as it is, takes it for a torn one and is about to remove it: the slot is as good as taken.
-        if mayLock(), (try? files.lockFile(file, exclusively: true)) == false {
+        if mayLock, (try? files.lockFile(file, exclusively: true)) == false {
             files.closeQuietly(file)
             throw Errno(EEXIST)
         }
         var isOpen = true
         var hasName = true
         do throws(Errno) {
-            let failure: Errno? = body.withUnsafeBytes { write(head, $0, to: file) }
-            if let failure { throw failure }
+            try body.withUnsafeBytes { body in
+                Result { () throws(Errno) in try files.writeFully(file, head, body) }
+            }.get()
             let status = try files.status(file)
             // A process that looked at it before it was locked has removed it. The name may be another file's by now.
             hasName = status.links > 0
@@ -128,7 +123,7 @@ struct RecordWriter: Sendable {
             if status.permissions != 0o600 { try files.setPermissions(file, 0o600) }
             isOpen = false
             try files.close(file)
-            return status.allocated
+            return status
         } catch {
             if hasName, !isOpen || files.isStill(file, at: path) { try? files.unlink(path) }
             if isOpen { files.closeQuietly(file) }
@@ -136,53 +131,37 @@ struct RecordWriter: Sendable {
         }
     }
 
-    /// Gives a body that has arrived its heads and the slot's name; returns the bytes that it takes on disk. The slot is taken first,
+    /// Gives a body that has arrived its heads and the slot's name; returns the status of the file. The slot is taken first,
     /// as `create` does it, so that no record of another process is replaced. After a failure the slot is free again.
-    func adopt(_ body: IncomingBody, _ record: inout PreparedRecord) throws(Errno) -> Int {
+    func adopt(_ body: IncomingBody, _ record: inout PreparedRecord) throws(Errno) -> FileStatus {
         let name = record.header.name
         guard var first = PreparedRecord(beginning: record.header) else { throw Errno(EINVAL) }
-        let result: Result<Int, Errno> = first.withHead { first in
+        return try first.withHead { first in
             record.withHead { last in
                 paths.withRecord(name) { path in
-                    do throws(Errno) {
-                        return .success(try adopt(body, first, last, at: path))
-                    } catch {
-                        return .failure(error)
-                    }
+                    Result { () throws(Errno) in try adopt(body, first, last, at: path) }
                 }
             }
-        }
-        return try result.get()
+        }.get()
     }
 
     private func adopt(
         _ body: IncomingBody, _ first: UnsafeRawBufferPointer, _ last: UnsafeRawBufferPointer,
         at path: UnsafePointer<CChar>
-    ) throws(Errno) -> Int {
+    ) throws(Errno) -> FileStatus {
         let slot = try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
         defer { files.closeQuietly(slot) }
-        if mayLock(), (try? files.lockFile(slot, exclusively: true)) == false { throw Errno(EEXIST) }
+        if mayLock, (try? files.lockFile(slot, exclusively: true)) == false { throw Errno(EEXIST) }
         var hasName = true
         do throws(Errno) {
             hasName = try files.status(slot).links > 0
             guard hasName else { throw Errno(EEXIST) }
-            let allocated = try body.close(first: first, last: last)
+            let status = try body.close(first: first, last: last)
             try files.rename(body.path, to: path)
-            return allocated
+            return status
         } catch {
             if hasName, files.isStill(slot, at: path) { try? files.unlink(path) }
             throw error
-        }
-    }
-
-    private func write(
-        _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, to file: Int32
-    ) -> Errno? {
-        do throws(Errno) {
-            try files.writeFully(file, head, body)
-            return nil
-        } catch {
-            return error
         }
     }
 
@@ -196,7 +175,7 @@ struct RecordWriter: Sendable {
 
     enum Update {
         /// The record as it is now.
-        case appended(RecordHeader, allocated: Int)
+        case appended(RecordHeader, FileStatus)
         /// The file has another record by now, or none.
         case notFound
         /// The record is to be written whole, elsewhere: it has too many heads, or another process holds its lock.
@@ -211,22 +190,22 @@ struct RecordWriter: Sendable {
         _ metadata: EntryMetadata, to name: RecordName, of digest: KeyDigest, replacing sequence: UInt64,
         keepsURL: Bool, limit: Int
     ) throws(Errno) -> Update {
-        let result: Result<Update, Errno> = paths.withRecord(name) { path in
-            do throws(Errno) {
-                let file = try files.openFile(path, O_RDWR | O_APPEND)
-                defer { files.closeQuietly(file) }
-                guard mayLock(), try files.lockFile(file, exclusively: true) else { return .success(.mustRewrite) }
-                // Read under the lock: from here on the file does not change.
-                let reader = RecordReader(files: files, paths: paths)
-                guard case .record(let record) = reader.read(file, name, .head, limit: limit),
-                    record.header.digest == digest, record.header.sequence == sequence
-                else { return .success(.notFound) }
-                return .success(try append(metadata, to: file, record, keepsURL: keepsURL, limit: limit))
-            } catch {
-                return error.isMissing ? .success(.notFound) : .failure(error)
-            }
+        do throws(Errno) {
+            let file = try paths.withRecord(name) { path in
+                Result { () throws(Errno) in try files.openFile(path, O_RDWR | O_APPEND) }
+            }.get()
+            defer { files.closeQuietly(file) }
+            guard mayLock, try files.lockFile(file, exclusively: true) else { return .mustRewrite }
+            // Read under the lock: from here on the file does not change.
+            let reader = RecordReader(files: files, paths: paths, owner: .process)
+            guard case .record(let record) = reader.read(file, name, .head, limit: limit),
+                record.header.digest == digest, record.header.sequence == sequence
+            else { return .notFound }
+            return try append(metadata, to: file, record, keepsURL: keepsURL, limit: limit)
+        } catch {
+            if error.isMissing { return .notFound }
+            throw error
         }
-        return try result.get()
     }
 
     private func append(
@@ -238,12 +217,13 @@ struct RecordWriter: Sendable {
         guard next.header.follows(record.header), chain <= Self.chainLimit(bodyLength: next.header.bodyLength),
             record.status.size + next.header.headLength <= limit
         else { return .mustRewrite }
-        let failure = next.withHead { write($0, .init(start: nil, count: 0), to: file) }
-        if let failure {
+        do throws(Errno) {
+            try next.withHead { head in Result { () throws(Errno) in try files.writeFully(file, head) } }.get()
+            return .appended(next.header, try files.status(file))
+        } catch {
             // The part that was written is cut off, and the record is as before.
             try? files.truncate(file, record.status.size)
-            throw failure
+            throw error
         }
-        return .appended(next.header, allocated: (try? files.status(file))?.allocated ?? record.status.allocated)
     }
 }

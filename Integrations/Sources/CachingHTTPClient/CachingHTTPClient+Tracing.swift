@@ -1,0 +1,37 @@
+import AsyncHTTPClient
+import DiskURLCache
+import Tracing
+
+extension CachingHTTPClient {
+    /// A span around one load, up to its head. The client's own spans, of the requests that are sent, are its children.
+    func traced(
+        _ request: HTTPClientRequest,
+        _ body: () async throws -> (HTTPClientResponse, CacheLoadReport.Outcome?)
+    ) async throws -> HTTPClientResponse {
+        guard let tracer else { return try await body().0 }
+        return try await tracer.withSpan("\(request.method.rawValue) cached", ofKind: .internal) { span in
+            let (response, outcome) = try await body()
+            span.attributes["http.response.status_code"] = Int(response.status.code)
+            guard let outcome else { return response }
+            let facts = outcome.facts
+            span.attributes["http.cache.outcome"] = facts.name
+            if let layer = facts.layer { span.attributes["http.cache.layer"] = layer.rawValue }
+            if let reason = facts.reason { span.attributes["http.cache.reason"] = reason.code }
+            return response
+        }
+    }
+}
+
+extension CacheLoadReport.Outcome {
+    fileprivate var facts: (name: String, layer: CacheLayer?, reason: CacheReason?) {
+        switch self {
+        case .hit(let layer): ("hit", layer, nil)
+        case .staleHit(let layer, let reason): ("stale", layer, reason)
+        case .revalidated(let layer): ("revalidated", layer, nil)
+        case .miss(let reason): ("miss", nil, reason)
+        case .bypass(let reason): ("bypass", nil, reason)
+        case .failed: ("failed", nil, nil)
+        case .notAllowed(let reason): ("not-allowed", nil, reason)
+        }
+    }
+}

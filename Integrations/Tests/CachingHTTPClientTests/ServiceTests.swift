@@ -1,0 +1,161 @@
+import AsyncHTTPClient
+import CachingHTTPClient
+import DiskURLCache
+import Foundation
+import HTTPTypes
+import InMemoryTracing
+import LoopbackOrigin
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import ServiceLifecycle
+import ServiceLifecycleTestKit
+import Testing
+
+/// A client as a service of a server: its life, its traces, and the types of swift-http-types.
+@Suite(.timeLimit(.minutes(2))) struct ServiceTests {
+    private let patience = TimeAmount.seconds(120)
+
+    /// An origin whose bodies end when the box says so.
+    private func origin(_ mayEnd: NIOLockedValueBox<Bool>) async throws -> Origin {
+        try await Origin { request, answer in
+            try await answer.head(.ok, ["Cache-Control": "max-age=60", "Content-Length": "6"])
+            try await answer.piece(ByteBuffer(string: "one"))
+            await eventually { mayEnd.withLockedValue { $0 } }
+            try await answer.piece(ByteBuffer(string: "two"))
+        }
+    }
+
+    private func isShutDown(_ client: CachingHTTPClient, _ url: String) async -> Bool {
+        do {
+            _ = try await client.execute(HTTPClientRequest(url: url), timeout: patience)
+            return false
+        } catch {
+            return error as? HTTPClientError == .alreadyShutdown
+        }
+    }
+
+    @Test func atAGracefulShutdownResponsesAreReadToTheirEnd() async throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("service-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let mayEnd = NIOLockedValueBox(true)
+        let origin = try await origin(mayEnd)
+        let client = CachingHTTPClient(
+            storage: .init(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: directory))
+        let first = try await client.execute(HTTPClientRequest(url: origin.url("/stored")), timeout: patience)
+        _ = try await first.body.collect(upTo: 100)
+        mayEnd.withLockedValue { $0 = false }
+        let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+
+        let hasEnded = NIOLockedValueBox(false)
+        try await testGracefulShutdown { trigger in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    try await client.run()
+                    hasEnded.withLockedValue { $0 = true }
+                }
+                trigger.triggerGracefulShutdown()
+                // Nothing is served any more, from memory neither; what is being read is.
+                await eventually { await isShutDown(client, origin.url("/stored")) }
+                #expect(!hasEnded.withLockedValue { $0 })
+                mayEnd.withLockedValue { $0 = true }
+                let body = try await response.body.collect(upTo: 100)
+                #expect(String(buffer: body) == "onetwo")
+                try await group.waitForAll()
+            }
+        }
+        // What waited was written.
+        let next = DiskURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory)
+        #expect(next.currentDiskUsage > 0)
+        let again = CachingHTTPClient(
+            storage: .init(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory))
+        for path in ["/stored", "/a"] {
+            let hit = try await again.execute(HTTPClientRequest(url: origin.url(path)), timeout: patience)
+            let body = try await hit.body.collect(upTo: 100)
+            #expect(String(buffer: body) == "onetwo")
+        }
+        try await again.shutdown()
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func aServiceThatIsCancelledWaitsForNoResponse() async throws {
+        let origin = try await origin(NIOLockedValueBox(false))
+        let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
+        let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+        let run = Task { try await client.run() }
+        run.cancel()
+        try await run.value
+        await #expect(throws: (any Error).self) { try await response.body.collect(upTo: 100) }
+    }
+
+    /// A response that is dropped, or that fails, holds nothing up.
+    @Test func aResponseThatNobodyReadsIsNotWaitedFor() async throws {
+        let origin = try await origin(NIOLockedValueBox(false))
+        let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
+        _ = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).status
+        await #expect(throws: (any Error).self) {
+            try await client.execute(HTTPClientRequest(url: "ftp://127.0.0.1/"), timeout: patience)
+        }
+        try await testGracefulShutdown { trigger in
+            trigger.triggerGracefulShutdown()
+            try await client.run()
+        }
+    }
+
+    @Test func aLoadIsASpanWithItsOutcome() async throws {
+        let origin = try await Origin { request, answer in
+            try await answer.whole(.ok, ["Cache-Control": request.path == "/a" ? "max-age=60" : "no-store"], "body")
+        }
+        let tracer = InMemoryTracer()
+        var configuration = HTTPClient.Configuration()
+        configuration.tracing.tracer = tracer
+        let client = CachingHTTPClient(
+            cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0), configuration: configuration)
+        for path in ["/a", "/a"] {
+            let response = try await client.execute(HTTPClientRequest(url: origin.url(path)), timeout: patience)
+            _ = try await response.body.collect(upTo: 100)
+        }
+        try await client.shutdown()
+        let spans = tracer.finishedSpans.filter { $0.operationName == "GET cached" }
+        func attribute(_ number: Int, _ name: String) -> String {
+            String(describing: spans[number].attributes.get("http.cache.\(name)"))
+        }
+        try #require(spans.count == 2)
+        #expect(attribute(0, "outcome").contains("miss") && attribute(0, "reason").contains("not-stored"))
+        #expect(attribute(1, "outcome").contains("hit") && attribute(1, "layer").contains("memory"))
+        // The request that was sent is part of the load.
+        let sent = tracer.finishedSpans.filter { $0.operationName == "GET" }
+        #expect(sent.map(\.parentSpanID) == [spans[0].spanID])
+    }
+
+    @Test func requestsAndResponsesMayBeThoseOfHTTPTypes() async throws {
+        let origin = try await Origin { request, answer in
+            try await answer.whole(
+                .created, ["X-Sent": request.head.headers["X-Field"].joined(separator: "+"), "Set-Cookie": "a=1"],
+                "\(request.head.method) \(request.path) \(String(buffer: request.body))")
+        }
+        let client = CachingHTTPClient(cache: DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 0))
+        var request = HTTPRequest(method: .put, scheme: "http", authority: "127.0.0.1:\(origin.port)", path: "/a?b=c")
+        let name = try #require(HTTPField.Name("X-Field"))
+        request.headerFields.append(HTTPField(name: name, value: "1"))
+        request.headerFields.append(HTTPField(name: name, value: "2"))
+        let (response, body) = try await client.execute(
+            request, body: .bytes(ByteBuffer(string: "sent")), timeout: patience)
+        #expect(response.status.code == 201)
+        let sent = try #require(HTTPField.Name("X-Sent"))
+        #expect(response.headerFields[sent] == "1+2")
+        let text = String(buffer: try await body.collect(upTo: 100))
+        #expect(text == "PUT /a?b=c sent")
+        await #expect(throws: HTTPClientError.self) {
+            try await client.execute(
+                HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/"), timeout: patience)
+        }
+        try await client.shutdown()
+
+        let head = CacheHead(response)
+        #expect(head.status == 201 && head.fields.contains { $0.name == "X-Sent" && $0.value == "1+2" })
+        #expect(HTTPResponse(head) == response)
+        #expect(HTTPResponse(CacheHead(status: 1_000)) == nil)
+        #expect(HTTPResponse(CacheHead(status: 200, fields: [("no name", "1")]))?.headerFields.isEmpty == true)
+    }
+}

@@ -1,0 +1,300 @@
+import Foundation
+
+/// The result of a write.
+enum DiskWriteResult: Sendable, Hashable {
+    case written(bytes: Int)
+    /// Another process stored a later response of the same variant meanwhile: that one stays.
+    case superseded
+    case dropped(DiskEvent.DropReason)
+}
+
+/// Changes are made on the caller's thread. When a write returns, its file is complete; when a removal returns, the files are gone,
+/// even if the process dies next.
+extension DiskStore {
+    // MARK: Writing
+
+    /// Writes an entry in place of that of the same key and variant.
+    ///
+    /// When an entry is refused, the older one of its key and variant is removed: a replaced response is never served. When writing
+    /// fails, on a full disk for example, the older one stays.
+    ///
+    /// - Parameter usedAt: when it was stored (`MonotonicTime.nanoseconds`): its place in the order of use.
+    @discardableResult
+    func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
+        write(entry, for: key.diskKey, usedAt: usedAt)
+    }
+
+    @discardableResult
+    func write(_ entry: StoredEntry, for key: DiskKey, usedAt: UInt64) -> DiskWriteResult {
+        if configuration.isReadOnly { return .dropped(.unavailable) }
+        let largest = largestEntry
+        let tooLarge = DiskEvent.DropReason.tooLarge(bytes: entry.body.count, limit: largest)
+        if entry.body.count > largest || largest == 0 { return refuse(entry.metadata, key, tooLarge) }
+        // Prepared before the lock is taken: summing a large body takes a while.
+        guard var record = PreparedRecord(entry, for: key, keepsURL: configuration.keepsURLs)
+        else { return refuse(entry.metadata, key, .notRepresentable) }
+        guard let length = record.header.recordLength, length <= largest
+        else { return refuse(entry.metadata, key, tooLarge) }
+        return write(&record, usedAt: usedAt)
+    }
+
+    /// - Parameter body: where it is in a file already. Then the caller tells of a failure.
+    private func write(
+        _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64
+    ) -> DiskWriteResult {
+        let key = record.header.name.key
+        let result: DiskWriteResult = withIO { io in
+            guard isUsable(&io) else {
+                if body == nil { io.events.append(.dropped(key: key, .unavailable)) }
+                return .dropped(.unavailable)
+            }
+            tellStored(key)
+            do throws(Errno) {
+                guard let bytes = try place(&record, of: body, usedAt: usedAt, &io) else { return .superseded }
+                io.events.append(.stored(key: key, bytes: bytes))
+                return .written(bytes: bytes)
+            } catch {
+                if body == nil { io.events.append(.dropped(key: key, .failed(errno: error.code))) }
+                return .dropped(.failed(errno: error.code))
+            }
+        }
+        if case .written = result { tellStored(key) }
+        maintenance.schedule(after: configuration.maintenanceDelay)
+        return result
+    }
+
+    private func place(
+        _ record: inout PreparedRecord, of body: IncomingBody?, usedAt: UInt64, _ io: inout Section
+    ) throws(Errno) -> Int? {
+        do throws(Errno) {
+            return try records.place(&record, of: body, usedAt: usedAt, &io.events)
+        } catch {
+            // The folder was removed meanwhile, and is made again.
+            guard error.isMissing, prepareDirectory(&io, mayMake: true) else { throw error }
+            return try records.place(&record, of: body, usedAt: usedAt, &io.events)
+        }
+    }
+
+    /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed, and after it: other
+    /// caches drop what they have in memory. The owner's own records are found by every guest.
+    private func tellStored(_ key: KeyName) {
+        if !catalog.state.isOwner { changes.tell(.stored(key), capacity: catalog.capacity) }
+    }
+
+    /// - Parameter tells: false where the caller does.
+    private func refuse(
+        _ metadata: EntryMetadata, _ key: DiskKey, _ reason: DiskEvent.DropReason, tells: Bool = true
+    ) -> DiskWriteResult {
+        if tells { withIO { $0.events.append(.dropped(key: key.name, reason)) } }
+        remove(key) { $0.varyHash == UInt32(truncatingIfNeeded: metadata.varyHash) }
+        return .dropped(reason)
+    }
+
+    /// Whether records may be written: the folder is there, made if need be, and it is ours. A write within a pass that finds the
+    /// folder gone makes it again.
+    private func isUsable(_ io: inout Section) -> Bool {
+        guard isOwnProcess, !catalog.state.isClosed else { return false }
+        return io.isInPass && io.directory.identity != nil || prepareDirectory(&io, mayMake: true)
+    }
+
+    /// Gives the stored entry with this sequence number another head: a 304, or a pin. The body stays, and is not written again.
+    /// False where that very record is not there any more: then nothing is changed.
+    ///
+    /// - Parameter usedAt: as in `write`.
+    func update(
+        _ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64
+    ) -> Bool {
+        if configuration.isReadOnly { return false }
+        let key = key.diskKey
+        let isDone = withIO { io in
+            guard isUsable(&io) else { return false }
+            tellStored(key.name)
+            return records.update(metadata, of: key, replacing: sequence, usedAt: usedAt, &io.events)
+        }
+        guard isDone else { return false }
+        tellStored(key.name)
+        maintenance.schedule(after: configuration.maintenanceDelay)
+        return true
+    }
+
+    // MARK: Large bodies
+
+    /// A file for a body that begins to arrive. Nothing finds it before `adopt`.
+    func beginIncoming() throws(Errno) -> IncomingBody {
+        guard !configuration.isReadOnly, withIO({ isUsable(&$0) }) else { throw Errno(0) }
+        return try IncomingBody(files, paths, space: incoming, locks: passTime == nil && !catalog.state.isSuspended)
+    }
+
+    /// Makes a record of a body that has arrived whole, in place of that of the same key and variant. As `write` does, it removes
+    /// the older one where it refuses this one, and leaves it where writing fails. What is not adopted is the caller's to discard.
+    func adopt(
+        _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, usedAt: UInt64
+    ) -> DiskWriteResult {
+        if configuration.isReadOnly { return .dropped(.unavailable) }
+        let key = key.diskKey
+        let sum = body.sum
+        let largest = largestEntry
+        let tooLarge = DiskEvent.DropReason.tooLarge(bytes: sum.length, limit: largest)
+        if sum.length > largest { return refuse(metadata, key, tooLarge, tells: false) }
+        guard var record = PreparedRecord(metadata, bodyOf: sum, for: key, keepsURL: configuration.keepsURLs),
+            record.header.headLength <= RecordWriter.chainLimit(bodyLength: sum.length)
+        else { return refuse(metadata, key, .notRepresentable, tells: false) }
+        guard let length = record.header.recordLength, length + PreparedRecord.firstHeadLength <= largest
+        else { return refuse(metadata, key, tooLarge, tells: false) }
+        return write(&record, of: body, usedAt: usedAt)
+    }
+
+    // MARK: Removing
+
+    /// Removes all variants of a key.
+    func remove(_ key: RequestKey) {
+        let key = key.diskKey
+        telling(.removed(key.name)) { io in records.remove(key, &io.events) }
+    }
+
+    /// Removes all that is stored of a resource, whatever else the keys hold (RFC 9111 §4.4). Costs what it removes.
+    func remove(resource: UInt64) {
+        telling(.removedResource(resource)) { io in records.remove(resource: resource, &io.events) }
+    }
+
+    /// Removes everything, in the same time at any number of entries. The files are deleted later.
+    func removeAll() {
+        telling(.removedAll) { io in
+            forgetIndex(&io)
+            if clear(&io) { incoming.unlinkAll(files, paths) }
+        }
+        maintenance.schedule(after: configuration.maintenanceDelay)
+    }
+
+    /// Removes every entry for which all conditions hold. Other caches take everything for removed.
+    func remove(matching criteria: EntryCriteria) {
+        if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
+            return remove(resource: resource)
+        }
+        guard mayRemove else { return }
+        changes.tell(.removedAll, capacity: catalog.capacity)
+        lookNow()
+        let hasIndex = refresh()
+        if hasIndex { for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } } }
+        let rows = hasIndex ? judged(criteria) : listed()
+        for (row, isCertain) in rows {
+            withIO { io in
+                let isSame = isCertain && catalog.read { $0.row(row.name) }?.isSameRecord(as: row) == true
+                if isSame || matches(criteria, row) { records.removeForGood(row.name, &io.events) }
+            }
+        }
+        changes.tell(.removedAll, capacity: catalog.capacity)
+        scheduleAfterRemoval()
+    }
+
+    /// The rows that match or may match; the row alone decides where that is certain.
+    private func judged(_ criteria: EntryCriteria) -> [(row: IndexRow, isCertain: Bool)] {
+        catalog.read { index in
+            var rows: [(row: IndexRow, isCertain: Bool)] = []
+            index.forEachLeastRecentFirst { row in
+                switch criteria.judge(row) {
+                case .matches: rows.append((row, true))
+                case .mayMatch: rows.append((row, false))
+                case .doesNotMatch: break
+                }
+                return true
+            }
+            return rows
+        }
+    }
+
+    private func listed() -> [(row: IndexRow, isCertain: Bool)] {
+        let listing = try? FolderListing(files, paths, owner: configuration.owner)
+        return listing?.records.map { (IndexRow($0.name, $0.status), false) } ?? []
+    }
+
+    private func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
+        guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
+        let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
+        let full = IndexRow(record.header, record.status, accessedAt: accessedAt)
+        return criteria.judge(full) != .doesNotMatch && criteria.matches(record.metadata)
+    }
+
+    /// Removes one variant.
+    /// - Parameter tells: false for a caller that is told of another cache's removal: all caches take the records of the key for removed
+    ///   already.
+    func remove(_ key: RequestKey, variant: VaryKey, tells: Bool) {
+        let hash = UInt32(truncatingIfNeeded: variant.recordHash)
+        remove(key.diskKey, tells: tells) { $0.varyHash == hash }
+    }
+
+    /// Removes the entry with that sequence number.
+    func remove(_ key: RequestKey, sequence: UInt64) {
+        let key = key.diskKey
+        remove(key) { row in
+            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
+            return record.header.sequence == sequence && record.header.digest == key.digest
+        }
+    }
+
+    private func remove(_ key: DiskKey, tells: Bool = true, where isRemoved: (IndexRow) -> Bool) {
+        guard mayRemove else { return }
+        if tells { lookNow() }
+        let isAny = withIO { records.remove(key, &$0.events, where: isRemoved) }
+        if isAny, tells { changes.tell(.stored(key.name), capacity: catalog.capacity) }
+        scheduleAfterRemoval()
+    }
+
+    /// Removes the record of that name if it still has that sequence, or, with nil, if it still is damaged. False when nothing
+    /// was removed.
+    func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
+        let isRemoved = withIO { io in
+            // Damage may lie in the body: that a record is damaged still is seen with it only.
+            let reading = reader.read(name, sequence == nil ? .whole : .head, limit: .max >> 1)
+            switch (reading, sequence) {
+            case (.record(let record), let sequence?): guard record.header.sequence == sequence else { return false }
+            case (.damaged, nil): break
+            default: return false
+            }
+            return records.unlink(name, &io.events)
+        }
+        if isRemoved { changes.tell(.stored(name.key), capacity: catalog.capacity) }
+        return isRemoved
+    }
+
+    /// Tells the other caches before and after. The first row: a writer that reads none after its write has a record that is found here;
+    /// so the rows of guests, which say where their records are, are read after it. The second one: a reader that read a record before
+    /// it was gone drops it.
+    private func telling(_ change: DirectoryChange, _ remove: (inout Section) -> Void) {
+        guard mayRemove else { return }
+        changes.tell(change, capacity: catalog.capacity)
+        lookNow()
+        withIO { remove(&$0) }
+        changes.tell(change, capacity: catalog.capacity)
+        scheduleAfterRemoval()
+    }
+
+    private func scheduleAfterRemoval() {
+        maintenance.schedule(after: catalog.state.isCurrent ? configuration.savingInterval : 1)
+    }
+
+    /// Not in a directory of another user. One that is not there yet is made: another process may have entries for it in memory,
+    /// and is told of the removal there.
+    private var mayRemove: Bool {
+        guard !configuration.isReadOnly, isOwnProcess, paths.canBeUsed else { return false }
+        return withIO { io in
+            if !(io.isInPass && io.directory.identity != nil) { _ = prepareDirectory(&io, mayMake: true) }
+            return io.directory.error?.isForeign != true
+        }
+    }
+
+    /// Moves the records' folder away; false where that cannot be done: then nothing is read from it until it is.
+    func clear(_ io: inout Section) -> Bool {
+        let wasToClear = io.directory.mustClear
+        do throws(Errno) {
+            try io.directory.clear()
+        } catch {
+            if !wasToClear { io.events.append(.cannotDelete(errno: error.code)) }
+            become(.unusable(isReadable: false))
+            return false
+        }
+        if case .unusable = catalog.state { become(.guest) }
+        followFolder(io)
+        return true
+    }
+}

@@ -1,0 +1,245 @@
+import Foundation
+
+/// What lookups need to know of the directory: its state, and the index.
+///
+/// Its one lock is taken last, and never held across a file operation; lookups take no other lock of the disk layer. Rows come
+/// in or leave only while `DiskStore.io` is held as well, so that rows and files agree.
+final class Catalog: Sendable {
+    /// Guarded by the lock around it.
+    private struct Contents {
+        var state = DiskState.guest
+        var index = DiskIndex()
+        var capacity: Int
+        /// Uses of keys that had no row yet, as before the index is loaded.
+        var earlyUses: [IndexUse] = []
+        /// Keys whose files and rows may not agree; true where the bodies are to be verified too.
+        var examinations: [KeyName: Bool] = [:]
+        /// Keys that other caches write. Such a write may be under way, or never be told of: their slots are probed from then on.
+        var shared: Set<KeyName> = []
+        /// More keys than are kept: the folder is to be listed again.
+        var isUncertain = false
+
+        /// A use whose key has no row yet stays: the key is to be examined.
+        mutating func noteEarlyUses() {
+            if earlyUses.isEmpty { return }
+            index.note(earlyUses)
+            earlyUses.removeAll { index.contains($0.key) }
+        }
+
+        func isExact(_ key: KeyName) -> Bool {
+            state.isCurrent && !isUncertain && (examinations.isEmpty || examinations[key] == nil)
+                && (shared.isEmpty || !shared.contains(key))
+        }
+    }
+
+    /// How many keys of a kind are kept.
+    private static let keyLimit = 65_536
+    private let contents: Mutex<Contents>
+    /// The largest record that is read; nil for the capacity.
+    private let fixedLimit: Int?
+    /// Seconds after which an entry that was not used is a miss.
+    private let maximumAccessAge: TimeInterval?
+
+    init(_ configuration: DiskStore.Configuration) {
+        contents = Mutex(Contents(capacity: configuration.capacity), isContended: true)
+        fixedLimit = configuration.isReadOnly ? 2 << 30 : nil
+        maximumAccessAge = configuration.maximumAccessAge
+    }
+
+    // MARK: State
+
+    var state: DiskState { contents.withLock { $0.state } }
+
+    /// Returns the state before: the lock of a directory is released outside this one.
+    func enter(_ state: DiskState) -> DiskState {
+        contents.withLock { contents in
+            defer { contents.state = state }
+            // The listing that follows knows them.
+            if !state.isCurrent { contents.isUncertain = false }
+            return contents.state
+        }
+    }
+
+    /// The index knows every record from now on, but for those of keys that are to be examined. False where more keys changed
+    /// meanwhile than are kept.
+    func becomeCurrent(_ index: DiskIndex, _ lock: OwnerLock, _ folder: FileIdentity) -> Bool {
+        contents.withLock { contents in
+            contents.index = index
+            if contents.isUncertain {
+                contents.isUncertain = false
+                return false
+            }
+            contents.state = .owner(lock, folder: folder)
+            contents.noteEarlyUses()
+            return true
+        }
+    }
+
+    var capacity: Int {
+        get { contents.withLock { $0.capacity } }
+        set { contents.withLock { $0.capacity = newValue } }
+    }
+
+    var readLimit: Int { contents.withLock { fixedLimit ?? $0.capacity } }
+
+    // MARK: Lookups
+
+    /// Where to look for a key's records, decided under the lock; the reading follows without it.
+    struct LookupPlan {
+        /// One bit for each slot to be read.
+        var slots: UInt8 = 0
+        /// Slots whose rows the index believes to be good records.
+        var known: UInt8 = 0
+        /// The slots are those of rows.
+        var isExact = false
+        /// The largest record that would be read.
+        var limit = 0
+        /// The lookup was the first change since the index was saved.
+        var isFirstChange = false
+        /// When it was, where it counts as a use that no row could take note of: `noteEarly` if something is found.
+        var unnotedUse: UInt64?
+    }
+
+    func plan(_ key: KeyName, now: Date, isUse: Bool) -> LookupPlan {
+        let time = MonotonicTime.nanoseconds
+        return contents.withLock { contents in
+            var plan = LookupPlan()
+            if !contents.state.isReadable { return plan }
+            plan.limit = fixedLimit ?? contents.capacity
+            plan.isExact = contents.isExact(key)
+            var expired: UInt8 = 0
+            contents.index.forEachRow(of: key) { row in
+                let bit = UInt8(1) << row.slot
+                // An index that is a hint knows neither the files nor the last uses.
+                if contents.state.isCurrent, !row.isPartial { plan.known |= bit }
+                if contents.state.isCurrent, isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
+            }
+            if isUse, contents.state.isCurrent, plan.slots != 0 {
+                plan.isFirstChange = !contents.index.isChanged
+                contents.index.touch(key, at: time, seconds: now.recordSeconds)
+            } else if isUse {
+                plan.unnotedUse = time
+            }
+            if !plan.isExact { plan.slots = 0xFF & ~expired }
+            return plan
+        }
+    }
+
+    /// False only when a lookup would find nothing.
+    func mayContain(_ key: KeyName) -> Bool {
+        contents.withLock { $0.state.isReadable && (!$0.isExact(key) || $0.index.contains(key)) }
+    }
+
+    private func isUnused(_ row: IndexRow, _ now: Date) -> Bool {
+        guard let age = maximumAccessAge else { return false }
+        return now.timeIntervalSince1970 - Double(row.accessedAt) > age
+    }
+
+    /// A record that has no row yet was found, or written. The row takes the use with it.
+    func noteEarly(_ key: KeyName, at time: UInt64, now: Date) {
+        contents.withLock { contents in
+            // Bounded, should the index never be loaded.
+            guard contents.earlyUses.count < 4096 else { return }
+            contents.earlyUses.append(IndexUse(key: key, time: time, seconds: now.recordSeconds))
+            // The index may have come meanwhile.
+            if contents.state.isCurrent { contents.noteEarlyUses() }
+        }
+    }
+
+    /// Replaces the rows of a key by those that its files say.
+    /// - Returns: the rows with their places in the order of use.
+    func replaceRows(of key: KeyName, by rows: [IndexRow]) -> [IndexRow] {
+        contents.withLock { contents in
+            for slot in 0..<RecordName.slots {
+                let name = RecordName(key: key, slot: slot)
+                guard let row = rows.first(where: { $0.slot == slot }) else {
+                    contents.index.remove(name)
+                    continue
+                }
+                let known = contents.index.row(name)
+                if known == nil, let use = contents.earlyUses.last(where: { $0.key == key }) {
+                    var row = row
+                    row.accessedAt = use.seconds
+                    contents.index.put(row, usedAt: use.time)
+                } else if known?.isSameRecord(as: row) != true {
+                    contents.index.put(row)
+                }
+            }
+            contents.earlyUses.removeAll { $0.key == key }
+            return contents.index.rows(of: key)
+        }
+    }
+
+    // MARK: The index
+
+    func read<Result>(_ body: (DiskIndex) -> Result) -> Result {
+        contents.withLock { body($0.index) }
+    }
+
+    /// To be called while `DiskStore.io` is held, where rows come or go.
+    @discardableResult
+    func change<Result>(_ body: (inout DiskIndex) -> Result) -> Result {
+        contents.withLock { body(&$0.index) }
+    }
+
+    /// Takes another index in place of this one, which is returned: freeing it takes a while.
+    func exchange(_ index: DiskIndex) -> DiskIndex {
+        change { current in
+            defer { current = index }
+            return current
+        }
+    }
+
+    /// The rows of a key; nil where they may not be what the files are.
+    func exactRows(of key: KeyName) -> [IndexRow]? {
+        contents.withLock { $0.isExact(key) ? $0.index.rows(of: key) : nil }
+    }
+
+    // MARK: Examinations
+
+    /// A key's files and rows may not agree. Until the key is examined, its slots are probed.
+    func requestExamination(of key: KeyName, verifyingBodies: Bool = false) {
+        contents.withLock { contents in
+            guard contents.examinations.count < Self.keyLimit else {
+                contents.examinations = [:]
+                contents.isUncertain = true
+                return
+            }
+            contents.examinations[key] = verifyingBodies || contents.examinations[key] == true
+        }
+    }
+
+    func examinationEnded(of key: KeyName) {
+        contents.withLock { _ = $0.examinations.removeValue(forKey: key) }
+    }
+
+    var nextExamination: (key: KeyName, verifiesBodies: Bool)? {
+        contents.withLock { $0.examinations.first }.map { ($0.key, $0.value) }
+    }
+
+    /// The keys of a resource whose rows are not certain.
+    func uncertainKeys(ofResource resource: UInt64) -> Set<KeyName> {
+        contents.withLock { contents in
+            Set(contents.examinations.keys).union(contents.shared).filter { $0.resource == resource }
+        }
+    }
+
+    func noteShared(_ key: KeyName) {
+        contents.withLock { contents in
+            if contents.shared.count >= Self.keyLimit {
+                contents.shared = []
+                contents.isUncertain = true
+            }
+            contents.shared.insert(key)
+        }
+    }
+
+    var sharedKeys: Set<KeyName> { contents.withLock { $0.shared } }
+
+    /// The index lacks more keys than are to be examined.
+    var isUncertain: Bool { contents.withLock { $0.isUncertain } }
+
+    func forgetExaminations() {
+        contents.withLock { $0.examinations = [:] }
+    }
+}

@@ -1,0 +1,258 @@
+/// Which records there are, what they take, and in which order they were used.
+///
+/// Invariants: each row is in both tables once and in the order of use once; `count`, `bytes` and `pinnedBytes` are those of the
+/// rows, changed together with them; key and slot name a row uniquely; along the order of use `lastUse` never falls. Recency is
+/// this order: a wall clock that is set back changes nothing here.
+///
+/// A value without locks or files: its owner has those.
+struct DiskIndex: Sendable {
+    private(set) var count = 0
+    private(set) var bytes = 0
+    private(set) var pinnedBytes = 0
+    /// A row changed, or was used, since `noteSaved`.
+    private(set) var isChanged = false
+
+    private var rows: [IndexRow] = []
+    private var free: [Int32] = []
+    private var table = HashTable()
+    private var resources = HashTable()
+    private var order = LRUList()
+
+    init() {}
+
+    // MARK: Lookup
+
+    private static func hash(of key: KeyName) -> Int { Int(truncatingIfNeeded: key.low) }
+
+    @inline(__always)
+    func forEachRow(of key: KeyName, _ body: (IndexRow) -> Void) {
+        forEachPosition(of: key) { body(rows[$0]) }
+    }
+
+    @inline(__always)
+    private func forEachPosition(of key: KeyName, _ body: (Int) -> Void) {
+        _ = table.position(hash: Self.hash(of: key)) { position in
+            if rows[position].key == key { body(position) }
+            return false
+        }
+    }
+
+    func rows(of key: KeyName) -> [IndexRow] {
+        var found: [IndexRow] = []
+        forEachRow(of: key) { found.append($0) }
+        return found
+    }
+
+    /// The rows of all keys of a resource.
+    func rows(ofResource resource: UInt64) -> [IndexRow] {
+        var found: [IndexRow] = []
+        _ = resources.position(hash: Int(truncatingIfNeeded: resource)) { position in
+            if rows[position].key.resource == resource { found.append(rows[position]) }
+            return false
+        }
+        return found
+    }
+
+    func contains(_ key: KeyName) -> Bool {
+        table.position(hash: Self.hash(of: key)) { rows[$0].key == key } != nil
+    }
+
+    func row(_ name: RecordName) -> IndexRow? {
+        position(name).map { rows[$0] }
+    }
+
+    private func position(_ name: RecordName) -> Int? {
+        table.position(hash: Self.hash(of: name.key)) { rows[$0].slot == name.slot && rows[$0].key == name.key }
+    }
+
+    // MARK: Changing
+
+    /// Adds a row as the most recently used one: how an index is loaded. The row of its name is replaced.
+    mutating func append(_ row: IndexRow) {
+        put(row, usedAt: newestUse)
+    }
+
+    /// Adds a row that was used at that time of the monotonic clock, or replaces that of its name.
+    mutating func put(_ row: IndexRow, usedAt time: UInt64) {
+        var row = row
+        row.lastUse = time
+        if let known = position(row.name) {
+            row.lastUse = max(time, rows[known].lastUse)
+            replace(known, with: row)
+            order.remove(known)
+            order.insert(known, newerThan: place(after: row.lastUse, from: order.mostRecent))
+        } else {
+            let older = place(after: time, from: order.mostRecent)
+            order.insert(add(row), newerThan: older)
+        }
+    }
+
+    /// Replaces the row of its name, which keeps its place; adds an unknown one where its time of access, in seconds, puts
+    /// it.
+    mutating func put(_ row: IndexRow) {
+        if let known = position(row.name) {
+            var row = row
+            row.lastUse = rows[known].lastUse
+            replace(known, with: row)
+        } else {
+            putUnknown([row])
+        }
+    }
+
+    /// Adds those rows whose names have none, in one walk. They must be sorted by their time of access, the oldest first.
+    mutating func putUnknown(_ batch: [IndexRow]) {
+        var older = order.mostRecent
+        for row in batch.reversed() where position(row.name) == nil {
+            while let position = older, rows[position].accessedAt > row.accessedAt {
+                older = order.older(than: position)
+            }
+            var row = row
+            row.lastUse = older.map { rows[$0].lastUse } ?? 0
+            order.insert(add(row), newerThan: older)
+        }
+    }
+
+    @discardableResult
+    mutating func remove(_ name: RecordName) -> IndexRow? {
+        guard let position = position(name) else { return nil }
+        let row = rows[position]
+        table.remove(position, hash: row.hash) { rows[$0].hash }
+        resources.remove(position, hash: row.resourceHash) { rows[$0].resourceHash }
+        order.remove(position)
+        free.append(Int32(position))
+        count -= 1
+        account(row, -1)
+        return row
+    }
+
+    private mutating func add(_ row: IndexRow) -> Int {
+        let position: Int
+        if let last = free.popLast() {
+            position = Int(last)
+            rows[position] = row
+        } else {
+            position = rows.count
+            // By a quarter instead of doubling, so that a large index takes little more memory than its rows.
+            if rows.count == rows.capacity { reserve(rows.count + max(64, rows.count / 4)) }
+            rows.append(row)
+        }
+        table.insert(position, hash: row.hash) { rows[$0].hash }
+        resources.insert(position, hash: row.resourceHash) { rows[$0].resourceHash }
+        count += 1
+        account(row, 1)
+        return position
+    }
+
+    private mutating func replace(_ position: Int, with row: IndexRow) {
+        account(rows[position], -1)
+        rows[position] = row
+        account(row, 1)
+    }
+
+    private mutating func account(_ row: IndexRow, _ sign: Int) {
+        bytes += sign * row.bytes
+        if row.isPinned { pinnedBytes += sign * row.bytes }
+        isChanged = true
+    }
+
+    /// The rows are in the file.
+    mutating func noteSaved() { isChanged = false }
+
+    /// The file could not be written.
+    mutating func noteUnsaved() { isChanged = true }
+
+    // MARK: Use
+
+    private var newestUse: UInt64 { order.mostRecent.map { rows[$0].lastUse } ?? 0 }
+
+    /// The most recent row, from a position on, that was not used after that time.
+    private func place(after time: UInt64, from start: Int?) -> Int? {
+        var position = start
+        while let current = position, rows[current].lastUse > time { position = order.older(than: current) }
+        return position
+    }
+
+    /// Makes every row of the key the most recent one.
+    mutating func touch(_ key: KeyName, at time: UInt64, seconds: UInt32) {
+        let time = max(time, newestUse)
+        // A search does not change the table, so the rows may.
+        var positions: (Int, rest: [Int]) = (-1, [])
+        forEachPosition(of: key) { position in
+            if positions.0 < 0 { positions.0 = position } else { positions.rest.append(position) }
+        }
+        if positions.0 >= 0 { touch(position: positions.0, time, seconds) }
+        for position in positions.rest { touch(position: position, time, seconds) }
+    }
+
+    private mutating func touch(position: Int, _ time: UInt64, _ seconds: UInt32) {
+        markUsed(position, time, seconds)
+        order.touch(position)
+    }
+
+    private mutating func markUsed(_ position: Int, _ time: UInt64, _ seconds: UInt32) {
+        rows[position].lastUse = time
+        rows[position].accessedAt = seconds
+        isChanged = true
+    }
+
+    /// Uses that were noted elsewhere: each row moves to the place of its use, unless it was used later than that. One walk
+    /// for all of them.
+    mutating func note(_ uses: [IndexUse]) {
+        var older = order.mostRecent
+        for use in uses.sorted(by: { $0.time > $1.time }) {
+            var positions: [Int] = []
+            forEachPosition(of: use.key) { positions.append($0) }
+            for position in positions where rows[position].lastUse < use.time {
+                markUsed(position, use.time, use.seconds)
+                while let current = older, current == position || rows[current].lastUse > use.time {
+                    older = order.older(than: current)
+                }
+                order.remove(position)
+                order.insert(position, newerThan: older)
+            }
+        }
+    }
+
+    // MARK: In order of use
+
+    /// Calls with each row, the least recently used first, until `body` gives false.
+    func forEachLeastRecentFirst(_ body: (IndexRow) -> Bool) {
+        var position = order.leastRecent
+        while let current = position {
+            guard body(rows[current]) else { return }
+            position = order.newer(than: current)
+        }
+    }
+
+    /// All rows, the least recently used first.
+    var leastRecentFirst: [IndexRow] {
+        var all: [IndexRow] = []
+        all.reserveCapacity(count)
+        forEachLeastRecentFirst {
+            all.append($0)
+            return true
+        }
+        return all
+    }
+
+    private mutating func reserve(_ capacity: Int) {
+        rows.reserveCapacity(capacity)
+        order.reserve(capacity)
+    }
+
+    /// Makes room for that many rows at once, as loading does.
+    mutating func prepare(for rowCount: Int) {
+        reserve(rowCount)
+        table.reserve(rowCount) { rows[$0].hash }
+        resources.reserve(rowCount) { rows[$0].resourceHash }
+    }
+}
+
+/// One use of the records of a key.
+struct IndexUse: Sendable {
+    var key: KeyName
+    /// Of the monotonic clock, in nanoseconds.
+    var time: UInt64
+    /// Seconds since 1970.
+    var seconds: UInt32
+}

@@ -1,0 +1,63 @@
+import Foundation
+
+/// The records' files as they lie in their folder, and the index that follows from them.
+struct FolderListing: Sendable {
+    private(set) var records: [(name: RecordName, status: FileStatus)] = []
+
+    /// Lists the folder, with the status of each file. What is not a regular file of the owner with one name is no record.
+    init(_ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner) throws(Errno) {
+        var names: [RecordName] = []
+        try files.list(paths.records) { name in
+            if let name = RecordName(name) { names.append(name) }
+        }
+        if names.isEmpty { return }
+        // By their names alone, which is faster than by their paths; by their paths where no more files can be open.
+        let folder = try? files.openFile(paths.records, O_RDONLY | O_DIRECTORY)
+        defer { if let folder { files.closeQuietly(folder) } }
+        func status(of name: RecordName) -> FileStatus? {
+            guard let folder else { return paths.withRecord(name) { try? files.status(at: $0) } }
+            return DiskPaths.withName(name) { try? files.status(of: $0, in: folder) }
+        }
+        records.reserveCapacity(names.count)
+        for name in names {
+            if let status = status(of: name), owner.isOwnFile(status) { records.append((name, status)) }
+        }
+    }
+
+    /// What the records take on disk, in bytes.
+    var bytes: Int { records.reduce(0) { $0 + $1.status.allocated } }
+}
+
+extension DiskIndex {
+    /// The index of a folder: each file has a row, and each row a file. A saved row counts only where the file has the size and the
+    /// time of writing that the row says, and was not written when the rows were saved or later. All other rows are partial: a
+    /// file that has changed keeps the place of its row, an unknown one enters by the time of its writing.
+    ///
+    /// - Parameters:
+    ///   - saved: in the order of use, the least recent first.
+    ///   - savedAt: when they were saved, in nanoseconds since 1970.
+    /// - Returns: the names of the rows that are partial now.
+    mutating func fill(
+        with saved: [IndexRow], savedAt: Int, listing: FolderListing
+    ) -> [RecordName] {
+        prepare(for: listing.records.count)
+        var statuses: [RecordName: FileStatus] = [:]
+        statuses.reserveCapacity(listing.records.count)
+        for record in listing.records { statuses[record.name] = record.status }
+        var partial: [RecordName] = []
+        for row in saved {
+            guard let status = statuses.removeValue(forKey: row.name) else { continue }
+            if row.isAbout(status), status.modified < savedAt {
+                put(row, usedAt: row.lastUse)
+            } else {
+                var changed = IndexRow(row.name, status)
+                changed.accessedAt = row.accessedAt
+                put(changed, usedAt: row.lastUse)
+                partial.append(row.name)
+            }
+        }
+        let unknown = statuses.sorted { $0.value.modified < $1.value.modified }.map { IndexRow($0.key, $0.value) }
+        putUnknown(unknown)
+        return partial + unknown.map(\.name)
+    }
+}

@@ -1,0 +1,100 @@
+/// What the index knows of one record. `IndexFile.columns` says what is saved of it.
+struct IndexRow: Sendable, Hashable {
+    var key: KeyName
+    /// The first 32 bits of the key's digest: tells keys apart that share a name, as far as it matters without their records.
+    var keyCheck: UInt32 = 0
+    var hostHash: UInt32 = 0
+    var tagFilter = TagFilter(bits: 0)
+    var varyHash: UInt32 = 0
+    /// What the file takes, in blocks of 512 bytes as `stat` counts them.
+    var blocks: UInt32
+    /// When the file was written, in nanoseconds since 1970; 0 where that is not known.
+    var modified: Int64 = 0
+    /// Seconds since 1970, for age limits, for the inspector, and for the place of a record that has no other.
+    var accessedAt: UInt32
+    var storedAt: UInt32 = 0
+    var slot: UInt8
+    var flags: Flags
+    /// The last use by the monotonic clock (nanoseconds); 0 for a record that was not used since this process opened the index.
+    var lastUse: UInt64 = 0
+
+    struct Flags: OptionSet, Sendable, Hashable {
+        let rawValue: UInt8
+
+        static let pinned = Flags(rawValue: 1)
+        /// Known by its name and size alone: the record's header was not read yet.
+        static let partial = Flags(rawValue: 2)
+
+        static let saved: Flags = [.pinned, .partial]
+    }
+
+    static let blockSize = 512
+
+    var name: RecordName { RecordName(key: key, slot: slot) }
+    var bytes: Int { Int(blocks) * Self.blockSize }
+    var isPinned: Bool { flags.contains(.pinned) }
+    var isPartial: Bool { flags.contains(.partial) }
+
+    /// A name is uniform already: one of its words is the hash.
+    @inline(__always) var hash: Int { Int(truncatingIfNeeded: key.low) }
+    @inline(__always) var resourceHash: Int { Int(truncatingIfNeeded: key.resource) }
+
+    /// A record of which only name and size are known.
+    init(_ name: RecordName, allocated: Int, accessedAt: UInt32) {
+        key = name.key
+        slot = name.slot
+        self.accessedAt = accessedAt
+        blocks = Self.blocks(allocated)
+        flags = .partial
+    }
+
+    /// A record whose header was not read: the time of its writing counts as its last use.
+    init(_ name: RecordName, _ status: FileStatus) {
+        self.init(name, allocated: status.allocated, accessedAt: status.modifiedSeconds)
+        modified = Int64(status.modified)
+    }
+
+    init(_ header: RecordHeader, _ status: FileStatus, accessedAt: UInt32) {
+        self.init(header.name, status)
+        self.accessedAt = accessedAt
+        keyCheck = Self.check(of: header.digest)
+        hostHash = header.hostHash
+        tagFilter = header.tagFilter
+        varyHash = UInt32(truncatingIfNeeded: header.varyHash)
+        storedAt = header.storedAt
+        flags = header.isPinned ? .pinned : []
+    }
+
+    /// The fields that tell variants apart, of a record that has no file yet.
+    init(variantOf header: RecordHeader) {
+        self.init(header.name, allocated: 0, accessedAt: 0)
+        keyCheck = Self.check(of: header.digest)
+        varyHash = UInt32(truncatingIfNeeded: header.varyHash)
+        storedAt = header.storedAt
+    }
+
+    static func check(of digest: KeyDigest) -> UInt32 {
+        UInt32(truncatingIfNeeded: digest.words[0] >> 32)
+    }
+
+    /// Whether the file has the size and the time that the row says.
+    func isAbout(_ status: FileStatus) -> Bool {
+        modified == Int64(status.modified) && blocks == Self.blocks(status.allocated)
+    }
+
+    /// Whether nothing but the time of use differs.
+    func isSameRecord(as other: IndexRow) -> Bool {
+        var other = other
+        (other.accessedAt, other.lastUse) = (accessedAt, lastUse)
+        return self == other
+    }
+
+    /// Whether both are records of one variant of one key.
+    func isSameVariant(as other: IndexRow) -> Bool {
+        key == other.key && keyCheck == other.keyCheck && varyHash == other.varyHash
+    }
+
+    private static func blocks(_ allocated: Int) -> UInt32 {
+        UInt32(clamping: max(0, allocated) / blockSize + (allocated % blockSize > 0 ? 1 : 0))
+    }
+}

@@ -1,0 +1,226 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// What another cache on the directory, or somebody else, does to it.
+@Suite struct OtherCachesTests {
+    private let key = RequestKey.test("a")
+
+    private func tiered(_ fixture: DiskFixture) -> (store: TieredStore, disk: DiskStore) {
+        let maintenance = MaintenanceQueue()
+        let disk = DiskStore(
+            configuration: .init(directory: fixture.directory, capacity: 100 << 20), maintenance: maintenance)
+        let store = TieredStore(
+            configuration: .init(
+                memoryCapacity: 10 << 20, memoryCountLimit: .max, maximumEntryShare: 0.5, writeBufferLimit: 1 << 20),
+            disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+        return (store, disk)
+    }
+
+    private func put(_ number: Int, _ key: RequestKey, in store: TieredStore) {
+        store.store(StoredEntry.test(testBody(number)).metadata, body: testBody(number), for: key)
+    }
+
+    private func body(_ key: RequestKey, in store: TieredStore) -> Data? {
+        store.lookup(key).variants().first?.load()?.body
+    }
+
+    // MARK: Removals
+
+    @Test(arguments: ["key", "resource", "criteria", "all"], [true, false])
+    func aRemovalReachesTheOthersMemoryWithinASecond(what: String, isByOwner: Bool) throws {
+        let fixture = try DiskFixture()
+        let (first, firstDisk) = tiered(fixture)
+        first.flush()
+        let (second, secondDisk) = tiered(fixture)
+        second.flush()
+        #expect(firstDisk.isOwner && !secondDisk.isOwner)
+        put(1, key, in: first)
+        first.flush()
+        #expect(body(key, in: first) == testBody(1) && body(key, in: second) == testBody(1))
+        let remover = isByOwner ? first : second
+        switch what {
+        case "key": remover.remove(key)
+        case "resource": remover.remove(matching: EntryCriteria(resource: key.resource))
+        case "criteria": remover.remove(matching: EntryCriteria(storedAfter: .distantPast))
+        default: remover.removeAll()
+        }
+        for disk in [firstDisk, secondDisk] { disk.setNextLook(0) }
+        #expect(body(key, in: first) == nil && body(key, in: second) == nil)
+        #expect(fixture.recordNames().isEmpty)
+        // What is stored afterwards stays.
+        put(2, key, in: first)
+        put(3, .test("b"), in: second)
+        first.flush()
+        second.flush()
+        for disk in [firstDisk, secondDisk] { disk.setNextLook(0) }
+        #expect(body(key, in: second) == testBody(2) && body(.test("b"), in: first) == testBody(3))
+    }
+
+    /// An answer that was under way when another cache removed its key is not stored.
+    @Test(arguments: [true, false]) func aLateAnswerIsNotStored(isAll: Bool) throws {
+        let fixture = try DiskFixture()
+        let (first, _) = tiered(fixture)
+        first.flush()
+        let (second, _) = tiered(fixture)
+        second.flush()
+        let ticket = second.ticket(at: Date())
+        if isAll { first.removeAll() } else { first.remove(key) }
+        let metadata = StoredEntry.test(testBody(1)).metadata
+        #expect(second.store(metadata, body: testBody(1), for: key, ticket: ticket) == .removedMeanwhile)
+        second.flush()
+        #expect(fixture.recordNames().isEmpty)
+    }
+
+    /// What waits to be written when another cache removes everything is not written.
+    @Test func whatIsBufferedGoesToo() throws {
+        let fixture = try DiskFixture()
+        let (first, _) = tiered(fixture)
+        first.flush()
+        let (second, disk) = tiered(fixture)
+        second.flush()
+        disk.maintenance.pause()
+        put(1, key, in: second)
+        first.removeAll()
+        second.flush()
+        disk.maintenance.resume()
+        #expect(fixture.recordNames().isEmpty && body(key, in: second) == nil)
+    }
+
+    @Test func theOwnerCountsWhatAGuestStored() throws {
+        let fixture = try DiskFixture()
+        let owner = fixture.open()
+        owner.flush()
+        let guest = fixture.open()
+        guest.flush()
+        for number in 0..<20 { guest.store(.test(testBody(number)), for: .test("\(number)")) }
+        #expect(owner.entryCount == 20 && owner.usage == fixture.allocatedByRecords())
+        guest.remove(.test("3"))
+        #expect(owner.entryCount == 19 && owner.usage == fixture.allocatedByRecords())
+        #expect(guest.entryCount == 19 && guest.usage == owner.usage)
+    }
+
+    // MARK: The file of changes
+
+    @Test func aFileThatIsNotUnderstoodIsARemovalOfEverything() throws {
+        let fixture = try DiskFixture()
+        let files = SystemFiles()
+        let paths = DiskPaths(directory: fixture.directory)
+        try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+        let (writer, reader) = (ChangeFile(files, paths), ChangeFile(files, paths))
+        func read() -> [DirectoryChange] {
+            var all: [DirectoryChange] = []
+            reader.read(mayMake: true) { all += $0 }
+            return all
+        }
+        #expect(read() == [])
+        writer.tell(.removed(key.name), capacity: 1 << 30)
+        #expect(read() == [.removed(key.name)] && read() == [])
+        writer.tell(.stored(key.name), capacity: 1 << 30)
+        writer.tell(.removedResource(7), capacity: 1 << 30)
+        #expect(read() == [.stored(key.name), .removedResource(7)])
+        reader.tell(.removedAll, capacity: 1 << 30)
+        #expect(read() == [], "its own row")
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: paths.changes))
+        // No row lies across two pages.
+        #expect(
+            try 4096 % ChangeRow.length == 0 && files.status(at: paths.changes).size == 5 * ChangeRow.length
+        )
+        // A row whose bytes are other ones.
+        writer.tell(.stored(key.name), capacity: 1 << 30)
+        try file.seek(toOffset: file.seekToEnd() - 30)
+        try file.write(contentsOf: Data([0x55, 0x55]))
+        #expect(read() == [.removedAll])
+        // A torn row.
+        try file.seekToEnd()
+        try file.write(contentsOf: Data(count: 7))
+        #expect(read() == [.removedAll])
+        // Shorter.
+        try file.truncate(atOffset: 20)
+        #expect(read() == [.removedAll])
+        unlink(paths.changes)
+        #expect(read() == [.removedAll] && read() == [])
+        // Begun where there was none: nothing was missed.
+        writer.tell(.removed(key.name), capacity: 1 << 30)
+        #expect(read() == [.removed(key.name)])
+        // Full, and replaced: once nothing is missed, twice it may be.
+        for _ in 0..<200 { writer.tell(.stored(key.name), capacity: 0) }
+        #expect(read() == Array(repeating: .stored(key.name), count: 200))
+        for _ in 0..<400 { writer.tell(.stored(key.name), capacity: 0) }
+        #expect(read() == [.removedAll])
+        #expect(try files.status(at: paths.changes).size <= 4_096)
+    }
+
+    /// Many caches begin the file at once, each with two threads, and fill it again and again: each one hears of each change of the others,
+    /// and of nothing else.
+    @Test func cachesThatBeginAndFillAFileAtOnceMissNothing() throws {
+        for limit in [4_096, 1 << 30] {
+            let fixture = try DiskFixture("\(limit)")
+            try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+            let paths = DiskPaths(directory: fixture.directory)
+            let files = (0..<4).map { _ in ChangeFile(SystemFiles(), paths) }
+            let heard = files.map { _ in Mutex<[DirectoryChange]>([]) }
+            @Sendable func look(_ cache: Int, mayMake: Bool = true) {
+                files[cache].read(mayMake: mayMake) { changes in heard[cache].withLock { $0 += changes } }
+            }
+            @Sendable func change(_ cache: Int, _ number: Int) -> DirectoryChange {
+                .removed(KeyName(resource: UInt64(cache), low: UInt64(number)))
+            }
+            let count = 200
+            for cache in 0..<4 { look(cache, mayMake: false) }
+            DispatchQueue.concurrentPerform(iterations: 8) { thread in
+                let cache = thread % 4
+                for number in 0..<count {
+                    look(cache)
+                    if thread < 4 { files[cache].tell(change(cache, number), capacity: limit) }
+                }
+            }
+            for cache in 0..<4 {
+                look(cache)
+                let all = heard[cache].withLock { $0 }
+                // A reader that two files were filled before is told that it may have missed something.
+                if limit == 4_096, all.contains(.removedAll) { continue }
+                let others = (0..<4).filter { $0 != cache }
+                let expected = Set(others.flatMap { other in (0..<count).map { change(other, $0) } })
+                let (missed, spurious) = (expected.subtracting(all).count, Set(all).subtracting(expected).count)
+                #expect(missed == 0 && spurious == 0, "of \(expected.count), limit \(limit)")
+            }
+        }
+    }
+
+    // MARK: The directory
+
+    /// What is stored and flushed after that is found.
+    @Test(arguments: ["removed", "emptied", "renamed", "swapped"]) func aDirectoryThatGoes(how: String) throws {
+        let fixture = try DiskFixture()
+        let manager = FileManager.default
+        let (store, _) = tiered(fixture)
+        put(0, key, in: store)
+        store.flush()
+        let other = fixture.scratch.appending("other").path
+        if how == "swapped" {
+            try manager.createDirectory(atPath: other + "/records", withIntermediateDirectories: true)
+        }
+        if how == "swapped" {
+            chmod(other, 0o700)
+            chmod(other + "/records", 0o700)
+        }
+        switch how {
+        case "removed": try manager.removeItem(atPath: fixture.directory)
+        case "emptied":
+            for name in try manager.contentsOfDirectory(atPath: fixture.directory) {
+                try manager.removeItem(atPath: fixture.directory + "/" + name)
+            }
+        default:
+            try manager.moveItem(atPath: fixture.directory, toPath: fixture.scratch.appending("away").path)
+            if how == "swapped" { try manager.moveItem(atPath: other, toPath: fixture.directory) }
+        }
+        for number in 1...10 { put(number, .test("\(number)"), in: store) }
+        store.flush()
+        for number in 1...10 { #expect(body(.test("\(number)"), in: store) == testBody(number)) }
+        #expect(fixture.recordNames().count == 10)
+        store.removeMemory()
+        for number in 1...10 { #expect(body(.test("\(number)"), in: store) == testBody(number)) }
+    }
+}

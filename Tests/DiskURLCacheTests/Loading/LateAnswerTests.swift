@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a load brings must not undo what happened while it was under way (RFC 9111 §4.3.4, §4.4).
+@Suite(.fewAtATime) struct LateAnswerTests {
+    enum Change: CaseIterable, Sendable { case removeAll, remove, invalidate, replace }
+
+    let cache: DiskURLCache
+    let clock = ManualClock()
+    private let scratch: ScratchDirectory
+    private let request = Responses.request("/a")
+
+    init() throws {
+        scratch = try ScratchDirectory("late")
+        cache = DiskURLCache(in: scratch, clock: clock, memory: 1 << 20, disk: 10 << 20)
+    }
+
+    private func make(_ change: Change) {
+        switch change {
+        case .removeAll: cache.removeAllCachedResponses()
+        case .remove: cache.removeCachedResponse(for: request)
+        case .invalidate: cache.invalidate(Responses.url("/a"))
+        case .replace:
+            cache.storeCachedResponse(
+                Responses.cached(Responses.url("/a"), "newer", fields: ["Cache-Control": "max-age=600"]), for: request)
+        }
+    }
+
+    private var stored: String? {
+        cache.cachedResponse(for: request).map { String(decoding: $0.data, as: UTF8.self) }
+    }
+
+    /// The second request waits until the change is made.
+    private func network(_ gate: Gate, _ second: @escaping @Sendable (MemoryTransport.Exchange) -> Void)
+        -> MemoryTransport
+    {
+        let count = Mutex(0)
+        return MemoryTransport { _, exchange in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number == 1 {
+                exchange.head(
+                    200, ["ETag": "\"1\"", "Cache-Control": "max-age=10, stale-while-revalidate=1000"])
+                exchange.piece("old")
+                exchange.end()
+            } else {
+                gate.wait()
+                second(exchange)
+            }
+        }
+    }
+
+    @Test(arguments: Change.allCases) func aLate304ServesItsCallerAndStoresNothing(change: Change) async throws {
+        let gate = Gate()
+        let network = network(gate) { exchange in
+            exchange.head(304, ["ETag": "\"1\"", "Cache-Control": "max-age=600"])
+            exchange.end()
+        }
+        _ = try await LoadReader(request, from: cache, over: network).answer()
+        clock.advance(by: 100)
+        var revalidating = request
+        revalidating.cachePolicy = .reloadRevalidatingCacheData
+        let late = Task { [revalidating] in
+            try await LoadReader(revalidating, from: cache, over: network).answer()
+        }
+        await gate.arrival()
+        clock.advance(by: 1)
+        make(change)
+        gate.open()
+        let answer = try await late.value
+        #expect(answer.data == Data("old".utf8) && answer.source == .revalidated(.memory))
+        #expect(stored == (change == .replace ? "newer" : nil))
+    }
+
+    @Test(arguments: [Change.removeAll, .remove, .invalidate]) func aLateAnswerServesItsCallerAndStoresNothing(
+        change: Change
+    ) async throws {
+        let gate = Gate()
+        let network = MemoryTransport { _, exchange in
+            gate.wait()
+            exchange.head(200, ["Cache-Control": "max-age=600"])
+            exchange.piece("late")
+            exchange.end()
+        }
+        let events = cache.events()
+        let late = Task { try await LoadReader(request, from: cache, over: network).answer() }
+        await gate.arrival()
+        make(change)
+        gate.open()
+        let answer = try await late.value
+        #expect(answer.data == Data("late".utf8))
+        #expect(answer.report.isStored == false && answer.report.notStoredReason == .removedMeanwhile)
+        #expect(stored == nil)
+        for await case .notStored(_, let reason) in events {
+            #expect(reason == .removedMeanwhile)
+            break
+        }
+    }
+
+    /// A logout is not undone by what was being refreshed.
+    @Test(arguments: Change.allCases) func aLateRefreshStoresNothing(change: Change) async throws {
+        for isConfirmed in [true, false] {
+            let gate = Gate()
+            let network = network(gate) { exchange in
+                exchange.head(
+                    isConfirmed ? 304 : 200, ["ETag": isConfirmed ? "\"1\"" : "\"2\"", "Cache-Control": "max-age=600"])
+                if !isConfirmed { exchange.piece("refreshed") }
+                exchange.end()
+            }
+            _ = try await LoadReader(request, from: cache, over: network).answer()
+            clock.advance(by: 100)
+            #expect(try await LoadReader(request, from: cache, over: network).answer().isStale)
+            await gate.arrival()
+            clock.advance(by: 1)
+            make(change)
+            gate.open()
+            await eventually { !cache.loads.isRefreshing }
+            #expect(stored == (change == .replace ? "newer" : nil))
+            cache.removeAllCachedResponses()
+        }
+    }
+}

@@ -1,0 +1,221 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Equal loads share one fetch: a load that waits looks up again when the other one has ended.
+@Suite(.fewAtATime, .timeLimit(.minutes(30))) struct SharedFetchTests {
+    private let cache: DiskURLCache
+    private let scratch: ScratchDirectory
+    private let exchanges = Exchanges()
+    private let network: MemoryTransport
+    /// Loads that go on until the test is over.
+    private let drivers = Mutex<[LoadDriver]>([])
+
+    init() throws {
+        scratch = try ScratchDirectory("shared")
+        network = exchanges.network()
+        cache = DiskURLCache(
+            configuration: DiskURLCache.Configuration(
+                memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache")))
+    }
+
+    @discardableResult private func start(_ client: PieceClient) -> LoadDriver {
+        var request = Responses.request("/a")
+        request.timeoutInterval = TimeInterval(Patience.seconds)
+        let driver = LoadDriver(cache: cache, request: request, transport: network, client: client)
+        drivers.withLock { $0.append(driver) }
+        driver.start()
+        return driver
+    }
+
+    private let fields: HeaderFields = ["Cache-Control": "max-age=86400", "ETag": "\"1\"", "Set-Cookie": "a=b"]
+
+    /// A first load whose request is sent, and others that wait for it.
+    private func waiting(_ count: Int) async -> (clients: [PieceClient], first: MemoryTransport.Exchange) {
+        let clients = (0...count).map { _ in PieceClient() }
+        start(clients[0])
+        let first = await exchanges.next(1)
+        for client in clients.dropFirst() { start(client) }
+        await eventually { cache.loads.waiterCount == count }
+        return (clients, first)
+    }
+
+    @Test func aLoadThatWaitsGetsTheStoredAnswer() async throws {
+        let (clients, first) = await waiting(3)
+        first.head(200, fields)
+        first.piece("one")
+        first.piece("two")
+        #expect(cache.loads.waiterCount == 3)
+        first.end()
+        for (number, client) in clients.enumerated() {
+            let all = await client.heard { $0.hasEnded }
+            #expect(all.text == "onetwo" && all.error == nil && all.heads.count == 1)
+            #expect(all.report?.isCollapsed == (number > 0))
+            // What only one may have is not shared.
+            #expect((all.heads.first?.value(forHTTPHeaderField: "Set-Cookie") == nil) == (number > 0))
+        }
+        #expect(network.requests.count == 1 && cache.loads.waiterCount == 0)
+    }
+
+    /// After a failure, and where the answer cannot be shared, not one after another.
+    @Test(arguments: ["fails", "no-store", "no-cache", "breaks off"]) func allThatWaitedGoAtOnce(what: String)
+        async throws
+    {
+        let (clients, first) = await waiting(4)
+        switch what {
+        case "fails": first.end(URLError(.networkConnectionLost))
+        case "breaks off":
+            first.head(200, fields)
+            first.piece("one")
+            first.end(URLError(.networkConnectionLost))
+        default: first.head(200, ["Cache-Control": what, "ETag": "\"1\""])
+        }
+        // Nothing was answered yet.
+        _ = await exchanges.next(5)
+        #expect(network.requests.count == 5)
+        for exchange in exchanges.all.withLock({ $0.dropFirst() }) {
+            exchange.head(200, fields)
+            exchange.piece("own")
+            exchange.end()
+        }
+        for client in clients.dropFirst() { #expect(await client.heard { $0.hasEnded }.text == "own") }
+    }
+
+    /// Where the last answer could not be shared, nothing is waited for; that is forgotten after a while, and with many other keys.
+    @Test func aKeyWhoseAnswerCouldNotBeSharedIsRemembered() throws {
+        let table = LoadTable()
+        let key = try #require(KeyPolicy.standard.key(for: Responses.request("/a")))
+        let (now, load) = (Date(timeIntervalSince1970: 1_790_000_000), ObjectIdentifier(table))
+        func join(after seconds: TimeInterval) -> LoadTable.Place {
+            table.join("a", of: key, as: load, patience: 60, now: now + seconds) { _ in }
+        }
+        #expect(join(after: 0) == .leads)
+        table.release("a", of: key, now: now)
+        #expect(join(after: 1) == .alone && join(after: 1) == .alone)
+        // A clock that was set back.
+        #expect(join(after: -3_600) == .leads)
+        #expect(join(after: 1) == .waits)
+        #expect(table.leave("a", load) && !table.leave("a", load))
+        table.release("a", of: key, now: now)
+        #expect(join(after: LoadTable.unsharedTime) == .leads)
+        table.release("a", of: key, now: now)
+        for number in 0..<LoadTable.unsharedLimit {
+            let other = try #require(KeyPolicy.standard.key(for: Responses.request("/\(number)")))
+            table.release("none", of: other, now: now)
+        }
+        #expect(join(after: 1) == .leads)
+    }
+
+    /// A load waits for another one for half of the time that it has. How much that is the request says, or its transport.
+    @Test(arguments: [true, false]) func aLoadThatWaitedLongEnoughAsksForItself(saidByTransport: Bool) async throws {
+        let network = MemoryTransport { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            exchange.piece("has sto")
+        }
+        let other = MemoryTransport(patience: saidByTransport ? 0 : nil) { _, exchange in
+            exchange.head(200, ["Cache-Control": "max-age=60"])
+            exchange.piece("whole")
+            exchange.end()
+        }
+        var request = Responses.request("/a")
+        let stopped = LoadReader(request, from: cache, over: network, takesPieces: true)
+        #expect(try await stopped.head().status == 200)
+        if !saidByTransport { request.timeoutInterval = 0.02 }
+        let late = LoadReader(request, from: cache, over: other, takesPieces: true)
+        #expect(try await late.next() == Data("whole".utf8))
+        #expect(try await late.next() == nil)
+        #expect(network.requests.count == 1 && other.requests.count == 1 && stopped.report.isStored == nil)
+        #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("whole".utf8))
+    }
+
+    // MARK: The app's code
+
+    /// Rules and keys are the app's: they may ask the cache, and wait for other threads that do. No lock of a load is held.
+    @Test func noAppCodeUnderALock() async throws {
+        let running = Mutex<LoadDriver?>(nil)
+        let calls = Mutex(0)
+        let asked = Mutex<DiskURLCache?>(nil)
+        @Sendable func ask() {
+            calls.withLock { $0 += 1 }
+            guard let cache = asked.withLock({ $0 }) else { return }
+            let isDone = DispatchSemaphore(value: 0)
+            DispatchQueue.global().async {
+                _ = running.withLock { $0 }?.summarySoFar
+                _ = cache.cachedResponse(for: Responses.request("/other"))
+                isDone.signal()
+            }
+            #expect(isDone.wait(timeout: .now() + 60) == .success, "a lock is held")
+        }
+        let own = try ScratchDirectory("rules")
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: own.appending("cache"))
+        configuration.clock = ManualClock().wallClock
+        configuration.keyPolicy = .custom { request in
+            if request.url?.path != "/other" { ask() }
+            return request.url?.absoluteString
+        }
+        configuration.rules = [
+            CacheRule(
+                .request { request in
+                    if request.url?.path != "/other" { ask() }
+                    return false
+                }, CacheTreatment(storage: .never))
+        ]
+        let cache = DiskURLCache(configuration: configuration)
+        asked.withLock { $0 = cache }
+        let network = MemoryTransport { request, exchange in
+            let isFirst = request.url?.path == "/a"
+            exchange.head(isFirst ? 302 : 200, isFirst ? ["Location": "/b"] : ["Cache-Control": "max-age=1"])
+            exchange.piece("body")
+            exchange.end()
+        }
+        for _ in 0..<2 {
+            let client = PieceClient(confirms: { $0 })
+            let driver = LoadDriver(cache: cache, request: Responses.request("/a"), transport: network, client: client)
+            running.withLock { $0 = driver }
+            driver.start()
+            #expect(await client.heard { $0.hasEnded }.text == "body")
+        }
+        #expect(calls.withLock { $0 } > 4)
+        asked.withLock { $0 = nil }
+        running.withLock { $0 = nil }
+    }
+
+    @Test func aBodyTooLargeToStoreHoldsNobodyUp() async throws {
+        let (first, second) = (PieceClient(), PieceClient())
+        start(first)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, fields)
+        exchange.piece(Data(count: cache.largestStorableBody + 1))
+        start(second)
+        // It does not wait: the body is not kept.
+        (await exchanges.next(2)).end(URLError(.networkConnectionLost))
+        #expect(await second.heard { $0.hasEnded }.error != nil)
+        exchange.end()
+        #expect(await first.heard { $0.hasEnded }.error == nil)
+    }
+
+    // MARK: The reader's pace
+
+    @Test func aTransferIsHeldUpForAClientThatDoesNotKeepUp() async throws {
+        let client = PieceClient(takesItsTime: true)
+        let driver = start(client)
+        let exchange = await exchanges.next(1)
+        exchange.head(200, fields)
+        exchange.piece(Data(count: LoadDriver.undeliveredLimit))
+        #expect(network.pauses == [])
+        exchange.piece(Data(count: 1))
+        #expect(network.pauses == [true])
+        client.takeAll()
+        driver.clientCaughtUp()
+        #expect(network.pauses == [true, false])
+        exchange.end()
+        #expect(await client.heard { $0.hasEnded }.error == nil)
+    }
+}

@@ -1,0 +1,222 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A network on which the test itself says what comes.
+final class Exchanges: Sendable {
+    let all = Mutex<[MemoryTransport.Exchange]>([])
+
+    func network() -> MemoryTransport {
+        MemoryTransport { [all] _, exchange in all.withLock { $0.append(exchange) } }
+    }
+
+    func next(_ number: Int) async -> MemoryTransport.Exchange {
+        await eventually { all.withLock({ $0.count }) >= number }
+        return all.withLock { $0[number - 1] }
+    }
+}
+
+/// Takes pieces, and writes down what it hears.
+final class PieceClient: LoadClient {
+    struct Record {
+        var heads: [HTTPURLResponse] = []
+        var data = Data()
+        var report: CacheLoadReport?
+        var error: (any Error)?
+        var hasEnded = false
+        var isClosed = false
+        /// Of a body that was left in its file.
+        var largestPiece = 0
+        var isUnreadable = false
+        var text: String { String(decoding: data, as: UTF8.self) }
+    }
+
+    private let state = Mutex((record: Record(), undelivered: 0))
+    private let takesItsTime: Bool
+
+    /// What it makes of a response about to be stored.
+    private let confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)?
+
+    init(
+        takesItsTime: Bool = false,
+        confirms: (@Sendable (CachedURLResponse) -> CachedURLResponse?)? = nil
+    ) {
+        self.takesItsTime = takesItsTime
+        self.confirms = confirms
+    }
+
+    var confirmsStorage: Bool { confirms != nil }
+
+    func confirmStorage(
+        of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        completion(confirms.map { $0(response) } ?? response)
+    }
+
+    var wantsSummary: Bool { true }
+    var takesPieces: Bool { true }
+    var undeliveredBytes: Int { state.withLock { $0.undelivered } }
+
+    func takeAll() { state.withLock { $0.undelivered = 0 } }
+
+    @discardableResult
+    func heard(_ isMet: (Record) -> Bool) async -> Record {
+        var record = Record()
+        await eventually {
+            record = state.withLock { $0.record }
+            return isMet(record)
+        }
+        return record
+    }
+
+    func send(_ calls: [LoadCall]) { perform(calls) }
+
+    func perform(_ calls: [LoadCall]) {
+        state.withLock { state in
+            guard !state.record.isClosed else { return }
+            for call in calls {
+                switch call {
+                case .receive(let head):
+                    if let http = head.response as? HTTPURLResponse { state.record.heads.append(http) }
+                case .load(let data):
+                    state.record.data += data
+                    if takesItsTime { state.undelivered += data.count }
+                case .read(var body):
+                    while !body.isEmpty, let piece = body.next() {
+                        state.record.data += piece
+                        state.record.largestPiece = max(state.record.largestPiece, piece.count)
+                    }
+                    state.record.isUnreadable = !body.isEmpty
+                case .finish(let summary):
+                    state.record.report = summary?.loadReport
+                    state.record.hasEnded = true
+                case .fail(let error, let summary):
+                    state.record.error = error
+                    state.record.report = summary?.loadReport
+                    state.record.hasEnded = true
+                }
+            }
+        }
+    }
+
+    func close() { state.withLock { $0.record.isClosed = true } }
+}
+
+/// A network that answers from memory.
+final class MemoryTransport: Transport {
+    /// A request that is under way: the test says what comes back.
+    struct Exchange: Sendable {
+        let url: URL
+        let token: FetchToken
+        let receiver: any FetchReceiver
+
+        func head(_ status: Int, _ fields: HeaderFields = [:]) {
+            receiver.fetchReceived(URLResponse.http(url: url, status: status, fields: fields))
+        }
+        func piece(_ text: String) { piece(Data(text.utf8)) }
+        func piece(_ data: Data) { receiver.fetchReceived(data) }
+        func end(_ error: (any Error)? = nil) { receiver.fetchEnded(error) }
+    }
+
+    private struct State {
+        var requests: [URLRequest] = []
+        var cancelled = 0
+        var pauses: [Bool] = []
+    }
+
+    private let state = Mutex(State())
+    private let answer: @Sendable (URLRequest, Exchange) -> Void
+    private let patience: TimeInterval?
+
+    /// - Parameter patience: seconds, for each request; nil where each has its own.
+    init(patience: TimeInterval? = nil, _ answer: @escaping @Sendable (URLRequest, Exchange) -> Void) {
+        self.patience = patience
+        self.answer = answer
+    }
+
+    func patience(of request: URLRequest) -> TimeInterval { patience ?? request.timeoutInterval / 2 }
+
+    var requests: [URLRequest] { state.withLock { $0.requests } }
+    var cancelled: Int { state.withLock { $0.cancelled } }
+    /// True for a pause, false for a resumption, in order.
+    var pauses: [Bool] { state.withLock { $0.pauses } }
+
+    func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+        let controls = FetchControls(
+            cancel: { [state] in state.withLock { $0.cancelled += 1 } },
+            pause: { [state] in state.withLock { $0.pauses.append(true) } },
+            resume: { [state] in state.withLock { $0.pauses.append(false) } })
+        guard let url = request.url, token.didStart(controls) else { return }
+        state.withLock { $0.requests.append(request) }
+        let exchange = Exchange(url: url, token: token, receiver: receiver)
+        DispatchQueue.global().async { [answer] in answer(request, exchange) }
+    }
+}
+
+extension URLRequest {
+    var impatient: URLRequest {
+        var request = self
+        request.timeoutInterval = 0.05
+        return request
+    }
+}
+
+extension CacheStream {
+    func pieces() async throws -> [String] {
+        var pieces: [String] = []
+        for try await piece in self { pieces.append(String(decoding: piece, as: UTF8.self)) }
+        return pieces
+    }
+}
+
+/// Something that happens once.
+final class Flag: Sendable {
+    private let state = Mutex(false)
+    var value: Bool { state.withLock { $0 } }
+    func set() { state.withLock { $0 = true } }
+    func isSet() async { await eventually { value } }
+}
+
+/// A transport that is a closure.
+final class ClosureTransport: CacheTransport {
+    struct Exchange: Sendable {
+        let url: URL
+        let receiver: CacheReceiver
+        let transport: ClosureTransport
+
+        func head(_ status: Int, _ fields: [String: String] = [:]) {
+            let head = Responses.http(url, status: status, fields: fields)
+            transport.state.withLock { $0.heads.append(head) }
+            receiver.receive(head)
+        }
+        func piece(_ text: String) async { await receiver.receive(Data(text.utf8)) }
+        func noteCancellation() { transport.state.withLock { $0.cancelled += 1 } }
+        func untilCancelled() async {
+            while !Task.isCancelled { await Task.yield() }
+            noteCancellation()
+        }
+    }
+
+    private let state = Mutex((requests: [URLRequest](), heads: [HTTPURLResponse](), cancelled: 0))
+    private let answer: @Sendable (URLRequest, Exchange) async throws -> Void
+
+    init(_ answer: @escaping @Sendable (URLRequest, Exchange) async throws -> Void) {
+        self.answer = answer
+    }
+
+    var requests: [URLRequest] { state.withLock { $0.requests } }
+    var heads: [HTTPURLResponse] { state.withLock { $0.heads } }
+    var cancelled: Int { state.withLock { $0.cancelled } }
+
+    func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+        guard let url = request.url else { throw URLError(.badURL) }
+        state.withLock { $0.requests.append(request) }
+        try await answer(request, Exchange(url: url, receiver: receiver, transport: self))
+    }
+}

@@ -1,0 +1,335 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+/// Locks of a directory where a process may be suspended: held during a pass that was granted time, and at no other moment.
+@Suite struct PassTimeTests {
+    private let key = RequestKey.test("a")
+
+    private static let granting: PassTime.Activity = { handler in
+        Thread.detachNewThread { handler(false) }
+    }
+
+    /// Calls that lock a file.
+    private static func locks(_ calls: [FaultyFileSystem.Call]) -> [FaultyFileSystem.Call] {
+        calls.filter { $0.operation == .lockFile || $0.operation == .lockProcess }
+    }
+
+    @Test func anIdleCacheHoldsNoLock() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open { $0.passActivity = Self.granting }
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        #expect(!store.isOwner)
+        #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
+        let other = fixture.open()
+        other.flush()
+        #expect(other.isOwner)
+        #expect(other.body(key) == testBody(1))
+    }
+
+    @Test func theActivityEndsWithThePass() throws {
+        let fixture = try DiskFixture()
+        let hasEnded = DispatchSemaphore(value: 0)
+        let store = fixture.open {
+            $0.passActivity = { handler in
+                Thread.detachNewThread {
+                    handler(false)
+                    hasEnded.signal()
+                }
+            }
+        }
+        store.flush()
+        #expect(hasEnded.isSignalled())
+    }
+
+    @Test func whatOthersDidBetweenPassesIsTakenIn() throws {
+        let fixture = try DiskFixture()
+        let store = fixture.open { $0.passActivity = Self.granting }
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        let other = fixture.open()
+        other.store(.test(testBody(2)), for: .test("b"))
+        other.flush()
+        other.close()
+        store.flush()
+        #expect(store.entryCount == 2)
+        #expect(store.body(.test("b")) == testBody(2))
+    }
+
+    /// Between passes no row takes note of a use.
+    @Test func whatIsUsedBetweenPassesDoesNotExpire() throws {
+        let fixture = try DiskFixture()
+        let clock = ManualClock()
+        let store = fixture.open(clock: clock.wallClock) {
+            $0.passActivity = Self.granting
+            $0.maximumAccessAge = 100
+        }
+        store.store(.test(testBody(1), storedAt: clock.now), for: key)
+        store.flush()
+        store.maintenance.pause()
+        for _ in 0..<3 {
+            clock.advance(by: 60)
+            #expect(store.body(key) == testBody(1))
+        }
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+        #expect(fixture.recordNames().count == 1)
+    }
+
+    @Test func aPassWithoutTimeLocksNothingAndWritesAllTheSame() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let hasTime = Mutex(false)
+        let store = fixture.open(files: files) {
+            $0.passActivity = { handler in
+                let hasTime = hasTime.withLock { $0 }
+                Thread.detachNewThread { handler(!hasTime) }
+            }
+        }
+        _ = files.takeCalls()
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        #expect(Self.locks(files.takeCalls()).isEmpty)
+        #expect(store.body(key) == testBody(1))
+        #expect(fixture.recordNames().count == 1)
+        hasTime.withLock { $0 = true }
+        store.flush()
+        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
+        #expect(store.entryCount == 1)
+    }
+
+    @Test func expiryGivesTheLockUpInTheMiddleOfAPass() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let handler = Mutex<(@Sendable (Bool) -> Void)?>(nil)
+        let mayExpire = Mutex(true)
+        // The records are listed in the first pass, while the lock is held: there the system takes the time back.
+        files.rule = { call in
+            guard call.operation == .list, call.name == "records" else { return nil }
+            guard
+                mayExpire.withLock({ may in
+                    defer { may = false }
+                    return may
+                })
+            else { return nil }
+            let isDone = DispatchSemaphore(value: 0)
+            let expire = handler.withLock { $0 }
+            Thread.detachNewThread {
+                expire?(true)
+                isDone.signal()
+            }
+            if !isDone.isSignalled() { Issue.record("the expiry waits for the pass") }
+            _ = files.takeCalls()
+            return nil
+        }
+        let store = fixture.open(files: files) {
+            $0.passActivity = { given in
+                handler.withLock { $0 = given }
+                // The flush may be another pass than the one whose time ran out: that one gets none.
+                Thread.detachNewThread { given(!mayExpire.withLock { $0 }) }
+            }
+        }
+        _ = files.takeCalls()
+        store.flush()
+        #expect(!mayExpire.withLock { $0 }, "the records were listed")
+        #expect(!store.isOwner)
+        let other = fixture.open()
+        other.flush()
+        #expect(other.isOwner)
+    }
+
+    @Test func afterTheExpiryThePassTakesNoLock() throws {
+        let handler = Mutex<(@Sendable (Bool) -> Void)?>(nil)
+        let lock = PassTime { given in
+            handler.withLock { $0 = given }
+            Thread.detachNewThread { given(false) }
+        }
+        let expiries = Mutex(0)
+        #expect(!lock.isGranted)
+        lock.begin { expiries.withLock { $0 += 1 } }
+        #expect(lock.isGranted)
+        handler.withLock { $0 }?(true)
+        #expect(!lock.isGranted)
+        lock.end()
+        #expect(expiries.withLock { $0 } == 1)
+        // A call that comes late is about a pass that is over.
+        handler.withLock { $0 }?(true)
+        #expect(expiries.withLock { $0 } == 1)
+    }
+
+    /// The whole cache, by the platform's own choice.
+    @Test(arguments: [(Platform.iOS, false), (.watchOS, false), (.macOS, true)])
+    func whoHoldsALockWhenIdle(_ platform: Platform, _ isHeld: Bool) throws {
+        let fixture = try DiskFixture()
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: 0, diskCapacity: 1 << 20, directory: URL(fileURLWithPath: fixture.directory))
+        configuration.platform = platform
+        configuration.superclassDirectory = fixture.scratch.appending("superclass")
+        let cache = DiskURLCache(configuration: configuration)
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
+        cache.flush()
+        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
+        // Idle: no later pass begins, and one that has begun is over.
+        cache.store.maintenance.pause()
+        cache.store.maintenance.perform {}
+        let other = fixture.open()
+        other.flush()
+        #expect(other.isOwner != isHeld)
+        #expect(cache.contains(Responses.request("/a")))
+    }
+
+    @Test func removingAndClosingWorkBetweenPasses() throws {
+        let fixture = try DiskFixture()
+        do {
+            let store = fixture.open { $0.passActivity = Self.granting }
+            for name in ["a", "b"] { store.store(.test(testBody(1)), for: .test(name)) }
+            store.flush()
+            store.remove(key)
+            #expect(store.body(key) == nil)
+            store.close()
+        }
+        let next = fixture.open()
+        #expect(next.entryCount == 1)
+        #expect(next.body(key) == nil)
+    }
+
+    @Test func aSuspendedCacheLocksNothingAndWorks() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files)
+        store.store(.test(testBody(1)), for: key)
+        store.flush()
+        #expect(store.isOwner)
+        store.suspend()
+        #expect(!store.isOwner)
+        _ = files.takeCalls()
+        store.store(.test(testBody(2), sequence: 2), for: key)
+        store.store(.test(testBody(3)), for: .test("b"))
+        store.remove(.test("b"))
+        store.flush()
+        #expect(Self.locks(files.takeCalls()).isEmpty)
+        #expect(store.body(key) == testBody(2) && !store.contains(.test("b")))
+        let other = fixture.open()
+        other.flush()
+        #expect(other.isOwner && other.body(key) == testBody(2))
+        other.close()
+        store.resume()
+        store.flush()
+        #expect(store.isOwner && store.entryCount == 1)
+    }
+}
+
+/// A device that is locked: files are there and cannot be read.
+@Suite struct LockedDeviceTests {
+    @Test(arguments: [EPERM, EACCES]) func anIndexThatCannotBeReadIsAMissAndIsKept(_ code: Int32) throws {
+        let fixture = try DiskFixture()
+        let key = RequestKey.test("a")
+        do {
+            let store = fixture.open()
+            store.store(.test(testBody(1)), for: key)
+            store.close()
+        }
+        let index = URL(fileURLWithPath: fixture.directory + "/index.plist")
+        let before = try Data(contentsOf: index)
+        let files = FaultyFileSystem { call in
+            guard call.operation == .open, call.name == "index.plist" || call.isRecord else { return nil }
+            return .error(code)
+        }
+        let store = fixture.open(files: files)
+        store.flush()
+        #expect(store.body(key) == nil)
+        store.flush()
+        #expect(try Data(contentsOf: index) == before)
+        #expect(fixture.recordNames().count == 1)
+        files.rule = { _ in nil }
+        store.flush()
+        #expect(store.body(key) == testBody(1))
+        #expect(store.entryCount == 1)
+        #expect(fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } } == 0)
+    }
+}
+
+/// What only Apple platforms have, done with closures that write down what they were asked.
+@Suite struct FolderPreparationTests {
+    private final class Calls: Sendable {
+        let set = Mutex<[String]>([])
+        let classes = Mutex<[String: FileProtectionType]>([:])
+        /// Cannot be changed.
+        let locked = Mutex<Set<String>>([])
+    }
+
+    private func preparation(_ calls: Calls) -> FolderPreparation {
+        FolderPreparation(
+            protection: { path in calls.classes.withLock { $0[path] } },
+            setProtection: { path, wanted in
+                calls.set.withLock { $0.append(path) }
+                if calls.locked.withLock({ $0.contains(path) }) { return false }
+                calls.classes.withLock { $0[path] = wanted }
+                return true
+            }, names: { $0 == "/c" ? ["index.plist", "records"] : ["r1", "r2"] },
+            excludeFromBackup: { path in calls.set.withLock { $0.append("backup " + path) } })
+    }
+
+    @Test func anExistingFolderGetsTheNewClassWithItsFiles() {
+        let calls = Calls()
+        let prepare = preparation(calls)
+        prepare(["/c", "/c/records"], protection: .completeUntilFirstUserAuthentication)
+        prepare(["/c", "/c/records"], protection: .complete)
+        let files = ["/c/records", "/c/records/r1", "/c/records/r2", "/c/index.plist", "/c"]
+        #expect(calls.set.withLock { $0 } == ["backup /c"] + files + ["backup /c"] + files)
+        #expect(calls.classes.withLock { $0 }.values.allSatisfy { $0.rawValue == FileProtectionType.complete.rawValue })
+    }
+
+    @Test func aFolderThatHasTheClassIsLeftAlone() {
+        let calls = Calls()
+        let prepare = preparation(calls)
+        prepare(["/c", "/c/records"], protection: .complete)
+        calls.set.withLock { $0 = [] }
+        prepare(["/c", "/c/records"], protection: .complete)
+        #expect(calls.set.withLock { $0 } == ["backup /c"])
+    }
+
+    @Test func aFileThatCannotBeChangedNowIsChangedAtTheNextLaunch() {
+        let calls = Calls()
+        let prepare = preparation(calls)
+        prepare(["/c", "/c/records"], protection: .completeUntilFirstUserAuthentication)
+        calls.locked.withLock { $0 = ["/c/records/r1"] }
+        prepare(["/c", "/c/records"], protection: .complete)
+        #expect(calls.classes.withLock { $0["/c/records/r2"]?.rawValue } == FileProtectionType.complete.rawValue)
+        calls.locked.withLock { $0 = [] }
+        prepare(["/c", "/c/records"], protection: .complete)
+        #expect(calls.classes.withLock { $0 }.values.allSatisfy { $0.rawValue == FileProtectionType.complete.rawValue })
+    }
+
+    @Test func openingDoesNotWaitForThePreparation() throws {
+        let fixture = try DiskFixture()
+        let isOpen = DispatchSemaphore(value: 0)
+        let store = fixture.open {
+            $0.prepareFolders = { _ in
+                if isOpen.wait(timeout: .now() + 60) == .timedOut { Issue.record("the caller prepares the folders") }
+            }
+        }
+        store.store(.test(testBody(1)), for: .test("a"))
+        isOpen.signal()
+        store.flush()
+        #expect(store.body(.test("a")) == testBody(1))
+    }
+
+    @Test func foldersArePreparedOnceOnTheMaintenanceQueueAndAgainWhenMadeAnew() throws {
+        let fixture = try DiskFixture()
+        let prepared = Mutex<[[String]]>([])
+        let store = fixture.open {
+            $0.prepareFolders = { folders in prepared.withLock { $0.append(folders) } }
+        }
+        store.flush()
+        store.flush()
+        #expect(prepared.withLock { $0 } == [[fixture.directory, fixture.records]])
+        try FileManager.default.moveItem(atPath: fixture.directory, toPath: fixture.directory + ".away")
+        store.store(.test(testBody(1)), for: .test("a"))
+        store.flush()
+        #expect(prepared.withLock { $0 }.count == 2)
+    }
+}
