@@ -62,7 +62,7 @@ extension DiskURLCache {
     func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheReason? {
+    ) -> Reason? {
         let storedKey = key.keeping(response)
         guard let metadata = metadata(of: response, edited: edited, for: request) else {
             return .keptOut
@@ -73,9 +73,9 @@ extension DiskURLCache {
     func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheReason? {
+    ) -> Reason? {
         guard let metadata = metadata(of: response, edited: edited, for: request) else { return .keptOut }
-        // The delegate or the admission closure changed the kind of response.
+        // The delegate or `Configuration.willCacheResponse` changed the kind of response.
         guard metadata.placement == .memoryAndDisk else {
             guard body.count <= largestMemoryEntry, let data = body.opening.contents else {
                 remove(key)
@@ -90,13 +90,13 @@ extension DiskURLCache {
     private func metadata(
         of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest
     ) -> EntryMetadata? {
-        let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
-        guard treatment.storage != .never else { return nil }
+        let cacheOptions = cacheOptions(for: request, contentType: response.fields["Content-Type"])
+        guard cacheOptions.storage != .never else { return nil }
         let options = cachingOptions(for: request, response: response.fields)
         let placement: EntryPlacement =
-            if edited?.isMemoryOnly == true || treatment.storage == .memoryOnly {
+            if edited?.isMemoryOnly == true || cacheOptions.storage == .memoryOnly {
                 .memoryOnly
-            } else if livesLongEnoughForDisk(response, treatment: treatment, options: options) {
+            } else if livesLongEnoughForDisk(response, cacheOptions: cacheOptions, options: options) {
                 .memoryAndDisk
             } else {
                 .memoryWhileFresh
@@ -104,7 +104,7 @@ extension DiskURLCache {
         return EntryMetadata(
             sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
             placement: placement, userInfo: edited?.userInfo ?? [:],
-            tags: tags(of: treatment, for: request), isPinned: treatment.isPinned == true)
+            tags: tags(of: cacheOptions, for: request), isPinned: cacheOptions.isPinned == true)
     }
 
     /// Whether the body of a response goes to a file: only if the response goes to disk.
@@ -112,17 +112,19 @@ extension DiskURLCache {
         store.takesIncoming && metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
     }
 
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {
+    func append(_ data: Data, to body: inout IncomingBody?) -> Reason? {
         store.append(data, to: &body)
     }
 
-    /// The response as the admission closure wants it stored, after the delegate accepted it; nil when the closure refused.
+    /// The response as `Configuration.willCacheResponse` wants it stored, after the delegate accepted it; nil when the closure refused.
     func admit(
         _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse? {
         var admitted = confirmed
-        if let admission = configuration.admission {
-            guard let answer = admission(confirmed, request), answer.storagePolicy != .notAllowed else { return nil }
+        if let willCacheResponse = configuration.willCacheResponse {
+            guard let answer = willCacheResponse(confirmed, request), answer.storagePolicy != .notAllowed else {
+                return nil
+            }
             admitted = answer
         }
         guard let response = admitted.response as? HTTPURLResponse else { return nil }
@@ -146,7 +148,7 @@ extension DiskURLCache {
 extension DiskURLCache: LoadHost {
     var now: Date { configuration.clock.now() }
     var cacheStatusName: String? { configuration.cacheStatusName }
-    var hasAdmission: Bool { configuration.admission != nil }
+    var editsResponses: Bool { configuration.willCacheResponse != nil }
 
     var largestStorableBody: Int { store.largestStorableBody }
     var largestMemoryEntry: Int { store.largestMemoryEntry }

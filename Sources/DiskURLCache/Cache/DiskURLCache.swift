@@ -25,7 +25,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Gives direct loads (``data(for:session:)``) a configuration; made when first needed.
     private let directSessionBox = Mutex<URLSession?>(nil)
     /// The part of the configuration that the cache cannot fulfil.
-    private let configurationError: CacheError?
+    private let configurationError: DiskURLCache.Error?
     let rulesHaveTags: Bool
     #if canImport(Darwin)
         private var appLife: AppLifeObserver?
@@ -39,16 +39,16 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         var configuration = configuration
         configuration.memoryCapacity = max(0, configuration.memoryCapacity)
         configuration.diskCapacity = max(0, configuration.diskCapacity)
-        configuration.maximumEntryShare = min(max(0, configuration.maximumEntryShare), 1)
+        configuration.maximumEntryFraction = min(max(0, configuration.maximumEntryFraction), 1)
         let directory = configuration.directory ?? Self.defaultDirectory
         configuration.directory = directory
         self.configuration = configuration
 
         let foreignURL = ([directory] + configuration.fallbackDirectories).first { !$0.isFileURL }
-        var problem = foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
-        if let storage = configuration.diskStorage {
+        var problem = foreignURL.map { DiskURLCache.Error(.notAFileURL, path: $0.absoluteString) }
+        if let storage = configuration.storageMaker {
             let isRefused = !configuration.isShared && storage.isForSeveralUsers
-            if isRefused { problem = CacheError(.sharedStorage, path: "") }
+            if isRefused { problem = DiskURLCache.Error(.sharedStorage, path: "") }
             store = Self.makeStore(configuration, storage: isRefused ? nil : storage)
         } else if !directory.isFileURL || configuration.diskCapacity == 0 {
             // A cache in memory only uses no folder, and shares no layer with a cache that does.
@@ -59,13 +59,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             }
             store = opened.store
             if !opened.differing.isEmpty {
-                problem = problem ?? CacheError(.otherSettings, path: directory.path, settings: opened.differing)
+                problem =
+                    problem ?? DiskURLCache.Error(.otherSettings, path: directory.path, settings: opened.differing)
             }
         }
         problem =
             problem ?? RuleCheck.problem(in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
         configurationError = problem
-        rulesHaveTags = configuration.rules.contains { !$0.treatment.tags.isEmpty }
+        rulesHaveTags = configuration.rules.contains { !$0.cacheOptions.tags.isEmpty }
         let platform = configuration.platform
         let superclassCapacity = platform.superclassCapacity(memory: configuration.memoryCapacity)
         #if canImport(Darwin)
@@ -92,17 +93,17 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     ///   - directory: nil if there is no built-in disk layer.
     ///   - storage: the app's storage, which replaces the disk layer.
     private static func makeStore(
-        _ configuration: Configuration, directory: URL? = nil, storage: (any EntryStorage)? = nil
+        _ configuration: Configuration, directory: URL? = nil, storage: (any StorageMaker)? = nil
     ) -> TieredStore {
         let hub = EventHub()
         let maintenance = MaintenanceQueue()
-        let share = configuration.maximumEntryShare
+        let share = configuration.maximumEntryFraction
         var disk: DiskStore?
         if let directory {
             var settings = DiskStore.Configuration(directory: directory.path, capacity: configuration.diskCapacity)
-            settings.lowWaterFraction = min(max(0, configuration.lowWaterShare), 1)
-            settings.maximumEntryShare = share
-            settings.pinnedShare = min(max(0, configuration.pinnedShare), 1)
+            settings.lowWaterFraction = min(max(0, configuration.lowWaterFraction), 1)
+            settings.maximumEntryFraction = share
+            settings.pinnedFraction = min(max(0, configuration.pinnedFraction), 1)
             settings.keepsURLs = configuration.keepsURLs
             settings.maximumAccessAge = configuration.maximumAgeSinceAccess
             settings.maximumStorageAge = configuration.maximumAgeSinceStorage
@@ -125,11 +126,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         return TieredStore(
             configuration: TieredStore.Configuration(
                 memoryCapacity: configuration.memoryCapacity, memoryCountLimit: configuration.memoryCountLimit,
-                maximumEntryShare: share,
+                maximumEntryFraction: share,
                 // Buffered entries and entries in memory have one limit together.
                 writeBufferLimit: min(
                     max(0, configuration.pendingWriteLimit), max(configuration.memoryCapacity, 1 << 20))),
-            disk: disk, storage: storage.map { StorageAdapter($0, keepsURLs: configuration.keepsURLs) },
+            disk: disk, storage: storage?.layer(keepsURLs: configuration.keepsURLs),
             maintenance: maintenance, fallbacks: fallbacks, hub: hub)
     }
 
@@ -212,7 +213,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Stores a response for a request instead of the one stored before; visible to lookups when this returns, which is
     /// before it is on disk (``flush()`` waits for that).
     /// Freshness does not matter: the app itself wants the response stored. Not stored, with an event that says why: policy
-    /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and a request or response with
+    /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryFraction``, and a request or response with
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         let decision = keyDecision(for: request)
@@ -225,13 +226,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let contentType =
             configuration.rules.isEmpty
             ? nil : (cachedResponse.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type")
-        let treatment = treatment(for: request, contentType: contentType)
-        guard treatment.storage != .never else { return refuse(request, .keptOut) }
+        let cacheOptions = cacheOptions(for: request, contentType: contentType)
+        guard cacheOptions.storage != .never else { return refuse(request, .keptOut) }
         // A response stored for `HEAD` cannot answer a `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
-        let tags = tags(of: treatment, for: request)
-        switch call.outcome(treatment: treatment, tags: tags, options: sharingOptions(treatment)) {
+        let tags = tags(of: cacheOptions, for: request)
+        switch call.outcome(cacheOptions: cacheOptions, tags: tags, options: sharingOptions(cacheOptions)) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {
                 hub.emit(.userInfoKeptInMemory(url: metadata.foundationURL, keys: lost))
@@ -271,7 +272,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let isLoading = dataTask.state != .suspended
         let link = SessionLink(dataTask)
         if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
-            hub.report(once: CacheError(.loaderMissing, path: dataTask.currentRequest?.url?.withoutQuery ?? ""))
+            hub.report(once: DiskURLCache.Error(.loaderMissing, path: dataTask.currentRequest?.url?.withoutQuery ?? ""))
             return completionHandler(nil)
         }
         guard !isLoading, link.servesTasks, let request = dataTask.currentRequest.map({ link.effectiveRequest($0) })
@@ -345,7 +346,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. `.fallback` changes
     /// nothing, since its folders are read-only.
-    public func removeAllCachedResponses(from layer: CacheLayer) {
+    public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
         case .memory: store.removeMemory()
         case .disk: store.removeDisk()
@@ -369,7 +370,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and stores nothing.
-    /// A cache that was made with 0 has no disk layer, and an ``EntryStorage`` has its capacity: setting another number then changes
+    /// A cache that was made with 0 has no disk layer, and an `DiskURLCache.EntryStorage` has its capacity: setting another number then changes
     /// nothing.
     public override var diskCapacity: Int {
         get { store.disk?.capacity ?? 0 }
@@ -388,19 +389,19 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in memory; a fallback
     /// directory cannot be read; a second cache of this process has the folder open with other settings; a rule cannot be. Nil without
     /// a problem. Waits for the first look at the folders.
-    public var openingError: CacheError? {
-        configurationError ?? store.openingError.map(CacheError.init)
+    public var openingError: DiskURLCache.Error? {
+        configurationError ?? store.openingError.map(DiskURLCache.Error.init)
     }
 
     /// Counts since the cache was opened. Can be read from any thread.
-    public var statistics: CacheStatistics {
+    public var statistics: Statistics {
         hub.statistics
     }
 
     /// The events from now on. An event is made only if there is a listener; each caller gets its own stream, which
-    /// keeps the newest 1,000 events for a slow reader (``CacheStatistics/droppedEvents`` counts the others). It ends when the cache and
+    /// keeps the newest 1,000 events for a slow reader (``Statistics/droppedEvents`` counts the others). It ends when the cache and
     /// all other caches on its directory are released.
-    public func events() -> AsyncStream<CacheEvent> {
+    public func events() -> AsyncStream<Event> {
         hub.stream()
     }
 
@@ -430,7 +431,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         }
     }
 
-    private func refuse(_ request: URLRequest, _ reason: CacheReason) {
+    private func refuse(_ request: URLRequest, _ reason: Reason) {
         hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
     }
 }

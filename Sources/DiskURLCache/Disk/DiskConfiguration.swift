@@ -8,9 +8,9 @@ struct DiskConfiguration: Sendable {
     /// Eviction starts above `capacity` and ends at this fraction of it.
     var lowWaterFraction = 0.9
     /// The largest storable entry, as a fraction of `capacity`.
-    var maximumEntryShare = 0.5
+    var maximumEntryFraction = 0.5
     /// Pinned entries are evicted last as long as they take no more than this fraction of `capacity`.
-    var pinnedShare = 0.25
+    var pinnedFraction = 0.25
     /// Whether records hold the response's URL in clear.
     var keepsURLs = true
     /// Entries stored longer ago (in seconds) are misses and go.
@@ -54,8 +54,8 @@ struct DiskConfiguration: Sendable {
         var result = self
         result.capacity = max(0, capacity)
         result.lowWaterFraction = fraction(lowWaterFraction, 0.9)
-        result.maximumEntryShare = fraction(maximumEntryShare, 0.5)
-        result.pinnedShare = fraction(pinnedShare, 0.25)
+        result.maximumEntryFraction = fraction(maximumEntryFraction, 0.5)
+        result.pinnedFraction = fraction(pinnedFraction, 0.25)
         result.maintenanceDelay = seconds(maintenanceDelay, 0.02)
         result.savingInterval = seconds(savingInterval, 60)
         return result

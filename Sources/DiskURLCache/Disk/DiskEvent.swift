@@ -4,7 +4,7 @@
 enum DiskEvent: Sendable, Hashable {
     /// Why an entry is not on the disk.
     enum DropReason: Sendable, Hashable {
-        /// Larger than `maximumEntryShare` of the capacity, or the capacity is 0.
+        /// Larger than `maximumEntryFraction` of the capacity, or the capacity is 0.
         case tooLarge(bytes: Int, limit: Int)
         /// A header field holds CR, LF or NUL, or the metadata exceed the limits of the format.
         case notRepresentable

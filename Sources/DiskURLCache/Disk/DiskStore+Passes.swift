@@ -244,7 +244,7 @@ extension DiskStore {
         maintenance.assertCurrent()
         guard catalog.state.isCurrent, now || withIO({ $0.eviction.isRested }) else { return false }
         let target = catalog.capacity.share(configuration.lowWaterFraction)
-        let pinnedLimit = catalog.capacity.share(configuration.pinnedShare)
+        let pinnedLimit = catalog.capacity.share(configuration.pinnedFraction)
         guard isOverCapacity else { return false }
         var passedOver = withIO { $0.eviction.stuck }
         var failures = 0

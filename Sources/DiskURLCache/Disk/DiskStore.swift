@@ -314,7 +314,7 @@ final class DiskStore: Sendable {
     }
 
     /// Bytes that the largest record may take.
-    var largestEntry: Int { capacity.share(configuration.maximumEntryShare) }
+    var largestEntry: Int { capacity.share(configuration.maximumEntryFraction) }
 
     /// Bytes on disk that the records take, in allocated blocks.
     var usage: Int { total(\.bytes, { $0.bytes }) }

@@ -2,11 +2,11 @@ import Foundation
 
 /// A condition on the entries to remove: all given properties must hold; without any, every entry matches.
 ///
-/// A cache makes these, for its own layers and for an ``EntryStorage``.
-public struct EntryCriteria: Sendable, Hashable {
+/// A cache makes these, for its own layers and for a storage of the app's.
+struct EntryCriteria: Sendable, Hashable {
     /// The entries of this key only.
     var key: DiskKey?
-    /// The only variant to remove: ``CacheEntry/variant``.
+    /// The only variant to remove: `DiskURLCache.Entry.variant`.
     var variant: String?
     /// The entries of a URL: see `KeyName.resource`.
     var resource: UInt64?
@@ -40,36 +40,9 @@ public struct EntryCriteria: Sendable, Hashable {
     }
 
     /// All entries.
-    public static let everything = EntryCriteria()
+    static let everything = EntryCriteria()
 
     // MARK: The search
-
-    /// The place of the entries.
-    public enum Scope: Sendable, Hashable {
-        /// All entries of a name, or the one of a variant (``CacheEntry/variant``).
-        case name(String, variant: String?)
-        /// All entries that have this among their ``CacheEntry/groups``.
-        case group(String)
-        case everything
-        /// The storage has to try each entry: ``EntryCriteria/matches(_:)``.
-        case anywhere
-    }
-
-    /// Where the storage searches. All entries there match, except with `anywhere`.
-    public var scope: Scope {
-        if let key { return .name(key.digest.hex, variant: variant) }
-        var rest = self
-        (rest.resource, rest.hostHash, rest.tag) = (nil, nil, nil)
-        // With several conditions, each entry has to be tried.
-        guard rest == .everything else { return .anywhere }
-        switch (resource, hostHash, tag) {
-        case (nil, nil, nil): return .everything
-        case (let hash?, nil, nil): return .group(EntryGroup.uri(hash).name)
-        case (nil, let hash?, nil): return .group(EntryGroup.host(hash).name)
-        case (nil, nil, let tag?): return .group(EntryGroup.tag(tag).name)
-        default: return .anywhere
-        }
-    }
 
     // MARK: Matching
 

@@ -17,7 +17,7 @@ extension Explainer {
             case .none:
                 say(
                     .advice,
-                    "The origin could send Cache-Control: max-age=…; the app can set CacheTreatment(lifetime: .whenMissing(seconds)).",
+                    "The origin could send Cache-Control: max-age=…; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds)).",
                     "RFC 9111 §5.2.2.1")
             case .heuristic:
                 say(

@@ -22,7 +22,7 @@ struct Explainer {
     /// One stored response of the key, and the layer that holds it.
     struct Variant {
         var candidate: Candidate
-        var layer: CacheLayer
+        var layer: DiskURLCache.Layer
     }
 
     private struct Received {
@@ -40,7 +40,7 @@ struct Explainer {
     let now: Date
     private var received: Received?
     private var lines: [Topic: [String]] = [:]
-    var treatment = CacheTreatment()
+    var cacheOptions = DiskURLCache.Options()
     /// The transport's variant, if the key has one.
     var variant: String?
     /// Further variants that have entries.
@@ -99,7 +99,7 @@ struct Explainer {
     }
 
     /// As a load would report it.
-    private func outcome(of decision: CacheDecision) -> CacheLoadReport.Outcome {
+    private func outcome(of decision: CacheDecision) -> DiskURLCache.Report.Outcome {
         switch decision {
         case .useStored(let reuse):
             let layer = variants[reuse.index].layer
@@ -117,7 +117,7 @@ struct Explainer {
 
     // MARK: The key and the request
 
-    private mutating func sayWithoutKey(_ reason: CacheReason) {
+    private mutating func sayWithoutKey(_ reason: DiskURLCache.Reason) {
         say(.key, "This request has no key, so the cache passes it by: nothing is looked up or stored.")
         say(.key, "Why: \(reason).", reason.source)
         if let advice = reason.advice { say(.advice, advice) }
@@ -143,7 +143,7 @@ struct Explainer {
         if let variant {
             say(.key, "The variant \"\(variant)\" of the client is part of the key: other variants have other entries.")
         }
-        let plain = KeyPolicy.standard.key(for: request)
+        let plain = DiskURLCache.KeyPolicy.standard.key(for: request)
         if key != plain?.variant(variant), key != plain?.inSharedCache.variant(variant) {
             say(.key, "A key policy adds to the key, or takes from it.")
         }
@@ -227,7 +227,7 @@ struct Explainer {
             return "from \(isValid ? "" : "the invalid \(name) of ")\(field): \(response.fields[field] ?? "")"
         }
         switch freshness.source {
-        case .option: return ("set by the app (CacheTreatment.lifetime)", nil)
+        case .option: return ("set by the app (DiskURLCache.Options.lifetime)", nil)
         case .none: return ("as there is no max-age, no Expires, and nothing that allows a guess", "RFC 9111 §4.2.1")
         case .heuristic:
             let share = "\(Int(options.heuristicFraction * 100)) % of the \(span(reuse.unchangedFor ?? 0))"
@@ -294,7 +294,7 @@ struct Explainer {
 
     // MARK: The answer
 
-    private mutating func sayStoring(_ received: Received) -> CacheReason? {
+    private mutating func sayStoring(_ received: Received) -> DiskURLCache.Reason? {
         let exchange = Exchange(
             request: facts, url: request.url, candidates: candidates, status: received.status, fields: received.fields,
             requestTime: received.sentAt, responseTime: now, policy: policy)
@@ -326,8 +326,8 @@ struct Explainer {
             for: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,
             options: received.options, now: now)
         say(.storing, "The same request a moment later: \(next.phrase).")
-        if treatment.storage == .memoryOnly {
-            say(.storing, "It stays in memory: the treatment says storage: .memoryOnly.")
+        if cacheOptions.storage == .memoryOnly {
+            say(.storing, "It stays in memory: the options say storage: .memoryOnly.")
         }
         sayAdvice(response, received.options)
         return nil

@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The primary cache key of a request (RFC 9111 §2), as a `KeyPolicy` makes it. Equal requests make equal keys.
+/// The primary cache key of a request (RFC 9111 §2), as a `DiskURLCache.KeyPolicy` makes it. Equal requests make equal keys.
 struct RequestKey: Sendable, Hashable {
     /// The parts of a request that distinguish it from others. They may hold credentials, so the text stays in memory.
     let text: String
@@ -88,18 +88,18 @@ struct RequestKey: Sendable, Hashable {
 /// Whether a request has a key, and why it has none.
 enum KeyDecision: Sendable {
     case key(RequestKey)
-    case none(CacheReason)
+    case none(DiskURLCache.Reason)
 
     var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
 
     /// The reason why there is no key; nil if there is one.
-    var refusal: CacheReason? { if case .none(let reason) = self { reason } else { nil } }
+    var refusal: DiskURLCache.Reason? { if case .none(let reason) = self { reason } else { nil } }
 
     /// See `RequestKey.variant(_:)`.
     func variant(_ name: String?) -> KeyDecision { key.map { .key($0.variant(name)) } ?? self }
 }
 
-extension KeyPolicy {
+extension DiskURLCache.KeyPolicy {
     /// The key of a request; nil when the request has none.
     func key(for request: URLRequest) -> RequestKey? { decision(for: request).key }
 

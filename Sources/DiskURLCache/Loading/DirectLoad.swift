@@ -103,7 +103,7 @@ final class LoadReader: Sendable {
     ///   - lookup: of the request's key, if there was one.
     ///   - timeout: seconds after which there must be a head, if the transport has no timeout.
     init(
-        _ request: KeyedRequest, from cache: any LoadHost, over transport: any Transport, lookup: Lookup? = nil,
+        _ request: KeyedRequest, from cache: any LoadHost, over transport: any LoadTransport, lookup: Lookup? = nil,
         takesPieces: Bool = false, timeout: TimeInterval? = nil,
         redirect: CacheRedirect? = nil
     ) {
@@ -170,7 +170,7 @@ final class LoadReader: Sendable {
     }
 
     /// The whole answer, at the end.
-    func answer() async throws -> CacheAnswer {
+    func answer() async throws -> DiskURLCache.Answer {
         let (head, data, summary) = try await take { state -> (DeliveredHead?, Data, LoadSummary?)? in
             guard let end = state.end else { return nil }
             try end.get()
@@ -179,10 +179,10 @@ final class LoadReader: Sendable {
             return (state.head, body, state.summary)
         }
         guard let response = head?.response as? HTTPURLResponse, let summary else { throw URLError(.badServerResponse) }
-        return CacheAnswer(data: data, response: response, summary: summary)
+        return DiskURLCache.Answer(data: data, response: response, summary: summary)
     }
 
-    var report: CacheLoadReport {
+    var report: DiskURLCache.Report {
         (load.state.withLock { $0.summary } ?? driver.summarySoFar).loadReport
     }
 

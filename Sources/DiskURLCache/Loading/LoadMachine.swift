@@ -102,7 +102,7 @@ struct LoadMachine {
         var completed: Data?
     }
 
-    /// A response that a delegate or the admission closure allowed, perhaps changed, before it was stored.
+    /// A response that a delegate or `Configuration.willCacheResponse` allowed, perhaps changed, before it was stored.
     struct EditedResponse {
         var fields: HeaderFields?
         var status: Int?
@@ -137,7 +137,7 @@ struct LoadMachine {
 
     /// A request that was sent.
     struct Fetch {
-        var reason: CacheReason
+        var reason: DiskURLCache.Reason
         var revalidation: Revalidation?
         var requestTime: Date
         var isCollapsible: Bool
@@ -163,7 +163,7 @@ struct LoadMachine {
         var isReported = false
 
         /// For an answer whose body, once complete, turns out not to be storable.
-        func refused(_ reason: CacheReason) -> Answer {
+        func refused(_ reason: DiskURLCache.Reason) -> Answer {
             var answer = self
             answer.report.storage = .refuse(reason)
             answer.isReported = false
@@ -182,7 +182,7 @@ struct LoadMachine {
     var arrivedBytes = 0
     var hops = 0
     /// Why this load would have sent a request, if it had not waited for another load.
-    var waited: CacheReason?
+    var waited: DiskURLCache.Reason?
     /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh stores nothing and
     /// ends.
     var refreshed: Int?
@@ -271,7 +271,7 @@ struct LoadMachine {
     }
 
     /// - Parameter reason: why the stored responses do not answer, if the network may not be used.
-    func loadError(_ code: URLError.Code, because reason: CacheReason? = nil) -> URLError {
+    func loadError(_ code: URLError.Code, because reason: DiskURLCache.Reason? = nil) -> URLError {
         var userInfo: [String: Any] = [NSLocalizedDescriptionKey: Self.description(of: code)]
         if let reason {
             let policy =

@@ -1,3 +1,10 @@
+/// Makes a disk layer that is not the built-in one.
+protocol StorageMaker: Sendable {
+    /// Whether caches of several users keep their entries in it.
+    var isForSeveralUsers: Bool { get }
+    func layer(keepsURLs: Bool) -> any StorageLayer
+}
+
 /// What the store needs of the layer under memory: the built-in disk store, or an app's storage.
 protocol StorageLayer: AnyObject, Sendable {
     // Lookups, from any thread.

@@ -13,7 +13,7 @@ import Testing
             configuration: .init(directory: fixture.directory, capacity: 100 << 20), maintenance: maintenance)
         let store = TieredStore(
             configuration: .init(
-                memoryCapacity: 10 << 20, memoryCountLimit: .max, maximumEntryShare: 0.5, writeBufferLimit: 1 << 20),
+                memoryCapacity: 10 << 20, memoryCountLimit: .max, maximumEntryFraction: 0.5, writeBufferLimit: 1 << 20),
             disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
         return (store, disk)
     }

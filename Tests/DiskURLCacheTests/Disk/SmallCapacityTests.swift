@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheTools
 
 /// What is not records (index, changes, lock) takes its small share of a small capacity, and no more.
 @Suite("Small capacities") struct SmallCapacityTests {
@@ -77,7 +78,7 @@ import Testing
         let store = fixture.open()
         for number in 0..<500 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.close()
-        let inspector = try CacheInspector(directory: URL(fileURLWithPath: fixture.directory))
+        let inspector = try DiskURLCache.Inspector(directory: URL(fileURLWithPath: fixture.directory))
         let result = try inspector.trim(toBytes: 1 << 20)
         #expect(result.bytes <= 1 << 20)
         #expect(result.bytes > 1 << 20 - 3 * 4096)

@@ -90,7 +90,7 @@ import Testing
     /// Where the last answer could not be shared, nothing is waited for; that is forgotten after a while, and with many other keys.
     @Test func aKeyWhoseAnswerCouldNotBeSharedIsRemembered() throws {
         let table = LoadTable()
-        let key = try #require(KeyPolicy.standard.key(for: Responses.request("/a")))
+        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
         let (now, load) = (Date(timeIntervalSince1970: 1_790_000_000), ObjectIdentifier(table))
         func join(after seconds: TimeInterval) -> LoadTable.Place {
             table.join("a", of: key, as: load, patience: 60, now: now + seconds) { _ in }
@@ -106,7 +106,7 @@ import Testing
         #expect(join(after: LoadTable.unsharedTime) == .leads)
         table.release("a", of: key, now: now)
         for number in 0..<LoadTable.unsharedLimit {
-            let other = try #require(KeyPolicy.standard.key(for: Responses.request("/\(number)")))
+            let other = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/\(number)")))
             table.release("none", of: other, now: now)
         }
         #expect(join(after: 1) == .leads)
@@ -161,11 +161,11 @@ import Testing
             return request.url?.absoluteString
         }
         configuration.rules = [
-            CacheRule(
+            DiskURLCache.Rule(
                 .request { request in
                     if request.url?.path != "/other" { ask() }
                     return false
-                }, CacheTreatment(storage: .never))
+                }, DiskURLCache.Options(storage: .never))
         ]
         let cache = DiskURLCache(configuration: configuration)
         asked.withLock { $0 = cache }

@@ -6,8 +6,8 @@ import Foundation
 
 /// The network for a load: it sends a request, and receives a head, the pieces of a body and an end.
 ///
-/// `URLSession` is one implementation (`SessionLink`), an app's ``CacheTransport`` another (`OpenTransport`).
-protocol Transport: Sendable {
+/// `URLSession` is one implementation (`SessionLink`), an app's `DiskURLCache.Transport` another (`OpenTransport`).
+protocol LoadTransport: Sendable {
     /// Sends a request. The receiver is called, from any thread but one call at a time, with one head, then pieces in order, then one
     /// end. Redirects are not followed: each is a head like any other. After the token is cancelled, calls may stop.
     ///
@@ -29,15 +29,15 @@ protocol Transport: Sendable {
     var keyVariant: String? { get }
 
     /// The transport for refreshes, for which no client waits.
-    var inBackground: any Transport { get }
+    var inBackground: any LoadTransport { get }
 }
 
-extension Transport {
+extension LoadTransport {
     var owner: ObjectIdentifier? { nil }
     func prepare(_ request: URLRequest) -> URLRequest { request }
     func patience(of request: URLRequest) -> TimeInterval { request.timeoutInterval / 2 }
     var keyVariant: String? { nil }
-    var inBackground: any Transport { self }
+    var inBackground: any LoadTransport { self }
 }
 
 /// Receives the answer to a request that was sent.
