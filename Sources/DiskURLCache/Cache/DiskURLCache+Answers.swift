@@ -151,7 +151,7 @@ extension DiskURLCache {
 
 extension URLRequest {
     /// Foundation on Linux crashes when a request without URL is changed.
-    func requireURL() throws {
+    package func requireURL() throws {
         guard url != nil else { throw URLError(.badURL) }
     }
 }

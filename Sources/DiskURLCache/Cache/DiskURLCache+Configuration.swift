@@ -22,7 +22,7 @@ extension DiskURLCache {
         /// caches of one process with the same folder share their layers: the settings of the first one hold for both.
         public var directory: URL?
         /// Makes a disk layer of the app's own: see `DiskURLCacheAdapters`.
-        var storageMaker: (any StorageMaker)?
+        package var storageMaker: (any StorageMaker)?
         /// Read-only folders that are searched last: bundled or pre-filled caches, made by a
         /// ``DiskURLCache`` with the same key policy. The cache never changes them. Their responses are served by the same
         /// rules as all others. They belong to the user of the process or to root, and no other user may write them; `openingError`

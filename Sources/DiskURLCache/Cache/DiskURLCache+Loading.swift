@@ -146,20 +146,20 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache: LoadHost {
-    var now: Date { configuration.clock.now() }
-    var cacheStatusName: String? { configuration.cacheStatusName }
-    var editsResponses: Bool { configuration.willCacheResponse != nil }
+    package var now: Date { configuration.clock.now() }
+    package var cacheStatusName: String? { configuration.cacheStatusName }
+    package var editsResponses: Bool { configuration.willCacheResponse != nil }
 
-    var largestStorableBody: Int { store.largestStorableBody }
-    var largestMemoryEntry: Int { store.largestMemoryEntry }
+    package var largestStorableBody: Int { store.largestStorableBody }
+    package var largestMemoryEntry: Int { store.largestMemoryEntry }
 
-    func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
+    package func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
 
-    func lastRemoval(of key: RequestKey) -> UInt64 { store.history.last(concerning: key) }
+    package func lastRemoval(of key: RequestKey) -> UInt64 { store.history.last(concerning: key) }
 
-    func beginFetch() -> StoreTicket { store.ticket(at: now) }
+    package func beginFetch() -> StoreTicket { store.ticket(at: now) }
 
-    func freshen(
+    package func freshen(
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
     ) -> Bool {
         let now = now
@@ -172,9 +172,9 @@ extension DiskURLCache: LoadHost {
         return updated != nil
     }
 
-    func remove(_ key: RequestKey) { store.remove(key) }
+    package func remove(_ key: RequestKey) { store.remove(key) }
 
-    func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?) {
+    package func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?) {
         let response = metadata.http
         store.remove(key.keeping(response), metadata, by: ticket)
     }

@@ -17,9 +17,9 @@ import Foundation
 public class DiskURLCache: URLCache, @unchecked Sendable {
     // @unchecked: `URLCache` is declared Sendable by Foundation, and all state below is constant or behind a lock.
 
-    let configuration: Configuration
+    package let configuration: Configuration
     let store: TieredStore
-    var hub: EventHub { store.hub }
+    package var hub: EventHub { store.hub }
     /// Loads in progress, for collapsing and for background refreshes.
     let loads = LoadTable()
     /// Gives direct loads (``data(for:session:)``) a configuration; made when first needed.

@@ -1,6 +1,6 @@
 import Foundation
 
-struct DiskConfiguration: Sendable {
+package struct DiskConfiguration: Sendable {
     /// Absolute path; made (0700) when missing.
     var directory: String
     /// Bytes that the directory may take on disk, everything counted in allocated blocks. 0 stores nothing.
@@ -30,7 +30,7 @@ struct DiskConfiguration: Sendable {
     /// Seconds between two savings of an index that changes: what a crash may cost of the times of use.
     var savingInterval = 60.0
 
-    init(directory: String, capacity: Int) {
+    package init(directory: String, capacity: Int) {
         self.directory = directory
         self.capacity = capacity
     }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The result of a write.
-enum DiskWriteResult: Sendable, Hashable {
+package enum DiskWriteResult: Sendable, Hashable {
     case written(bytes: Int)
     /// Another process stored a later response of the same variant meanwhile: that one stays.
     case superseded
@@ -242,7 +242,7 @@ extension DiskStore {
 
     /// Removes the record of that name if it still has that sequence, or, with nil, if it still is damaged. False when nothing
     /// was removed.
-    func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
+    package func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
         let isRemoved = withIO { io in
             // Damage may lie in the body: that a record is damaged still is seen with it only.
             let reading = reader.read(name, sequence == nil ? .whole : .head, limit: .max >> 1)

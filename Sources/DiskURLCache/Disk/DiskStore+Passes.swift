@@ -69,7 +69,7 @@ extension DiskStore {
     }
 
     /// Returns when the directory is within its capacity and the index is saved. For a store with a maintenance queue of its own.
-    func flush() {
+    package func flush() {
         if configuration.isReadOnly { return }
         maintenance.perform { runPass(isFlush: true) }
     }
@@ -186,7 +186,7 @@ extension DiskStore {
     }
 
     /// Makes the index anew from the records; false when another process owns the directory.
-    func rebuildIndex() -> Bool {
+    package func rebuildIndex() -> Bool {
         flush()
         return maintenance.perform {
             guard case .owner(let lock, _) = catalog.state else { return false }
@@ -271,7 +271,7 @@ extension DiskStore {
     }
 
     /// An empty folder that alone takes more than the target is replaced: a folder does not shrink.
-    func replaceEmptyFolder(_ target: Int) {
+    package func replaceEmptyFolder(_ target: Int) {
         withIO { io in
             guard incoming.bytes == 0, footprint(io) > target, catalog.state.isCurrent,
                 catalog.read({ $0.count == 0 }), io.directory.replaceEmptyFolder()
@@ -336,7 +336,7 @@ extension DiskStore {
     }
 
     /// Saves the index and ends maintenance: lookups and removals still work, writes do not.
-    func close() {
+    package func close() {
         close(withPass: true)
     }
 

@@ -8,8 +8,8 @@ import Foundation
 /// Two locks. `io` is taken first and held across file operations: files change, and rows come into the index or leave it,
 /// only while it is held, so the two agree. That of the `catalog` is taken last and never held across file operations;
 /// lookups take no other.
-final class DiskStore: Sendable {
-    typealias Configuration = DiskConfiguration
+package final class DiskStore: Sendable {
+    package typealias Configuration = DiskConfiguration
 
     // Constant after construction.
     let configuration: Configuration
@@ -64,7 +64,7 @@ final class DiskStore: Sendable {
     ///
     /// - Parameter maintenance: the queue of an owner, who sets its work. Nil for one of its own, whose work is
     ///   `runPass(isFlush: false)`.
-    init(
+    package init(
         configuration: Configuration, fileSystem: any FileSystem = SystemFiles(), clock: WallClock = .system,
         maintenance: MaintenanceQueue? = nil, report: @escaping @Sendable (DiskEvent) -> Void = { _ in }
     ) {
@@ -319,7 +319,7 @@ final class DiskStore: Sendable {
     /// Bytes on disk that the records take, in allocated blocks.
     var usage: Int { total(\.bytes, { $0.bytes }) }
 
-    var entryCount: Int { total(\.count, { $0.records.count }) }
+    package var entryCount: Int { total(\.count, { $0.records.count }) }
 
     /// From the index where this cache has one, else from the folder.
     private func total(_ ofIndex: (DiskIndex) -> Int, _ ofListing: (FolderListing) -> Int) -> Int {

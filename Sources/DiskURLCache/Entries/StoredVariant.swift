@@ -1,5 +1,5 @@
 /// One stored variant; its body may still be on disk. Immutable; a class, so that a copy costs one reference.
-final class StoredVariant: Sendable {
+package final class StoredVariant: Sendable {
     let metadata: EntryMetadata
     let bodyLength: Int
     let layer: DiskURLCache.Layer
@@ -12,7 +12,7 @@ final class StoredVariant: Sendable {
     let open: (@Sendable () -> OpenBody?)?
 
     /// A variant whose body is in memory.
-    init(_ entry: StoredEntry, from layer: DiskURLCache.Layer) {
+    package init(_ entry: StoredEntry, from layer: DiskURLCache.Layer) {
         metadata = entry.metadata
         bodyLength = entry.body.count
         self.layer = layer

@@ -59,7 +59,7 @@ extension DiskURLCache {
         /// For a rule or a pattern: its fault and the remedy. Otherwise the settings that differ or have no effect; empty for every other code.
         private let advice: String
 
-        init(_ code: Code, path: String, errno: Int32 = 0, userID: UInt32? = nil) {
+        package init(_ code: Code, path: String, errno: Int32 = 0, userID: UInt32? = nil) {
             self.code = code
             self.path = path
             self.errno = errno
@@ -81,7 +81,7 @@ extension DiskURLCache {
             self.init(.invalidRule(index: index), advice: advice)
         }
 
-        init(pattern advice: String) {
+        package init(pattern advice: String) {
             self.init(.invalidPattern, advice: advice)
         }
 

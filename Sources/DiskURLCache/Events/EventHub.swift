@@ -1,7 +1,7 @@
 import Foundation
 
 /// Sends events to listeners, and counts. An event is made only if there is a listener.
-final class EventHub: Sendable {
+package final class EventHub: Sendable {
     private struct State {
         var listeners: [UInt64: @Sendable (DiskURLCache.Event) -> Void] = [:]
         var nextListener: UInt64 = 0
@@ -53,7 +53,7 @@ final class EventHub: Sendable {
         if isSent { emit(.problem(problem)) }
     }
 
-    func addListener(_ listener: @escaping @Sendable (DiskURLCache.Event) -> Void) -> UInt64 {
+    package func addListener(_ listener: @escaping @Sendable (DiskURLCache.Event) -> Void) -> UInt64 {
         state.withLock { state in
             state.nextListener += 1
             state.listeners[state.nextListener] = listener
@@ -61,7 +61,7 @@ final class EventHub: Sendable {
         }
     }
 
-    func removeListener(_ id: UInt64) {
+    package func removeListener(_ id: UInt64) {
         // Released outside of the lock: the last reference to an object may end here.
         _ = state.withLock { ($0.listeners.removeValue(forKey: id), $0.streams.removeValue(forKey: id)) }
     }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// One stored response of the key that a request has. Candidates are listed with the most recent first.
-struct Candidate: Sendable {
+package struct Candidate: Sendable {
     let response: StoredResponse
     /// Bytes of the stored body, decoded: never taken from `Content-Length`.
     let bodyLength: Int
@@ -10,7 +10,7 @@ struct Candidate: Sendable {
     /// The stored body, when it is in memory.
     let body: Data?
 
-    init(response: StoredResponse, bodyLength: Int, facts: ReuseFacts? = nil, body: Data? = nil) {
+    package init(response: StoredResponse, bodyLength: Int, facts: ReuseFacts? = nil, body: Data? = nil) {
         self.response = response
         self.bodyLength = bodyLength
         knownFacts = facts

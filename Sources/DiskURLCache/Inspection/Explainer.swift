@@ -6,7 +6,7 @@ import Foundation
 
 /// Prints the cache's decisions about one request. `KeyDecision`, `CacheDecision`, `Freshness`, `StorageVerdict` and
 /// `ErrorFallback.Verdict` carry their reasons and numbers: nothing is decided here.
-struct Explainer {
+package struct Explainer {
     /// The headings, in the order in which a cache decides.
     enum Topic: String, CaseIterable {
         case key = "Key"
@@ -20,9 +20,14 @@ struct Explainer {
     }
 
     /// One stored response of the key, and the layer that holds it.
-    struct Variant {
+    package struct Variant {
         var candidate: Candidate
         var layer: DiskURLCache.Layer
+
+        package init(candidate: Candidate, layer: DiskURLCache.Layer) {
+            self.candidate = candidate
+            self.layer = layer
+        }
     }
 
     private struct Received {
@@ -42,18 +47,18 @@ struct Explainer {
     private var lines: [Topic: [String]] = [:]
     var cacheOptions = DiskURLCache.Options()
     /// The transport's variant, if the key has one.
-    var variant: String?
+    package var variant: String?
     /// Further variants that have entries.
-    var otherVariants: [String] = []
+    package var otherVariants: [String] = []
 
-    init(_ request: URLRequest, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions) {
+    package init(_ request: URLRequest, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions) {
         (self.request, self.key, self.variants, self.now) = (request, key, variants, now)
         facts = RequestFacts(request)
         self.options = options.caching(facts.method, hasKey: key.key != nil)
     }
 
     /// The response to explain.
-    mutating func take(_ fields: HeaderFields, status: Int, sentAt: Date?, options: CachingOptions) {
+    package mutating func take(_ fields: HeaderFields, status: Int, sentAt: Date?, options: CachingOptions) {
         received = Received(
             fields: fields, status: status, sentAt: sentAt ?? now,
             options: options.caching(facts.method, hasKey: key.key != nil))
@@ -64,7 +69,7 @@ struct Explainer {
     /// The most recent response that `Vary` lets answer this request.
     private var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
 
-    mutating func explanation() -> DiskURLCache.Explanation {
+    package mutating func explanation() -> DiskURLCache.Explanation {
         guard case .key(let key) = key else {
             let reason = key.refusal ?? .noKey
             sayWithoutKey(reason)

@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 /// The parts of the cache that its loads use: keys, rules, time, the store, and events.
-protocol LoadHost: AnyObject, Sendable {
+package protocol LoadHost: AnyObject, Sendable {
     var hub: EventHub { get }
     var loads: LoadTable { get }
     var now: Date { get }

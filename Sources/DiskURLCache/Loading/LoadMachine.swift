@@ -15,7 +15,7 @@ import Foundation
 /// Invariants for every order of events: an answer is a head, once, then data, then `.finish`; or `.fail`, with or without a part of
 /// those before it. A refresh in the background may end with `.finish` alone. After `.finish`, `.fail` or the event `.cancelled` no action
 /// is returned, except the `.cancelFetch` that `.cancelled` itself returns. An action that needs a reply is the last of its list.
-struct LoadMachine {
+package struct LoadMachine {
     enum Event {
         /// The beginning of a load, and the reply to `.lookUp`: the stored responses of the hop's key, the most recent first, and the
         /// options for them. Empty if the hop has no key.
@@ -103,7 +103,7 @@ struct LoadMachine {
     }
 
     /// A response that a delegate or `Configuration.willCacheResponse` allowed, perhaps changed, before it was stored.
-    struct EditedResponse {
+    package struct EditedResponse {
         var fields: HeaderFields?
         var status: Int?
         /// Nil if the body stays as it was gathered.

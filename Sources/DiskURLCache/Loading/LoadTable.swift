@@ -5,7 +5,7 @@ import Foundation
 ///
 /// A waiting load gets no data from the other load: when that load has ended, it looks up its key again, and finds the answer if
 /// it could be stored.
-final class LoadTable: Sendable {
+package final class LoadTable: Sendable {
     enum Place {
         /// The caller fetches for all later loads, and must call `finish` or `release`.
         case leads
