@@ -1,3 +1,4 @@
+import DiskURLCache
 import Foundation
 
 #if canImport(FoundationNetworking)

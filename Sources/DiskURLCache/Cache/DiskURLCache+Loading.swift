@@ -47,7 +47,7 @@ extension DiskURLCache {
 
     /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
     /// - Parameter ticket: of the load whose answer invalidates the URL; that answer itself may be stored afterwards.
-    func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
+    package func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
         // If one of the policies gives several URLs one key, their responses are removed together.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
@@ -59,7 +59,7 @@ extension DiskURLCache {
     }
 
     /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason if it is not stored.
-    func insert(
+    package func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> Reason? {
@@ -70,7 +70,7 @@ extension DiskURLCache {
         return store.store(metadata, body: body, presented: edited?.presented, for: storedKey, ticket: ticket)
     }
 
-    func insert(
+    package func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> Reason? {
@@ -108,16 +108,16 @@ extension DiskURLCache {
     }
 
     /// Whether the body of a response goes to a file: only if the response goes to disk.
-    func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
+    package func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
         store.takesIncoming && metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
     }
 
-    func append(_ data: Data, to body: inout IncomingBody?) -> Reason? {
+    package func append(_ data: Data, to body: inout IncomingBody?) -> Reason? {
         store.append(data, to: &body)
     }
 
     /// The response as `Configuration.willCacheResponse` wants it stored, after the delegate accepted it; nil when the closure refused.
-    func admit(
+    package func admit(
         _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse? {
         var admitted = confirmed

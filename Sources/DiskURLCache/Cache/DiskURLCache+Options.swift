@@ -22,10 +22,10 @@ extension DiskURLCache {
     }
 
     /// The key under which the response to a request is kept; nil for a request that is not cached.
-    func key(for request: URLRequest) -> RequestKey? { keyDecision(for: request).key }
+    package func key(for request: URLRequest) -> RequestKey? { keyDecision(for: request).key }
 
     /// The key, or the reason why there is none.
-    func keyDecision(for request: URLRequest) -> KeyDecision {
+    package func keyDecision(for request: URLRequest) -> KeyDecision {
         let decision = policyDecision(for: request)
         guard configuration.isShared, let key = decision.key else { return decision }
         return .key(key.inSharedCache)
@@ -59,7 +59,7 @@ extension DiskURLCache {
     }
 
     /// The options for a request. Rules by content type count if the head of a stored or received response is given.
-    func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
+    package func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
         guard !configuration.rules.isEmpty || request.mayCarryOptions else { return sharingOptions(nil) }
         let cacheOptions = cacheOptions(for: request, contentType: response?["Content-Type"])
         var options = sharingOptions(cacheOptions)
@@ -105,7 +105,7 @@ extension DiskURLCache {
     }
 
     /// An entry that answers a request with tags gets them, whatever request it was stored for.
-    func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest) {
+    package func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest) {
         let tags = tagsToAdd(for: request)
         guard !tags.isSubset(of: metadata.tags) else { return }
         // A rule may use the cache, so this is not under a lock.

@@ -21,7 +21,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     let store: TieredStore
     package var hub: EventHub { store.hub }
     /// Loads in progress, for collapsing and for background refreshes.
-    let loads = LoadTable()
+    package let loads = LoadTable()
     /// Gives direct loads (``data(for:session:)``) a configuration; made when first needed.
     private let directSessionBox = Mutex<URLSession?>(nil)
     /// The part of the configuration that the cache cannot fulfil.

@@ -20,7 +20,7 @@ extension DiskStore {
     ///
     /// - Parameter usedAt: when it was stored (`MonotonicTime.nanoseconds`): its place in the order of use.
     @discardableResult
-    func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
+    package func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
         write(entry, for: key.diskKey, usedAt: usedAt)
     }
 
@@ -101,7 +101,7 @@ extension DiskStore {
     /// False where that very record is not there any more: then nothing is changed.
     ///
     /// - Parameter usedAt: as in `write`.
-    func update(
+    package func update(
         _ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64
     ) -> Bool {
         if configuration.isReadOnly { return false }
@@ -147,7 +147,7 @@ extension DiskStore {
     // MARK: Removing
 
     /// Removes all variants of a key.
-    func remove(_ key: RequestKey) {
+    package func remove(_ key: RequestKey) {
         let key = key.diskKey
         telling(.removed(key.name)) { io in records.remove(key, &io.events) }
     }
@@ -158,7 +158,7 @@ extension DiskStore {
     }
 
     /// Removes everything, in the same time at any number of entries. The files are deleted later.
-    func removeAll() {
+    package func removeAll() {
         telling(.removedAll) { io in
             forgetIndex(&io)
             if clear(&io) { incoming.unlinkAll(files, paths) }
@@ -167,7 +167,7 @@ extension DiskStore {
     }
 
     /// Removes every entry for which all conditions hold. Other caches take everything for removed.
-    func remove(matching criteria: EntryCriteria) {
+    package func remove(matching criteria: EntryCriteria) {
         if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
             return remove(resource: resource)
         }
@@ -224,7 +224,7 @@ extension DiskStore {
     }
 
     /// Removes the entry with that sequence number.
-    func remove(_ key: RequestKey, sequence: UInt64) {
+    package func remove(_ key: RequestKey, sequence: UInt64) {
         let key = key.diskKey
         remove(key) { row in
             guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }

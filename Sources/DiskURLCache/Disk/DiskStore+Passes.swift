@@ -11,7 +11,7 @@ extension DiskStore {
     ///
     /// - Parameter mayMake: a directory that is gone is made again; the first pass makes it in any case.
     /// - Returns: false when the directory cannot be used, or is gone.
-    func beginPass(isFlush: Bool, mayMake: Bool) -> Bool {
+    package func beginPass(isFlush: Bool, mayMake: Bool) -> Bool {
         guard isOwnProcess, !configuration.isReadOnly else { return false }
         maintenance.assertCurrent()
         let isUsable = withIO { io in
@@ -37,7 +37,7 @@ extension DiskStore {
     }
 
     /// Repairs, expires, sweeps, evicts and saves; asks for the next pass where work is left.
-    func endPass(isFlush: Bool) {
+    package func endPass(isFlush: Bool) {
         guard isOwnProcess, !configuration.isReadOnly else { return }
         maintenance.assertCurrent()
         withIO { $0.isInPass = false }

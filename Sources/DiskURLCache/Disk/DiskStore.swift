@@ -196,7 +196,7 @@ package final class DiskStore: Sendable {
     // MARK: Lookups
 
     /// All live variants of a key, the most recent first. Counts as a use of the key.
-    func variants(of key: RequestKey) -> [StoredVariant] {
+    package func variants(of key: RequestKey) -> [StoredVariant] {
         variants(named: key.name) { key.digest }
     }
 
@@ -206,14 +206,14 @@ package final class DiskStore: Sendable {
     }
 
     /// Whether a lookup would find something. Not a use.
-    func contains(_ key: RequestKey) -> Bool {
+    package func contains(_ key: RequestKey) -> Bool {
         lookIfDue(at: MonotonicTime.nanoseconds)
         return lookup.contains(
             named: key.name, provedBy: { key.digest }, exclusively: { look in withIO { _ in look() } })
     }
 
     /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
-    func mayContain(_ key: RequestKey) -> Bool {
+    package func mayContain(_ key: RequestKey) -> Bool {
         lookIfDue(at: MonotonicTime.nanoseconds)
         return catalog.mayContain(key.name)
     }
@@ -239,23 +239,23 @@ package final class DiskStore: Sendable {
 
     /// - Parameter observer: is told what other caches changed, each time before the lookup, the store or the pass goes on that read
     ///   it. It may remove records.
-    func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
+    package func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
         self.observer.withLock { $0 = observer }
     }
 
     /// Whether it is a second since this cache looked at what other processes did.
     @inline(__always)
-    func isLookDue(at now: UInt64) -> Bool { now >= nextLook.value }
+    package func isLookDue(at now: UInt64) -> Bool { now >= nextLook.value }
 
     /// The one lookup that comes after a second looks; the others go on.
-    func lookIfDue(at now: UInt64) {
+    package func lookIfDue(at now: UInt64) {
         let due = nextLook.value
         if now >= due, nextLook.replace(due, by: now &+ 1_000_000_000) { look() }
     }
 
     /// Reads what other processes changed: whatever they removed before is gone from this cache when it returns. One or two system
     /// calls when nothing changed. Not to be called while `io` is held.
-    func lookNow() {
+    package func lookNow() {
         nextLook.value = MonotonicTime.nanoseconds &+ 1_000_000_000
         look()
     }
@@ -305,7 +305,7 @@ package final class DiskStore: Sendable {
     // MARK: Numbers
 
     /// Bytes that the directory may take. When lowered, eviction follows soon; `flush` waits for it.
-    var capacity: Int {
+    package var capacity: Int {
         get { catalog.capacity }
         set {
             catalog.capacity = max(0, newValue)
@@ -314,10 +314,10 @@ package final class DiskStore: Sendable {
     }
 
     /// Bytes that the largest record may take.
-    var largestEntry: Int { capacity.share(configuration.maximumEntryFraction) }
+    package var largestEntry: Int { capacity.share(configuration.maximumEntryFraction) }
 
     /// Bytes on disk that the records take, in allocated blocks.
-    var usage: Int { total(\.bytes, { $0.bytes }) }
+    package var usage: Int { total(\.bytes, { $0.bytes }) }
 
     package var entryCount: Int { total(\.count, { $0.records.count }) }
 

@@ -21,7 +21,7 @@ package struct HeaderFields: Sendable, Hashable {
 
     private var storage: Storage
 
-    private(set) var fields: [Field] {
+    package private(set) var fields: [Field] {
         get {
             switch storage {
             case .list(let fields): fields

@@ -33,11 +33,11 @@ package protocol LoadTransport: Sendable {
 }
 
 extension LoadTransport {
-    var owner: ObjectIdentifier? { nil }
-    func prepare(_ request: URLRequest) -> URLRequest { request }
-    func patience(of request: URLRequest) -> TimeInterval { request.timeoutInterval / 2 }
-    var keyVariant: String? { nil }
-    var inBackground: any LoadTransport { self }
+    package var owner: ObjectIdentifier? { nil }
+    package func prepare(_ request: URLRequest) -> URLRequest { request }
+    package func patience(of request: URLRequest) -> TimeInterval { request.timeoutInterval / 2 }
+    package var keyVariant: String? { nil }
+    package var inBackground: any LoadTransport { self }
 }
 
 /// Receives the answer to a request that was sent.
@@ -52,8 +52,8 @@ package protocol FetchReceiver: AnyObject, Sendable {
 }
 
 extension FetchReceiver {
-    func fetchUsedCredentials() {}
-    func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
+    package func fetchUsedCredentials() {}
+    package func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
 }
 
 /// The means to stop a request that was sent. Each closure may be called from any thread. `pause` and `resume` are called one at a time,

@@ -86,7 +86,7 @@ package protocol FileSystem: Sendable {
 extension FileSystem {
     /// Opens for reading or writing as asked; never follows a symbolic link in the last place, never leaks over exec,
     /// never hangs on a FIFO.
-    func openFile(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
+    package func openFile(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
         while true {
             do throws(Errno) {
                 return try open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -97,7 +97,7 @@ extension FileSystem {
     }
 
     /// Opens or makes a file of the cache: a regular file of the user with one name and mode 0600. `ELOOP` for anything else.
-    func openRegular(
+    package func openRegular(
         _ path: String, _ flags: Int32, owner: FileOwner = .process
     ) throws(Errno) -> (file: Int32, status: FileStatus) {
         let file = try openFile(path, flags)
@@ -130,7 +130,7 @@ extension FileSystem {
     }
 
     /// Writes all of both pieces, or throws.
-    func writeFully(
+    package func writeFully(
         _ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer = .init(start: nil, count: 0)
     ) throws(Errno) {
         let total = first.count + second.count
@@ -148,7 +148,7 @@ extension FileSystem {
         }
     }
 
-    func writeFully(_ file: Int32, _ bytes: [UInt8]) throws(Errno) {
+    package func writeFully(_ file: Int32, _ bytes: [UInt8]) throws(Errno) {
         try bytes.withUnsafeBytes { buffer in Result { () throws(Errno) in try writeFully(file, buffer) } }.get()
     }
 
@@ -170,7 +170,7 @@ extension FileSystem {
     }
 
     /// Closes, the error told or not: the descriptor is gone either way.
-    func closeQuietly(_ file: Int32) {
+    package func closeQuietly(_ file: Int32) {
         try? close(file)
     }
 }

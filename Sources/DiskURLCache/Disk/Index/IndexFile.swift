@@ -8,7 +8,13 @@ package struct IndexFile {
     let files: any FileSystem
     let paths: DiskPaths
     /// The user whose file is read.
-    var owner = FileOwner.process
+    var owner: FileOwner
+
+    package init(files: any FileSystem, paths: DiskPaths, owner: FileOwner = .process) {
+        self.files = files
+        self.paths = paths
+        self.owner = owner
+    }
 
     struct Column: Sendable {
         var name: String

@@ -30,7 +30,13 @@ package struct RecordReader: Sendable {
     let files: any FileSystem
     let paths: DiskPaths
     /// A record of another user is foreign.
-    var owner = FileOwner.process
+    var owner: FileOwner
+
+    package init(files: any FileSystem, paths: DiskPaths, owner: FileOwner = .process) {
+        self.files = files
+        self.paths = paths
+        self.owner = owner
+    }
 
     /// The largest record that a lookup reads whole with its first open: up to here a second open would cost more than
     /// reading a body that may not be wanted.
