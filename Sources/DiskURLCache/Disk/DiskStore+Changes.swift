@@ -78,15 +78,16 @@ extension DiskStore {
     /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed, and after it: other
     /// caches drop what they have in memory. The owner's own records are found by every guest.
     private func tellStored(_ key: KeyName) {
-        if !catalog.state.isOwner { changes.tell(.stored(key), capacity: catalog.capacity) }
+        if !catalog.state.isOwner { changes.tell(.stored(key)) }
     }
 
-    /// - Parameter tells: false where the caller does.
+    /// Looks at no changes: the caller may hold a lock that applying them takes, and looks afterwards.
+    /// - Parameter tells: whether an event says so; false where the caller does.
     private func refuse(
         _ metadata: EntryMetadata, _ key: DiskKey, _ reason: DiskEvent.DropReason, tells: Bool = true
     ) -> DiskWriteResult {
         if tells { withIO { $0.events.append(.dropped(key: key.name, reason)) } }
-        remove(key) { $0.varyHash == UInt32(truncatingIfNeeded: metadata.varyHash) }
+        remove(key, looks: false) { $0.varyHash == UInt32(truncatingIfNeeded: metadata.varyHash) }
         return .dropped(reason)
     }
 
@@ -172,7 +173,7 @@ extension DiskStore {
             return remove(resource: resource)
         }
         guard mayRemove else { return }
-        changes.tell(.removedAll, capacity: catalog.capacity)
+        changes.tell(.removedAll)
         lookNow()
         let hasIndex = refresh()
         if hasIndex { for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } } }
@@ -183,7 +184,7 @@ extension DiskStore {
                 if isSame || matches(criteria, row) { records.removeForGood(row.name, &io.events) }
             }
         }
-        changes.tell(.removedAll, capacity: catalog.capacity)
+        changes.tell(.removedAll)
         scheduleAfterRemoval()
     }
 
@@ -216,11 +217,21 @@ extension DiskStore {
     }
 
     /// Removes one variant.
-    /// - Parameter tells: false for a caller that is told of another cache's removal: all caches take the records of the key for removed
-    ///   already.
-    func remove(_ key: RequestKey, variant: VaryKey, tells: Bool) {
+    package func remove(_ key: RequestKey, variant: VaryKey) {
         let hash = UInt32(truncatingIfNeeded: variant.recordHash)
-        remove(key.diskKey, tells: tells) { $0.varyHash == hash }
+        remove(key.diskKey) { $0.varyHash == hash }
+    }
+
+    /// Removes what an entry replaced that was to be written and is removed by another cache: all caches take the records of the key for
+    /// removed already. A record that was stored later than the entry stays.
+    func removeReplaced(by entry: StoredEntry, of key: RequestKey) {
+        let (key, metadata) = (key.diskKey, entry.metadata)
+        let hash = UInt32(truncatingIfNeeded: metadata.varyHash)
+        remove(key, looks: false, tells: false) { row in
+            guard row.varyHash == hash else { return false }
+            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return true }
+            return record.header.sequence <= metadata.sequence
+        }
     }
 
     /// Removes the entry with that sequence number.
@@ -232,11 +243,14 @@ extension DiskStore {
         }
     }
 
-    private func remove(_ key: DiskKey, tells: Bool = true, where isRemoved: (IndexRow) -> Bool) {
+    private func remove(
+        _ key: DiskKey, looks: Bool = true, tells: Bool = true, where isRemoved: (IndexRow) -> Bool
+    ) {
         guard mayRemove else { return }
-        if tells { lookNow() }
-        let isAny = withIO { records.remove(key, &$0.events, where: isRemoved) }
-        if isAny, tells { changes.tell(.stored(key.name), capacity: catalog.capacity) }
+        if looks { lookNow() }
+        withIO { _ = records.remove(key, &$0.events, where: isRemoved) }
+        // Also where there was no record: other caches may have the response in memory.
+        if tells { changes.tell(.stored(key.name)) }
         scheduleAfterRemoval()
     }
 
@@ -253,7 +267,7 @@ extension DiskStore {
             }
             return records.unlink(name, &io.events)
         }
-        if isRemoved { changes.tell(.stored(name.key), capacity: catalog.capacity) }
+        if isRemoved { changes.tell(.stored(name.key)) }
         return isRemoved
     }
 
@@ -262,10 +276,10 @@ extension DiskStore {
     /// it was gone drops it.
     private func telling(_ change: DirectoryChange, _ remove: (inout Section) -> Void) {
         guard mayRemove else { return }
-        changes.tell(change, capacity: catalog.capacity)
+        changes.tell(change)
         lookNow()
         withIO { remove(&$0) }
-        changes.tell(change, capacity: catalog.capacity)
+        changes.tell(change)
         scheduleAfterRemoval()
     }
 

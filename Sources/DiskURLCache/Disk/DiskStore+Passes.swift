@@ -43,6 +43,8 @@ extension DiskStore {
         withIO { $0.isInPass = false }
         examineRequested()
         removeExpired()
+        // While `io` is held, the ownership stays.
+        withIO { _ in if catalog.state.isOwner { changes.replaceIfFull(capacity: catalog.capacity) } }
         let isSwept = sweepTrash(limit: isFlush ? .max : 256)
         sweepIncoming()
         // The index may grow, perhaps above the capacity again.
@@ -79,8 +81,8 @@ extension DiskStore {
     /// Asks for the directory's lock where another cache may have left it, and makes the index where this cache has none.
     private func open(isFlush: Bool) {
         if case .guest = catalog.state { elect(now: isFlush) }
-        guard case .owner(let lock, let folder) = catalog.state else { return }
-        if folder != nil, catalog.isUncertain { become(.owner(lock, folder: nil)) }
+        if catalog.isUncertain { catalog.distrust() }
+        guard case .owner(let lock, _) = catalog.state else { return }
         if !catalog.state.isCurrent { makeIndex(lock) }
         examineRequested()
     }
@@ -125,6 +127,7 @@ extension DiskStore {
             case .unreadable: return
             }
         }
+        catalog.beginListing()
         // A listing that failed proves nothing.
         guard let folder = withIO({ $0.directory.identity?.folder }),
             let listing = try? FolderListing(files, paths, owner: configuration.owner)
@@ -189,8 +192,8 @@ extension DiskStore {
     package func rebuildIndex() -> Bool {
         flush()
         return maintenance.perform {
-            guard case .owner(let lock, _) = catalog.state else { return false }
-            become(.owner(lock, folder: nil))
+            guard catalog.state.isOwner else { return false }
+            catalog.distrust()
             withIO { forgetIndex(&$0) }
             try? files.unlink(paths.index)
             open(isFlush: true)

@@ -118,7 +118,6 @@ package final class DiskStore: Sendable {
 
     /// The one function that changes what this cache is to its directory. A closed one stays closed.
     func become(_ state: DiskState) {
-        if catalog.state.isClosed { return }
         // Outside the catalog's lock: the state before may hold the last reference to the directory's lock.
         withExtendedLifetime(catalog.enter(state)) {}
     }
@@ -153,7 +152,7 @@ package final class DiskStore: Sendable {
             leave(&io)
         case .otherFolder:
             forgetIndex(&io)
-            if case .owner(let lock, _) = catalog.state { become(.owner(lock, folder: nil)) }
+            catalog.distrust()
         case .same: break
         }
         // Nothing is read from a folder that is still to be cleared.
@@ -269,9 +268,9 @@ package final class DiskStore: Sendable {
             become(.unusable(isReadable: false))
             return maintenance.schedule(after: 0)
         }
-        if case .owner(let lock, let folder?) = catalog.state, let status, status.identity != folder {
+        if let folder = catalog.state.folder, let status, status.identity != folder {
             // The index is about another folder.
-            become(.owner(lock, folder: nil))
+            catalog.distrust()
             maintenance.schedule(after: 0)
         } else if configuration.isReadOnly, !catalog.state.isReadable {
             become(.guest)
@@ -294,8 +293,7 @@ package final class DiskStore: Sendable {
             if catalog.state.isOwner { catalog.requestExamination(of: key) }
         case .removedResource(let resource):
             for row in catalog.read({ $0.rows(ofResource: resource) }) { catalog.requestExamination(of: row.key) }
-        case .removedAll:
-            if case .owner(let lock, _) = catalog.state { become(.owner(lock, folder: nil)) }
+        case .removedAll: catalog.distrust()
         }
     }
 

@@ -54,5 +54,4 @@ package protocol StorageLayer: AnyObject, Sendable {
 
 extension DiskStore: StorageLayer {
     package var canBeChangedByOthers: Bool { true }
-    package func remove(_ key: RequestKey, variant: VaryKey) { remove(key, variant: variant, tells: true) }
 }

@@ -37,7 +37,13 @@ extension TieredStore {
                 erase(key, varyKey: entry.metadata.varyKey)
                 return .tooLarge(bytes: entry.body.count, limit: limit)
             }
-            return place(entry, for: key)
+            let reason = place(entry, for: key)
+            // A removal by another cache may have been applied since `prepare` asked.
+            guard let ticket, history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) else {
+                return reason
+            }
+            erase(key, varyKey: metadata.varyKey)
+            return .removedMeanwhile
         }
         tellStored(metadata, bytes: body.count, unless: reason)
         updateReserved()
@@ -287,6 +293,7 @@ extension TieredStore {
     ) -> DiskURLCache.Reason? {
         guard let disk = diskStore else { return .diskFailed(errno: 0) }
         let varyKey = metadata.varyKey
+        let start = history.next
         var buffered: [WriteBuffer.Write] = []
         let result = writing.withLock { _ -> DiskWriteResult? in
             // Removals by others are taken in without the stripe; those that come from now on wait for this write and find it.
@@ -302,7 +309,6 @@ extension TieredStore {
         }
         buffer.drop(buffered)
         // A removal by another process that began meanwhile may not have found the record.
-        let start = history.next
         disk.lookNow()
         if history.concerns(key, metadata, since: start) {
             disk.remove(key, sequence: metadata.sequence)

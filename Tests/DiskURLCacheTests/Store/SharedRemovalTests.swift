@@ -381,7 +381,8 @@
             #expect(limit <= 1 << 14)
             for number in 0..<1_500 {
                 let change = DirectoryChange.removed(KeyName(resource: 1, low: UInt64(number)))
-                writer.tell(change, capacity: 1 << 20)
+                writer.tell(change)
+                writer.replaceIfFull(capacity: 1 << 20)
                 // A reader reads a file to its end, though another one replaced it.
                 #expect(read(steady) == [change])
                 #expect(try SystemFiles().status(at: paths.changes).size <= limit)
