@@ -134,6 +134,25 @@ import Testing
         #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("whole".utf8))
     }
 
+    /// The time to wait may be over before the call that begins it returns.
+    @Test func aWaitOfNoTimeEnds() throws {
+        let table = LoadTable()
+        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
+        let woken = DispatchSemaphore(value: 0)
+        func join() -> LoadTable.Place {
+            let load = ObjectIdentifier(NSObject())
+            return table.join("a", of: key, as: load, patience: 0, now: Date()) { _ in woken.signal() }
+        }
+        #expect(join() == .leads)
+        for number in 0..<500 {
+            #expect(join() == .waits)
+            guard woken.isSignalled() else {
+                Issue.record("wait \(number) does not end")
+                return
+            }
+        }
+    }
+
     // MARK: The app's code
 
     /// Rules and keys are the app's: they may ask the cache, and wait for other threads that do. No lock of a load is held.
