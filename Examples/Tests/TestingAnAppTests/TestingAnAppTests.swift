@@ -21,7 +21,9 @@ struct Greeter {
 
 @Test func aGreetingIsLoadedOnceAMinute() async throws {
     let clock = DiskURLCache.TestClock()
-    let origin = DiskURLCache.StubOrigin(clock: clock) { _ in .init(fields: ["Cache-Control": "max-age=60"], body: "hello") }
+    let origin = DiskURLCache.StubOrigin(clock: clock) { _ in
+        .init(fields: ["Cache-Control": "max-age=60"], body: "hello")
+    }
     let cache = DiskURLCache.forTesting(clock: clock)
     let greeter = Greeter(session: cache.makeSession(configuration: origin.configuration), url: origin.url)
 

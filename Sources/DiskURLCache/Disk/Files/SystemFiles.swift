@@ -67,7 +67,9 @@ package struct SystemFiles: FileSystem {
         return count
     }
 
-    package func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int {
+    package func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno)
+        -> Int
+    {
         let count = withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { pieces in
             pieces.initializeElement(
                 at: 0, to: iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count))

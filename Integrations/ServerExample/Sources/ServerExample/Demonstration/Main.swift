@@ -50,7 +50,9 @@ struct ServerSettings {
     var redis: Int?
 
     /// Without a place for it nothing is stored.
-    var cacheOptions: DiskURLCache.Options? { directory == nil && redis == nil ? DiskURLCache.Options(storage: .never) : nil }
+    var cacheOptions: DiskURLCache.Options? {
+        directory == nil && redis == nil ? DiskURLCache.Options(storage: .never) : nil
+    }
 
     func change(_ storage: inout DiskURLCache.Configuration) throws {
         if isPrivate { storage.isShared = false }
