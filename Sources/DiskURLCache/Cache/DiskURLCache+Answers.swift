@@ -158,3 +158,23 @@ extension URLRequest {
 
 /// The reason in ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:session:progress:)`` why a response that arrived is not stored.
 extension DiskURLCache.Reason: Swift.Error {}
+
+extension DiskURLCache {
+    /// Sends the requests of direct calls without a session of the app.
+    var directSession: URLSession {
+        directSessionBox.withLock { box in
+            if let session = box { return session }
+            let settings = URLSessionConfiguration.default
+            settings.urlCache = nil
+            if configuration.isShared {
+                // A response for all users is requested in no user's name.
+                settings.httpCookieStorage = nil
+                settings.httpShouldSetCookies = false
+                settings.urlCredentialStorage = nil
+            }
+            let session = URLSession(configuration: settings)
+            box = session
+            return session
+        }
+    }
+}

@@ -133,3 +133,21 @@ extension DiskURLCache {
         }
     }
 }
+
+extension DiskURLCache {
+    /// The default folder of a cache: in the user's caches folder, one for each program (by its bundle
+    /// identifier or process name).
+    public static var defaultDirectory: URL {
+        let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+        let name = program.map { "/\\:".contains($0) ? "_" : $0 }
+        return
+            cachesFolder
+            .appendingPathComponent("DiskURLCache", isDirectory: true)
+            .appendingPathComponent(String(name), isDirectory: true)
+    }
+
+    static var cachesFolder: URL {
+        FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+            ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
+    }
+}

@@ -72,4 +72,22 @@ extension DiskURLCache {
         }
         return isFound
     }
+
+    /// Removes the responses that were stored before a date, from memory and disk before it returns. Takes as long as
+    /// ``removeCachedResponses(tag:)``.
+    public func removeCachedResponses(olderThan date: Date) {
+        var criteria = EntryCriteria()
+        criteria.storedBefore = date
+        store.remove(matching: criteria)
+    }
+
+    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. `.fallback` changes
+    /// nothing, since its folders are read-only.
+    public func removeAllCachedResponses(from layer: Layer) {
+        switch layer {
+        case .memory: store.removeMemory()
+        case .disk: store.removeDisk()
+        case .fallback: break
+        }
+    }
 }

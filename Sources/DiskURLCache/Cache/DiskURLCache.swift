@@ -23,7 +23,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Loads in progress, for collapsing and for background refreshes.
     package let loads = LoadTable()
     /// Gives direct loads (``data(for:session:)``) a configuration; made when first needed.
-    private let directSessionBox = Mutex<URLSession?>(nil)
+    let directSessionBox = Mutex<URLSession?>(nil)
     /// The part of the configuration that the cache cannot fulfil.
     private let configurationError: DiskURLCache.Error?
     let rulesHaveTags: Bool
@@ -49,13 +49,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if let storage = configuration.storageMaker {
             let isRefused = !configuration.isShared && storage.isForSeveralUsers
             if isRefused { problem = DiskURLCache.Error(.sharedStorage, path: "") }
-            store = Self.makeStore(configuration, storage: isRefused ? nil : storage)
+            store = configuration.makeStore(storage: isRefused ? nil : storage)
         } else if !directory.isFileURL || configuration.diskCapacity == 0 {
             // A cache in memory only uses no folder, and shares no layer with a cache that does.
-            store = Self.makeStore(configuration)
+            store = configuration.makeStore()
         } else {
             let opened = OpenStores.open(directory, settings: configuration.ofStore) {
-                Self.makeStore(configuration, directory: directory)
+                configuration.makeStore(directory: directory)
             }
             store = opened.store
             if !opened.differing.isEmpty {
@@ -87,51 +87,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                     relieveMemoryPressure: { [weak self] in self?.relieveMemoryPressure() },
                     flush: { [weak self] in self?.flush() }))
         #endif
-    }
-
-    /// - Parameters:
-    ///   - directory: nil if there is no built-in disk layer.
-    ///   - storage: the app's storage, which replaces the disk layer.
-    private static func makeStore(
-        _ configuration: Configuration, directory: URL? = nil, storage: (any StorageMaker)? = nil
-    ) -> TieredStore {
-        let hub = EventHub()
-        let maintenance = MaintenanceQueue()
-        let share = configuration.maximumEntryFraction
-        var disk: DiskStore?
-        if let directory {
-            var settings = DiskStore.Configuration(directory: directory.path, capacity: configuration.diskCapacity)
-            settings.lowWaterFraction = min(max(0, configuration.lowWaterFraction), 1)
-            settings.maximumEntryFraction = share
-            settings.pinnedFraction = min(max(0, configuration.pinnedFraction), 1)
-            settings.keepsURLs = configuration.keepsURLs
-            settings.maximumAccessAge = configuration.maximumAgeSinceAccess
-            settings.maximumStorageAge = configuration.maximumAgeSinceStorage
-            if configuration.platform.lockLifetime == .duringPass { settings.passActivity = configuration.passActivity }
-            if let preparation = FolderPreparation.current {
-                let protection = configuration.fileProtection
-                settings.prepareFolders = { preparation($0, protection: protection) }
-            }
-            disk = DiskStore(
-                configuration: settings, fileSystem: configuration.fileSystem, clock: configuration.clock,
-                maintenance: maintenance
-            ) { hub.report($0) }
-        }
-        let fallbacks = configuration.fallbackDirectories.filter(\.isFileURL).map { directory in
-            // The capacity has no meaning for a folder that is never written.
-            var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
-            settings.isReadOnly = true
-            return DiskStore(configuration: settings, clock: configuration.clock) { hub.report($0) }
-        }
-        return TieredStore(
-            configuration: TieredStore.Configuration(
-                memoryCapacity: configuration.memoryCapacity, memoryCountLimit: configuration.memoryCountLimit,
-                maximumEntryFraction: share,
-                // Buffered entries and entries in memory have one limit together.
-                writeBufferLimit: min(
-                    max(0, configuration.pendingWriteLimit), max(configuration.memoryCapacity, 1 << 20))),
-            disk: disk, storage: storage?.layer(keepsURLs: configuration.keepsURLs),
-            maintenance: maintenance, fallbacks: fallbacks, hub: hub)
     }
 
     /// Opens a cache with the standard configuration.
@@ -166,22 +121,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         self.init(
             configuration: Configuration(
                 memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory))
-    }
-
-    /// The default folder of a cache: in the user's caches folder, one for each program (by its bundle
-    /// identifier or process name).
-    public static var defaultDirectory: URL {
-        let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
-        let name = program.map { "/\\:".contains($0) ? "_" : $0 }
-        return
-            cachesFolder
-            .appendingPathComponent("DiskURLCache", isDirectory: true)
-            .appendingPathComponent(String(name), isDirectory: true)
-    }
-
-    private static var cachesFolder: URL {
-        FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
-            ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
     }
 
     // MARK: Requests
@@ -336,24 +275,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         store.remove(matching: criteria)
     }
 
-    /// Removes the responses that were stored before a date, from memory and disk before it returns. Takes as long as
-    /// ``removeCachedResponses(tag:)``.
-    public func removeCachedResponses(olderThan date: Date) {
-        var criteria = EntryCriteria()
-        criteria.storedBefore = date
-        store.remove(matching: criteria)
-    }
-
-    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. `.fallback` changes
-    /// nothing, since its folders are read-only.
-    public func removeAllCachedResponses(from layer: Layer) {
-        switch layer {
-        case .memory: store.removeMemory()
-        case .disk: store.removeDisk()
-        case .fallback: break
-        }
-    }
-
     /// Returns when all stores and removals before the call are on disk, the index included, and the disk is
     /// within its capacity. Waits for file operations on the caller's thread: not for the main thread of an app in use, which
     /// calls it by ``perform(_:)``. An event reports an entry that cannot be written.
@@ -410,25 +331,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     public var isOffline: Bool {
         get { offline.withLock { $0 } }
         set { offline.withLock { $0 = newValue } }
-    }
-
-    // MARK: Shared by the methods above and the loader
-
-    var directSession: URLSession {
-        directSessionBox.withLock { box in
-            if let session = box { return session }
-            let settings = URLSessionConfiguration.default
-            settings.urlCache = nil
-            if configuration.isShared {
-                // A response for all users is requested in no user's name.
-                settings.httpCookieStorage = nil
-                settings.httpShouldSetCookies = false
-                settings.urlCredentialStorage = nil
-            }
-            let session = URLSession(configuration: settings)
-            box = session
-            return session
-        }
     }
 
     private func refuse(_ request: URLRequest, _ reason: Reason) {

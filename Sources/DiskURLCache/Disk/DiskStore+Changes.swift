@@ -145,6 +145,25 @@ extension DiskStore {
         return write(&record, of: body, usedAt: usedAt)
     }
 
+    // MARK: Uses
+
+    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
+    /// `MonotonicTime.nanoseconds`.
+    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
+        if uses.isEmpty { return }
+        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
+        let noted = uses.map { use in
+            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
+            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
+        }
+        let isFirst = catalog.change { index in
+            let wasChanged = index.isChanged
+            index.note(noted)
+            return !wasChanged && index.isChanged
+        }
+        if isFirst, !configuration.isReadOnly { maintenance.schedule(after: configuration.savingInterval) }
+    }
+
     // MARK: Removing
 
     /// Removes all variants of a key.

@@ -228,15 +228,6 @@ extension DiskStore {
 
     // MARK: Bounds
 
-    /// Bytes that the directory takes on disk: records, folders and index files, and what bodies that are arriving may take.
-    private func footprint(_ io: Section) -> Int {
-        catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
-    }
-
-    var isOverCapacity: Bool {
-        withIO { footprint($0) > catalog.capacity }
-    }
-
     /// Evicts the least recently used records from above the capacity down to the low-water mark. A record that cannot be unlinked is
     /// passed over; when many in a row cannot, the directory is at fault, and eviction rests for a while. Only an owner evicts.
     ///

@@ -217,23 +217,6 @@ package final class DiskStore: Sendable {
         return catalog.mayContain(key.name)
     }
 
-    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
-    /// `MonotonicTime.nanoseconds`.
-    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
-        if uses.isEmpty { return }
-        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
-        let noted = uses.map { use in
-            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
-            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
-        }
-        let isFirst = catalog.change { index in
-            let wasChanged = index.isChanged
-            index.note(noted)
-            return !wasChanged && index.isChanged
-        }
-        if isFirst, !configuration.isReadOnly { maintenance.schedule(after: configuration.savingInterval) }
-    }
-
     // MARK: Other processes
 
     /// - Parameter observer: is told what other caches changed, each time before the lookup, the store or the pass goes on that read
@@ -309,6 +292,15 @@ package final class DiskStore: Sendable {
             catalog.capacity = max(0, newValue)
             if !configuration.isReadOnly { maintenance.schedule(after: configuration.maintenanceDelay) }
         }
+    }
+
+    /// Bytes that the directory takes on disk: records, folders and index files, and what bodies that are arriving may take.
+    func footprint(_ io: Section) -> Int {
+        catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
+    }
+
+    var isOverCapacity: Bool {
+        withIO { footprint($0) > catalog.capacity }
     }
 
     /// Bytes that the largest record may take.

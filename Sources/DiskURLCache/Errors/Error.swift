@@ -19,7 +19,7 @@ extension DiskURLCache {
             case notACache
             /// No permission to read the folder or the file.
             case notReadable
-            /// The folder belongs to another user (``Error/userID``), who could forge responses in it. It is left alone.
+            /// The folder belongs to another user, who could forge responses in it. It is left alone.
             case otherOwner
             /// Other users may put files into the folder. It is left alone.
             case writableByOthers

@@ -67,3 +67,14 @@ extension Explainer {
         }
     }
 }
+
+extension CacheDecision {
+    var phrase: String {
+        switch self {
+        case .useStored(let reuse): reuse.basis == .fresh ? "answered from the store" : "answered from the store, stale"
+        case .revalidate: "the origin is asked whether it is still valid"
+        case .fetch: "loaded from the network again"
+        case .unsatisfiable: "an error"
+        }
+    }
+}

@@ -20,13 +20,13 @@ package final class SharedNumber: Sendable {
     #else
         // `Atomic` needs iOS 18 and macOS 15.
         private let number: Mutex<UInt64>
-        init(_ value: UInt64) { number = Mutex(value, isContended: true) }
-        var value: UInt64 {
+        package init(_ value: UInt64) { number = Mutex(value, isContended: true) }
+        package var value: UInt64 {
             get { number.withLock { $0 } }
             set { number.withLock { $0 = newValue } }
         }
 
-        func replace(_ old: UInt64, by new: UInt64) -> Bool {
+        package func replace(_ old: UInt64, by new: UInt64) -> Bool {
             number.withLock { number in
                 guard number == old else { return false }
                 number = new
