@@ -7,11 +7,17 @@ let package = Package(
     platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1), .macCatalyst(.v15)],
     products: [
         .library(name: "DiskURLCache", targets: ["DiskURLCache"]),
+        .library(name: "DiskURLCacheAdapters", targets: ["DiskURLCacheAdapters"]),
+        .library(name: "DiskURLCacheTools", targets: ["DiskURLCacheTools"]),
         .library(name: "DiskURLCacheTesting", targets: ["DiskURLCacheTesting"]),
         .plugin(name: "URLCachePlugin", targets: ["URLCachePlugin"]),
     ],
     targets: [
         .target(name: "DiskURLCache", resources: [.copy("PrivacyInfo.xcprivacy")]),
+        // For HTTP clients that the cache is put in front of, and for a disk layer of an app's own.
+        .target(name: "DiskURLCacheAdapters", dependencies: ["DiskURLCache"]),
+        // For tools: looks into a cache's directory, and an event log.
+        .target(name: "DiskURLCacheTools", dependencies: ["DiskURLCache"]),
         // For the tests of an app: a cache in memory, a clock to set, an origin to script.
         .target(name: "DiskURLCacheTesting", dependencies: ["DiskURLCache"]),
         // `swift package urlcache why URL`, also in a package that depends on this one.
@@ -20,7 +26,9 @@ let package = Package(
             capability: .command(
                 intent: .custom(verb: "urlcache", description: "Looks into the directory of a DiskURLCache."))),
         .testTarget(
-            name: "DiskURLCacheTests", dependencies: ["DiskURLCache", "DiskURLCacheTesting"], exclude: ["Fixtures"]),
+            name: "DiskURLCacheTests",
+            dependencies: ["DiskURLCache", "DiskURLCacheAdapters", "DiskURLCacheTools", "DiskURLCacheTesting"],
+            exclude: ["Fixtures"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -41,7 +41,10 @@ let package = Package(
             ]),
         .executableTarget(
             name: "urlcache",
-            dependencies: ["DiskURLCache", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "DiskURLCache", .product(name: "DiskURLCacheTools", package: "DiskURLCache"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             // The report's page, compiled in: the tool is one file.
             resources: [
                 .embedInCode("Page/page.html"), .embedInCode("Page/page.css"), .embedInCode("Page/page.js"),

@@ -31,6 +31,7 @@ let package = Package(
             name: "CachingHTTPClient",
             dependencies: [
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -56,6 +57,7 @@ let package = Package(
             name: "RedisStorage",
             dependencies: [
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOFoundationCompat", package: "swift-nio"),
@@ -106,6 +108,7 @@ let package = Package(
             dependencies: [
                 "RedisStorage", "RedisWorker",
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -116,6 +119,7 @@ let package = Package(
             dependencies: [
                 "CachingHTTPClient", "LargeBody", "LoopbackOrigin",
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -134,6 +138,8 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheTools", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),

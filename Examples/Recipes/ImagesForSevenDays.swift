@@ -10,7 +10,7 @@ import Foundation
 @Sendable func imagesForSevenDays(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.rules = [
-        CacheRule(.contentType("image/*"), CacheTreatment(lifetime: .whenMissing(.days(7))))
+        DiskURLCache.Rule(.contentType("image/*"), DiskURLCache.Options(lifetime: .whenMissing(.days(7))))
     ]
     let cache = DiskURLCache(configuration: settings)
     let session = cache.makeSession()

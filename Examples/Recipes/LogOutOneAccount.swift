@@ -11,7 +11,7 @@ import Foundation
     func request(as account: String) -> URLRequest {
         var request = URLRequest(url: origin.url("/inbox"))
         request.setValue("Bearer token-of-\(account)", forHTTPHeaderField: "Authorization")
-        request.cacheTreatment = .init(tags: ["account:\(account)"])
+        request.cacheOptions = .init(tags: ["account:\(account)"])
         return request
     }
     let cache = DiskURLCache(memoryCapacity: 16 << 20, diskCapacity: 200 << 20, directory: directory)

@@ -11,9 +11,9 @@ import Foundation
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.keyPolicy = .standard.includingHeaders("sign").includingBody(ofMethods: "POST")
     settings.rules = [
-        CacheRule(.url(origin.url("/search").absoluteString), CacheTreatment(lifetime: .whenMissing(300)))
+        DiskURLCache.Rule(.url(origin.url("/search").absoluteString), DiskURLCache.Options(lifetime: .whenMissing(300)))
     ]
-    settings.admission = { response, _ in
+    settings.willCacheResponse = { response, _ in
         let answer = try? JSONSerialization.jsonObject(with: response.data) as? [String: Any]
         return answer?["returnCode"] as? Int == 0 ? response : nil
     }

@@ -28,6 +28,7 @@ let package = Package(
                 .product(name: "CacheMetrics", package: "disk-url-cache-integrations"),
                 .product(name: "CachingHTTPClient", package: "disk-url-cache-integrations"),
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),

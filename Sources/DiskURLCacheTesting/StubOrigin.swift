@@ -1,109 +1,112 @@
+import DiskURLCache
 import Foundation
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
 
-/// An origin server that a test scripts: it answers the requests of its sessions in the process, without a socket.
-///
-/// Each origin has a unique host name, so tests that run at the same time do not meet. An origin answers until it is released.
-///
-/// Can be used from any thread.
-public final class StubOrigin: @unchecked Sendable {
-    /// The answer of the origin to one request.
-    public struct Response: Sendable {
-        /// The HTTP status code (RFC 9110 §15).
-        public var status: Int
-        /// Header fields by name.
-        public var fields: [String: String]
-        /// The content.
-        public var body: Data
+extension DiskURLCache {
+    /// An origin server that a test scripts: it answers the requests of its sessions in the process, without a socket.
+    ///
+    /// Each origin has a unique host name, so tests that run at the same time do not meet. An origin answers until it is released.
+    ///
+    /// Can be used from any thread.
+    public final class StubOrigin: @unchecked Sendable {
+        /// The answer of the origin to one request.
+        public struct Response: Sendable {
+            /// The HTTP status code (RFC 9110 §15).
+            public var status: Int
+            /// Header fields by name.
+            public var fields: [String: String]
+            /// The content.
+            public var body: Data
 
-        /// - Parameters:
-        ///   - status: the HTTP status code.
-        ///   - fields: header fields by name, such as `"Cache-Control": "max-age=60"`. A `Date` field is added if there is none.
-        ///   - body: the content, as UTF-8.
-        public init(status: Int = 200, fields: [String: String] = [:], body: String = "") {
-            self.init(status: status, fields: fields, data: Data(body.utf8))
+            /// - Parameters:
+            ///   - status: the HTTP status code.
+            ///   - fields: header fields by name, such as `"Cache-Control": "max-age=60"`. A `Date` field is added if there is none.
+            ///   - body: the content, as UTF-8.
+            public init(status: Int = 200, fields: [String: String] = [:], body: String = "") {
+                self.init(status: status, fields: fields, data: Data(body.utf8))
+            }
+
+            /// - Parameters:
+            ///   - status: the HTTP status code.
+            ///   - fields: header fields by name.
+            ///   - data: the content.
+            public init(status: Int = 200, fields: [String: String] = [:], data: Data) {
+                self.status = status
+                self.fields = fields
+                body = data
+            }
         }
 
+        /// The URL of the origin's root: `http://`, its host name, and a slash.
+        public let url: URL
+        private let clock: TestClock
+        private let answer: @Sendable (URLRequest) throws -> Response
+        // `@unchecked`: the list is read and written under `lock` only.
+        private let lock = NSLock()
+        private var received: [URLRequest] = []
+
         /// - Parameters:
-        ///   - status: the HTTP status code.
-        ///   - fields: header fields by name.
-        ///   - data: the content.
-        public init(status: Int = 200, fields: [String: String] = [:], data: Data) {
-            self.status = status
-            self.fields = fields
-            body = data
+        ///   - clock: gives answers their `Date` field. The cache under test should have the same clock.
+        ///   - answer: makes the answer to a request; an error that it throws fails the load. Called on any thread, one call for each request
+        ///     that reaches the origin.
+        public init(clock: TestClock = TestClock(), answer: @escaping @Sendable (URLRequest) throws -> Response) {
+            self.clock = clock
+            self.answer = answer
+            let host = "origin-\(UUID().uuidString.lowercased()).test"
+            url = URL(string: "http://\(host)/")!
+            StubProtocol.origins.add(self, host: host)
         }
-    }
 
-    /// The URL of the origin's root: `http://`, its host name, and a slash.
-    public let url: URL
-    private let clock: TestClock
-    private let answer: @Sendable (URLRequest) throws -> Response
-    // `@unchecked`: the list is read and written under `lock` only.
-    private let lock = NSLock()
-    private var received: [URLRequest] = []
+        deinit {
+            StubProtocol.origins.remove(host: url.host ?? "")
+        }
 
-    /// - Parameters:
-    ///   - clock: gives answers their `Date` field. The cache under test should have the same clock.
-    ///   - answer: makes the answer to a request; an error that it throws fails the load. Called on any thread, one call for each request
-    ///     that reaches the origin.
-    public init(clock: TestClock = TestClock(), answer: @escaping @Sendable (URLRequest) throws -> Response) {
-        self.clock = clock
-        self.answer = answer
-        let host = "origin-\(UUID().uuidString.lowercased()).test"
-        url = URL(string: "http://\(host)/")!
-        StubProtocol.origins.add(self, host: host)
-    }
+        /// The requests that reached the origin, the first one first. A request that the cache answered is not among them.
+        public var requests: [URLRequest] { lock.withLock { received } }
 
-    deinit {
-        StubProtocol.origins.remove(host: url.host ?? "")
-    }
+        /// A session configuration that reaches this origin. It has no cookies, credentials or cache of the process.
+        public var configuration: URLSessionConfiguration {
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.protocolClasses = [StubProtocol.self] + (configuration.protocolClasses ?? [])
+            return configuration
+        }
 
-    /// The requests that reached the origin, the first one first. A request that the cache answered is not among them.
-    public var requests: [URLRequest] { lock.withLock { received } }
+        fileprivate func respond(to request: URLRequest) throws -> (HTTPURLResponse, Data) {
+            lock.withLock { received.append(request) }
+            let answer = try answer(request)
+            var fields = answer.fields
+            if !fields.keys.contains(where: { $0.lowercased() == "date" }) { fields["Date"] = Self.httpDate(clock.now) }
+            guard let url = request.url,
+                let response = HTTPURLResponse(
+                    url: url, statusCode: answer.status, httpVersion: "HTTP/1.1", headerFields: fields)
+            else { throw URLError(.badServerResponse) }
+            return (response, answer.body)
+        }
 
-    /// A session configuration that reaches this origin. It has no cookies, credentials or cache of the process.
-    public var configuration: URLSessionConfiguration {
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.protocolClasses = [StubProtocol.self] + (configuration.protocolClasses ?? [])
-        return configuration
-    }
-
-    fileprivate func respond(to request: URLRequest) throws -> (HTTPURLResponse, Data) {
-        lock.withLock { received.append(request) }
-        let answer = try answer(request)
-        var fields = answer.fields
-        if !fields.keys.contains(where: { $0.lowercased() == "date" }) { fields["Date"] = Self.httpDate(clock.now) }
-        guard let url = request.url,
-            let response = HTTPURLResponse(
-                url: url, statusCode: answer.status, httpVersion: "HTTP/1.1", headerFields: fields)
-        else { throw URLError(.badServerResponse) }
-        return (response, answer.body)
-    }
-
-    /// The time in the preferred form of RFC 9110 §5.6.7.
-    private static func httpDate(_ date: Date) -> String {
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(identifier: "GMT")
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-        return formatter.string(from: date)
+        /// The time in the preferred form of RFC 9110 §5.6.7.
+        private static func httpDate(_ date: Date) -> String {
+            let formatter = DateFormatter()
+            formatter.locale = Locale(identifier: "en_US_POSIX")
+            formatter.timeZone = TimeZone(identifier: "GMT")
+            formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+            return formatter.string(from: date)
+        }
     }
 }
 
 /// The origins by host name: Foundation makes a protocol from a class alone, so the class must find the origin by the request.
 private final class Origins: @unchecked Sendable {
-    private struct Weak { weak var origin: StubOrigin? }
+    private struct Weak { weak var origin: DiskURLCache.StubOrigin? }
     // `@unchecked`: the table is read and written under `lock` only.
     private let lock = NSLock()
     private var byHost: [String: Weak] = [:]
 
-    func add(_ origin: StubOrigin, host: String) { lock.withLock { byHost[host] = Weak(origin: origin) } }
+    func add(_ origin: DiskURLCache.StubOrigin, host: String) { lock.withLock { byHost[host] = Weak(origin: origin) } }
     func remove(host: String) { lock.withLock { byHost[host] = nil } }
-    func origin(of request: URLRequest) -> StubOrigin? {
+    func origin(of request: URLRequest) -> DiskURLCache.StubOrigin? {
         lock.withLock { byHost[request.url?.host?.lowercased() ?? ""]?.origin }
     }
 }

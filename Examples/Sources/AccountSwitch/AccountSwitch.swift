@@ -55,7 +55,7 @@ enum AccountSwitch {
     private static func request(_ url: URL, as account: String) -> URLRequest {
         var request = URLRequest(url: url)
         request.setValue("Bearer token-of-\(account)", forHTTPHeaderField: "Authorization")
-        request.cacheTreatment = .init(tags: ["account:\(account)"])
+        request.cacheOptions = .init(tags: ["account:\(account)"])
         return request
     }
 

@@ -10,13 +10,13 @@ public struct WatchedLoad: Sendable {
     public let data: Data
     /// Nil when the load failed.
     public let response: HTTPURLResponse?
-    public let report: CacheLoadReport?
+    public let report: DiskURLCache.Report?
     public let seconds: TimeInterval
     /// Why it failed.
     public let error: (any Error)?
 
     public init(
-        data: Data, response: HTTPURLResponse?, report: CacheLoadReport? = nil, seconds: TimeInterval,
+        data: Data, response: HTTPURLResponse?, report: DiskURLCache.Report? = nil, seconds: TimeInterval,
         error: (any Error)?
     ) {
         self.data = data
@@ -37,7 +37,7 @@ public struct WatchedLoad: Sendable {
     }
 }
 
-extension CacheLoadReport.Outcome {
+extension DiskURLCache.Report.Outcome {
     public var text: String {
         switch self {
         case .hit(let layer): "\(layer)"
@@ -59,7 +59,7 @@ public func load(
     let result: Result<(Data, URLResponse), any Error>
     do { result = .success(try await session.data(for: request)) } catch { result = .failure(error) }
     let seconds = Date().timeIntervalSince(start)
-    var report: CacheLoadReport?
+    var report: DiskURLCache.Report?
     while report == nil, let event = await events.next() {
         if case .load(let load) = event { report = load }
     }

@@ -48,7 +48,7 @@ struct Client: Sendable {
             // When the tier is down, what is stored stands in for an hour.
             settings.staleIfError = 3600
             // An error with a lifetime may be stored, and would be served. This client asks the origin instead.
-            settings.admission = { stored, _ in
+            settings.willCacheResponse = { stored, _ in
                 (stored.response as? HTTPURLResponse)?.statusCode == 200 ? stored : nil
             }
             let cache = DiskURLCache(configuration: settings)

@@ -34,7 +34,7 @@ enum OfflineReader {
         URLCache.shared = cache
 
         var kept = URLRequest(url: origin.url("/kept"))
-        kept.cacheTreatment = .init(isPinned: true)
+        kept.cacheOptions = .init(isPinned: true)
         _ = await load(kept, watching: cache)
         let read = (1...80).map { URLRequest(url: origin.url("/read/\($0)")) }
         for request in read { _ = await load(request, watching: cache) }

@@ -17,7 +17,7 @@ enum SignedAPI {
 
         var settings = DiskURLCache.Configuration(directory: directory)
         settings.keyPolicy = .standard.includingHeaders("sign").includingJSONBody(ofMethods: "POST")
-        settings.admission = { response, _ in isFailure(response.data) ? nil : response }
+        settings.willCacheResponse = { response, _ in isFailure(response.data) ? nil : response }
         let cache = DiskURLCache(configuration: settings)
         URLCache.shared = cache
 

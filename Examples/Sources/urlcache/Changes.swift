@@ -190,7 +190,7 @@ struct Fill: AsyncParsableCommand {
         }
         do {
             _ = try cache.open()
-        } catch let error as CacheError where error.code == .notACache {
+        } catch let error as DiskURLCache.Error where error.code == .notACache {
             throw Problem("\(error.description) Nothing was written: name a new or an empty folder, or a cache.")
         }
         try checkWritable(cache.url)

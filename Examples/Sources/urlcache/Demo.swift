@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 #if canImport(FoundationNetworking)
@@ -66,7 +67,7 @@ struct Demo: ParsableCommand {
                 let response = HTTPURLResponse(
                     url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields)
             else { continue }
-            request.cacheTreatment = .init(tags: number % 11 == 0 ? ["account"] : [], isPinned: number % 97 == 0)
+            request.cacheOptions = .init(tags: number % 11 == 0 ? ["account"] : [], isPinned: number % 97 == 0)
             target.storeCachedResponse(CachedURLResponse(response: response, data: body), for: request)
         }
         target.flush()

@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 struct Diff: ParsableCommand {
@@ -34,22 +35,22 @@ struct Diff: ParsableCommand {
     }
 
     /// The records of each key: a file's name without the last digit, which only tells the records of one key apart.
-    private func keys(in directory: String) throws -> [String: [CacheInspector.Record]] {
-        let inspector = try CacheInspector(directory: URL(fileURLWithPath: directory, isDirectory: true))
+    private func keys(in directory: String) throws -> [String: [DiskURLCache.Inspector.Record]] {
+        let inspector = try DiskURLCache.Inspector(directory: URL(fileURLWithPath: directory, isDirectory: true))
         let records = try inspector.records(progress: Progress("Reading records:").show)
         return Dictionary(grouping: records.filter { $0.problem == nil }) { String($0.fileName.dropLast()) }
     }
 
     /// What a record of one key is told by: a response that was stored or confirmed again is another one.
-    private static func version(_ record: CacheInspector.Record) -> String {
+    private static func version(_ record: DiskURLCache.Inspector.Record) -> String {
         "\(record.status ?? 0) \(record.bodyLength) \(record.storedAt?.timeIntervalSince1970 ?? 0) \(record.varyFields)"
     }
 
-    private func name(of records: [CacheInspector.Record]) -> String {
+    private func name(of records: [DiskURLCache.Inspector.Record]) -> String {
         records.first.map { $0.url ?? $0.fileName } ?? ""
     }
 
-    private func facts(of records: [CacheInspector.Record]) -> String {
+    private func facts(of records: [DiskURLCache.Inspector.Record]) -> String {
         let size = byteCount(records.reduce(0) { $0 + $1.bodyLength })
         let status = records.first?.status.map(String.init) ?? "-"
         return records.count == 1 ? "\(status) \(size)" : "\(records.count) variants \(size)"

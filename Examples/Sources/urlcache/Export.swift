@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 struct Export: ParsableCommand {
@@ -94,7 +95,7 @@ struct Archive: Encodable {
 }
 
 extension Archive.Entry {
-    init(_ record: CacheInspector.Record, body: Data?) {
+    init(_ record: DiskURLCache.Inspector.Record, body: Data?) {
         let url = record.url ?? "unknown:\(record.fileName)"
         let items = URLComponents(string: url)?.queryItems ?? []
         let type = record.field("content-type")

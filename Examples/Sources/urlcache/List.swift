@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 struct List: ParsableCommand {
@@ -50,12 +51,12 @@ struct List: ParsableCommand {
                 rows))
     }
 
-    private func freshness(_ record: CacheInspector.Record, _ now: Date) -> String {
+    private func freshness(_ record: DiskURLCache.Inspector.Record, _ now: Date) -> String {
         guard let until = record.freshUntil else { return "-" }
         return until > now ? span(until.timeIntervalSince(now)) : "stale"
     }
 
-    private func name(_ record: CacheInspector.Record) -> String {
+    private func name(_ record: DiskURLCache.Inspector.Record) -> String {
         if let problem = record.problem { return problem.description }
         let method = record.method.map { $0 == "GET" ? "" : $0 + " " } ?? ""
         return record.url.map { method + $0 } ?? "(URL not kept) \(record.fileName.prefix(12))…"
@@ -81,7 +82,7 @@ struct RecordFacts: Encodable {
     let isPinned: Bool
     let vary: [String]
 
-    init(_ record: CacheInspector.Record, now: Date) {
+    init(_ record: DiskURLCache.Inspector.Record, now: Date) {
         file = record.fileName
         state = record.state
         (url, method, status) = (record.url, record.method, record.status)
@@ -95,7 +96,7 @@ struct RecordFacts: Encodable {
     }
 }
 
-extension CacheInspector.Record {
+extension DiskURLCache.Inspector.Record {
     /// In a word.
     var state: String {
         switch problem?.code {

@@ -1,7 +1,7 @@
 import DiskURLCache
 import Foundation
 
-typealias LogEntry = (date: Date, event: CacheEvent)
+typealias LogEntry = (date: Date, event: DiskURLCache.Event)
 
 /// What an event log says was won, and what was missed.
 struct LogSummary: Encodable {
@@ -52,7 +52,7 @@ struct LogSummary: Encodable {
     /// Nil without a log.
     init?(_ entries: [LogEntry]) {
         guard !entries.isEmpty else { return nil }
-        let loads = entries.compactMap { entry -> (at: Int, report: CacheLoadReport)? in
+        let loads = entries.compactMap { entry -> (at: Int, report: DiskURLCache.Report)? in
             if case .load(let report) = entry.event { (Int(entry.date.timeIntervalSince1970), report) } else { nil }
         }
         self.loads = loads.count
@@ -96,9 +96,9 @@ struct LogSummary: Encodable {
         refusals = Self.refusals(entries.map(\.event))
     }
 
-    private static func topMisses(_ loads: [CacheLoadReport]) -> [Miss] {
+    private static func topMisses(_ loads: [DiskURLCache.Report]) -> [Miss] {
         var misses: [String: Miss] = [:]
-        var reasons: [String: [CacheReason: Int]] = [:]
+        var reasons: [String: [DiskURLCache.Reason: Int]] = [:]
         for load in loads {
             guard case .miss(let reason) = load.outcome else { continue }
             let url = shortened(load.url)
@@ -117,9 +117,9 @@ struct LogSummary: Encodable {
         }
     }
 
-    private static func refusals(_ events: [CacheEvent]) -> [Refusal] {
+    private static func refusals(_ events: [DiskURLCache.Event]) -> [Refusal] {
         var refusals: [String: Refusal] = [:]
-        func add(_ reason: CacheReason, of url: URL?) {
+        func add(_ reason: DiskURLCache.Reason, of url: URL?) {
             // Of any size: one row for all.
             let words = reason.code == "too-large" ? "its body is larger than an entry may be" : reason.description
             refusals[words, default: Refusal(reason: words, url: shortened(url))].count += 1

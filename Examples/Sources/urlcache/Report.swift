@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 struct Report: ParsableCommand {

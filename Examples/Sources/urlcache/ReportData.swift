@@ -1,4 +1,5 @@
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 /// What the page is made of. Entries are columns, and texts that repeat are in tables of their own: a page of 10,000 entries
@@ -55,7 +56,8 @@ struct ReportData: Encodable {
     let log: LogSummary?
 
     init(
-        _ records: [CacheInspector.Record], summary: Stats.Summary, log: LogSummary?, directory: String, now: Date,
+        _ records: [DiskURLCache.Inspector.Record], summary: Stats.Summary, log: LogSummary?, directory: String,
+        now: Date,
         longestPath: Int
     ) {
         self.directory = directory
@@ -102,7 +104,8 @@ struct ReportData: Encodable {
     }
 
     /// `https://` is what a reader expects, so it is left out.
-    private static func parts(of record: CacheInspector.Record) -> (host: String, folder: String, leaf: String) {
+    private static func parts(of record: DiskURLCache.Inspector.Record) -> (host: String, folder: String, leaf: String)
+    {
         guard let text = record.url else { return ("(URL not kept)", "", "\(record.fileName.prefix(16))…") }
         guard let separator = text.range(of: "://") else { return ("(no host)", "", text) }
         let rest = text[separator.upperBound...]

@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 struct Show: ParsableCommand {
@@ -71,7 +72,7 @@ struct Show: ParsableCommand {
     }
 
     /// One record, or all variants of one URL, the most recently stored first.
-    private func find(in inspector: CacheInspector) throws -> [CacheInspector.Record] {
+    private func find(in inspector: DiskURLCache.Inspector) throws -> [DiskURLCache.Inspector.Record] {
         let records = try inspector.records(progress: Progress("Reading records:").show)
         if let exact = records.first(where: { $0.fileName == entry }) { return [exact] }
         var found = records.filter { $0.url == entry }
@@ -86,7 +87,7 @@ struct Show: ParsableCommand {
         throw Problem("\(found.count) entries match \"\(entry)\":\n\(names)\(found.count > 10 ? "\n  …" : "")")
     }
 
-    private static func table(of variants: [CacheInspector.Record]) -> String {
+    private static func table(of variants: [DiskURLCache.Inspector.Record]) -> String {
         let now = Date()
         let rows = variants.map { record in
             [

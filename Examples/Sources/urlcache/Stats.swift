@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 struct Stats: ParsableCommand {
@@ -56,7 +57,7 @@ struct Stats: ParsableCommand {
         }
     }
 
-    static func summary(of records: [CacheInspector.Record], in inspector: CacheInspector) -> Summary {
+    static func summary(of records: [DiskURLCache.Inspector.Record], in inspector: DiskURLCache.Inspector) -> Summary {
         let now = Date()
         let intact = records.filter { $0.problem == nil }
         var summary = Summary()
@@ -76,7 +77,7 @@ struct Stats: ParsableCommand {
     }
 
     private static func groups(
-        _ records: [CacheInspector.Record], by name: (CacheInspector.Record) -> String
+        _ records: [DiskURLCache.Inspector.Record], by name: (DiskURLCache.Inspector.Record) -> String
     ) -> [Group] {
         Dictionary(grouping: records, by: name)
             .map { Group(name: $0, entries: $1.count, bytes: $1.reduce(0) { $0 + $1.bodyLength }) }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 @main
@@ -45,7 +46,7 @@ struct CacheDirectory: ParsableArguments {
     /// Where a program keeps its events unless told otherwise.
     var eventLog: URL { url.appendingPathComponent(DiskURLCache.EventLog.fileName) }
 
-    func open() throws -> CacheInspector { try CacheInspector(directory: url) }
+    func open() throws -> DiskURLCache.Inspector { try DiskURLCache.Inspector(directory: url) }
 }
 
 /// Which records a command is about.
@@ -76,7 +77,7 @@ struct Filter: ParsableArguments {
     }
 
     /// An entry whose URL is not known matches no filter by host or URL.
-    func matches(_ record: CacheInspector.Record, now: Date = Date()) -> Bool {
+    func matches(_ record: DiskURLCache.Inspector.Record, now: Date = Date()) -> Bool {
         if let host, record.host?.lowercased() != host.lowercased() { return false }
         if let url, record.url?.contains(url) != true { return false }
         if let type, !matches(type.lowercased(), record.contentType ?? "") { return false }
@@ -92,7 +93,7 @@ struct Filter: ParsableArguments {
     }
 }
 
-extension CacheInspector.Record {
+extension DiskURLCache.Inspector.Record {
     var host: String? { url.flatMap { URL(string: $0)?.host } }
 
     func field(_ name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }

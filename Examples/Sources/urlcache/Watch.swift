@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 struct Watch: AsyncParsableCommand {
@@ -68,7 +69,7 @@ private struct Line {
     var bytes: Int?
     var reason: String?
 
-    init(_ event: CacheEvent) {
+    init(_ event: DiskURLCache.Event) {
         switch event {
         case .load(let load):
             (what, reason) = load.inWords
@@ -96,7 +97,7 @@ private struct Line {
     }
 }
 
-extension CacheLoadReport {
+extension DiskURLCache.Report {
     /// What happened in a word or two, and why.
     var inWords: (what: String, why: String?) {
         switch outcome {

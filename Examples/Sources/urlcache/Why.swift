@@ -1,5 +1,6 @@
 import ArgumentParser
 import DiskURLCache
+import DiskURLCacheTools
 import Foundation
 
 #if canImport(FoundationNetworking)
@@ -59,7 +60,9 @@ struct Why: AsyncParsableCommand {
             let parts = field.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
             request.addValue(parts.count > 1 ? parts[1] : "", forHTTPHeaderField: parts[0])
         }
-        let inspector = try directory.map { try CacheInspector(directory: URL(fileURLWithPath: $0, isDirectory: true)) }
+        let inspector = try directory.map {
+            try DiskURLCache.Inspector(directory: URL(fileURLWithPath: $0, isDirectory: true))
+        }
         print("\(method) \(printable(text))")
         // A request that may change something at the origin is sent only where that is asked for.
         let isSafe = ["GET", "HEAD", "OPTIONS"].contains(method.uppercased())
@@ -104,7 +107,7 @@ struct Why: AsyncParsableCommand {
     private func showHistory(of url: URL?, in directory: String) {
         let log = URL(fileURLWithPath: directory, isDirectory: true)
             .appendingPathComponent(DiskURLCache.EventLog.fileName)
-        let loads = DiskURLCache.EventLog.entries(in: log).compactMap { entry -> (Date, CacheLoadReport)? in
+        let loads = DiskURLCache.EventLog.entries(in: log).compactMap { entry -> (Date, DiskURLCache.Report)? in
             if case .load(let load) = entry.event, load.url == url { (entry.date, load) } else { nil }
         }.suffix(3)
         guard !loads.isEmpty else { return }

@@ -20,8 +20,10 @@ struct Greeter {
 }
 
 @Test func aGreetingIsLoadedOnceAMinute() async throws {
-    let clock = TestClock()
-    let origin = StubOrigin(clock: clock) { _ in .init(fields: ["Cache-Control": "max-age=60"], body: "hello") }
+    let clock = DiskURLCache.TestClock()
+    let origin = DiskURLCache.StubOrigin(clock: clock) { _ in
+        .init(fields: ["Cache-Control": "max-age=60"], body: "hello")
+    }
     let cache = DiskURLCache.forTesting(clock: clock)
     let greeter = Greeter(session: cache.makeSession(configuration: origin.configuration), url: origin.url)
 
@@ -35,8 +37,8 @@ struct Greeter {
 
 final class OfflineTests: XCTestCase {
     func testTheLastGreetingIsShownWhileTheServerFails() async throws {
-        let clock = TestClock()
-        let origin = StubOrigin(clock: clock) { request in
+        let clock = DiskURLCache.TestClock()
+        let origin = DiskURLCache.StubOrigin(clock: clock) { request in
             guard request.value(forHTTPHeaderField: "If-None-Match") == nil else {
                 throw URLError(.cannotConnectToHost)
             }

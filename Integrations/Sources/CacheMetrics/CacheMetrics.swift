@@ -51,7 +51,7 @@ public final class CacheMetrics: Service {
     private let memoryBytes: Gauge
     private let diskBytes: Gauge
     /// What has been counted already.
-    private let reported = NIOLockedValueBox(CacheStatistics?.none)
+    private let reported = NIOLockedValueBox(DiskURLCache.Statistics?.none)
 
     /// - Parameters:
     ///   - cache: the cache that is told of.
@@ -94,7 +94,7 @@ public final class CacheMetrics: Service {
     }
 
     /// Counts and logs until the task is cancelled.
-    /// - Parameter interval: after how many seconds the counters are brought up to date; `.infinity` where ``update()`` does that.
+    /// - Parameter interval: after how many seconds the counters are brought up to date; `.infinity` where `update()` does that.
     public func run(updatingEvery interval: TimeInterval) async {
         let events = cache.events()
         update()
@@ -109,11 +109,11 @@ public final class CacheMetrics: Service {
         }
     }
 
-    /// Brings the counters up to date now: for an endpoint that is read more often than ``run(updatingEvery:)`` does it.
+    /// Brings the counters up to date now: for an endpoint that is read more often than `run(updatingEvery:)` does it.
     public func update() {
         reported.withLockedValue { reported in
             let (now, before) = (cache.statistics, reported)
-            func add(_ counter: Counter, _ count: KeyPath<CacheStatistics, Int>) {
+            func add(_ counter: Counter, _ count: KeyPath<DiskURLCache.Statistics, Int>) {
                 counter.increment(by: now[keyPath: count] - (before?[keyPath: count] ?? 0))
             }
             add(counters.memoryHits, \.memoryHits)
@@ -129,7 +129,7 @@ public final class CacheMetrics: Service {
         diskBytes.record(cache.currentDiskUsage)
     }
 
-    func take(_ event: CacheEvent) {
+    func take(_ event: DiskURLCache.Event) {
         switch event {
         case .load(let load):
             if let (count, duration) = loads[load.outcome.name] {
@@ -163,7 +163,7 @@ public final class CacheMetrics: Service {
     }
 }
 
-extension CacheLoadReport.Outcome {
+extension DiskURLCache.Report.Outcome {
     fileprivate var name: String {
         switch self {
         case .hit: "hit"

@@ -11,13 +11,13 @@ extension CachingHTTPClient {
     ///
     /// `cache.explanation(for:)` knows the entries of `URLSession` only.
     /// - Parameters:
-    ///   - request: as for ``execute(_:timeout:treatment:logger:)``. Its body is read only where it is part of the key.
-    ///   - treatment: as there.
+    ///   - request: as for `execute(_:timeout:options:logger:)`. Its body is read only where it is part of the key.
+    ///   - options: as there.
     public func explanation(
-        for request: HTTPClientRequest, treatment: CacheTreatment? = nil
+        for request: HTTPClientRequest, cacheOptions: DiskURLCache.Options? = nil
     ) async throws -> DiskURLCache.Explanation {
         guard let url = URL(string: request.url) else { throw HTTPClientError.invalidURL }
-        let (asked, _) = try await asked(request, url, treatment)
+        let (asked, _) = try await asked(request, url, cacheOptions)
         return cache.explanation(for: asked, variant: variant(of: request))
     }
 }

@@ -6,7 +6,7 @@ extension CachingHTTPClient {
     /// A span around one load, up to its head. The client's own spans, of the requests that are sent, are its children.
     func traced(
         _ request: HTTPClientRequest,
-        _ body: () async throws -> (HTTPClientResponse, CacheLoadReport.Outcome?)
+        _ body: () async throws -> (HTTPClientResponse, DiskURLCache.Report.Outcome?)
     ) async throws -> HTTPClientResponse {
         guard let tracer else { return try await body().0 }
         return try await tracer.withSpan("\(request.method.rawValue) cached", ofKind: .internal) { span in
@@ -22,8 +22,8 @@ extension CachingHTTPClient {
     }
 }
 
-extension CacheLoadReport.Outcome {
-    fileprivate var facts: (name: String, layer: CacheLayer?, reason: CacheReason?) {
+extension DiskURLCache.Report.Outcome {
+    fileprivate var facts: (name: String, layer: DiskURLCache.Layer?, reason: DiskURLCache.Reason?) {
         switch self {
         case .hit(let layer): ("hit", layer, nil)
         case .staleHit(let layer, let reason): ("stale", layer, reason)

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import DiskURLCache
+import DiskURLCacheAdapters
 import Foundation
 import Logging
 import NIOCore
@@ -45,7 +46,7 @@ public final class CachingHTTPClient: Sendable {
     ///   - configuration: as in `HTTPClient`. Its `redirectConfiguration` is not used.
     ///   - followsRedirects: follow up to 20 redirects. Else a redirect is an answer.
     ///   - methodsKeyedByBody: methods whose bodies the cache's key policy has to see, such as `POST` for GraphQL
-    ///     (`KeyPolicy.includingBody(ofMethods:)`). Their bodies are gathered before they are sent. All other bodies stream, and a
+    ///     (`DiskURLCache.KeyPolicy.includingBody(ofMethods:)`). Their bodies are gathered before they are sent. All other bodies stream, and a
     ///     request with one is never answered from the cache.
     public init(
         cache: DiskURLCache, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
@@ -80,7 +81,7 @@ public final class CachingHTTPClient: Sendable {
             followsRedirects: followsRedirects, methodsKeyedByBody: methodsKeyedByBody)
     }
 
-    /// Ends the client, and writes to disk what is stored. To be called once, at the end, as with `HTTPClient`, unless ``run()`` does.
+    /// Ends the client, and writes to disk what is stored. To be called once, at the end, as with `HTTPClient`, unless `run()` does.
     /// Nothing is served any more, from the cache neither.
     public func shutdown() async throws {
         requests.close()
@@ -92,46 +93,48 @@ public final class CachingHTTPClient: Sendable {
     /// - Parameters:
     ///   - request: as for `HTTPClient`.
     ///   - timeout: within which there must be a head, redirects included.
-    ///   - treatment: how the answer is kept, where that differs from the cache's configuration.
+    ///   - options: how the answer is kept, where that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`. Where an answer came from is logged on level `debug`.
     public func execute(
-        _ request: HTTPClientRequest, timeout: TimeAmount, treatment: CacheTreatment? = nil, logger: Logger? = nil
+        _ request: HTTPClientRequest, timeout: TimeAmount, cacheOptions: DiskURLCache.Options? = nil,
+        logger: Logger? = nil
     ) async throws -> HTTPClientResponse {
-        try await execute(request, deadline: .now() + timeout, treatment: treatment, logger: logger)
+        try await execute(request, deadline: .now() + timeout, cacheOptions: cacheOptions, logger: logger)
     }
 
     /// Answers a request from memory, disk, or the origin.
     /// - Parameters:
     ///   - request: as for `HTTPClient`.
     ///   - deadline: by which there must be a head, redirects included.
-    ///   - treatment: how the answer is kept, where that differs from the cache's configuration.
+    ///   - options: how the answer is kept, where that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`. Where an answer came from is logged on level `debug`.
     /// - Throws: what `HTTPClient` throws, or `URLError` where the cache forbids the network (`cache.isOffline`).
     public func execute(
-        _ request: HTTPClientRequest, deadline: NIODeadline, treatment: CacheTreatment? = nil, logger: Logger? = nil
+        _ request: HTTPClientRequest, deadline: NIODeadline, cacheOptions: DiskURLCache.Options? = nil,
+        logger: Logger? = nil
     ) async throws -> HTTPClientResponse {
         let open = try requests.begin()
         return try await traced(request) {
-            try await load(request, deadline: deadline, treatment: treatment, logger: logger, open)
+            try await load(request, deadline: deadline, cacheOptions: cacheOptions, logger: logger, open)
         }
     }
 
     private func load(
-        _ request: HTTPClientRequest, deadline: NIODeadline, treatment: CacheTreatment?, logger: Logger?,
+        _ request: HTTPClientRequest, deadline: NIODeadline, cacheOptions: DiskURLCache.Options?, logger: Logger?,
         _ open: OpenRequests.Request
-    ) async throws -> (HTTPClientResponse, CacheLoadReport.Outcome?) {
+    ) async throws -> (HTTPClientResponse, DiskURLCache.Report.Outcome?) {
         // Unix sockets, and what is no URL: the client's own affair.
         guard let url = URL(string: request.url), url.scheme == "http" || url.scheme == "https" else {
             return (try await client.execute(request, deadline: deadline, logger: logger), nil)
         }
         var request = request
-        var (asked, body) = try await asked(request, url, treatment)
+        var (asked, body) = try await asked(request, url, cacheOptions)
         if let body { request.body = .bytes(body) }
         // The client's own deadline comes first, on a busy machine too: then a stored answer can stand in for the failure.
         let remaining = Double((deadline - .now()).nanoseconds) / 1e9
         asked.timeoutInterval = max(0, remaining) + 0.25
         let upstream = Upstream(client, request, asked: asked, deadline: deadline, logger: logger)
-        let stream: CacheStream
+        let stream: DiskURLCache.ResponseStream
         do {
             stream = try await cache.load(asked, through: upstream, variant: variant(of: request)) {
                 [followsRedirects] in followsRedirects ? upstream.redirected($0, to: $1) : nil
@@ -151,7 +154,7 @@ public final class CachingHTTPClient: Sendable {
 
     /// The request as the cache is asked, and its body where that had to be gathered for the key.
     func asked(
-        _ request: HTTPClientRequest, _ url: URL, _ treatment: CacheTreatment?
+        _ request: HTTPClientRequest, _ url: URL, _ cacheOptions: DiskURLCache.Options?
     ) async throws -> (asked: URLRequest, body: ByteBuffer?) {
         var asked = URLRequest(url: url)
         // A request is a GET. To say so takes longer than to ask.
@@ -160,7 +163,7 @@ public final class CachingHTTPClient: Sendable {
         for (name, value) in request.headers.combined { asked.setValue(value, forHTTPHeaderField: name) }
         // A request's own certificate is no part of the key.
         let hasKnownIdentity = request.tlsConfiguration == nil && identity != .unknown
-        asked.cacheTreatment = hasKnownIdentity ? treatment : CacheTreatment(storage: .never)
+        asked.cacheOptions = hasKnownIdentity ? cacheOptions : DiskURLCache.Options(storage: .never)
         guard let body = request.body else { return (asked, nil) }
         guard methodsKeyedByBody.contains(request.method.rawValue) else {
             // Only says that there is one which the key does not know. What is sent is the request's own.
@@ -172,7 +175,7 @@ public final class CachingHTTPClient: Sendable {
         return (asked, bytes)
     }
 
-    /// Which entries a request shares: those of clients that the server takes for the same one (``TLSIdentity``). And what is stored is
+    /// Which entries a request shares: those of clients that the server takes for the same one (`TLSIdentity`). And what is stored is
     /// what the client delivers, which depends on its decompression:
     ///
     /// - A client that decodes shares entries with `URLSession`, which decodes too. It asks for `gzip` and `deflate`, unless the

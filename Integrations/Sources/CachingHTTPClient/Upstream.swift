@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import DiskURLCache
+import DiskURLCacheAdapters
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
@@ -13,7 +14,7 @@ import ServiceContextModule
 #endif
 
 /// The network of one request: the `HTTPClient`, and what `URLRequest` and `HTTPURLResponse` cannot hold.
-final class Upstream: CacheTransport {
+final class Upstream: DiskURLCache.Transport {
     private struct State {
         /// That of the last answer of the network.
         var version = HTTPVersion.http1_1
@@ -46,13 +47,13 @@ final class Upstream: CacheTransport {
         self.logger = logger
     }
 
-    func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+    func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
         let outgoing = outgoing(request)
         let response = try await ServiceContext.withValue(context) {
             try await client.execute(outgoing, deadline: deadline, logger: logger)
         }
         state.withLockedValue { $0.version = response.version }
-        receiver.receive(CacheHead(status: Int(response.status.code), fields: Array(response.headers)))
+        receiver.receive(DiskURLCache.Head(status: Int(response.status.code), fields: Array(response.headers)))
         do {
             // Copied: the client reads the next piece into the same memory then. To share it was slower.
             for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
@@ -108,7 +109,7 @@ final class Upstream: CacheTransport {
     }
 
     /// The answer in the client's own types.
-    func response(_ stream: CacheStream, _ open: OpenRequests.Request) -> HTTPClientResponse {
+    func response(_ stream: DiskURLCache.ResponseStream, _ open: OpenRequests.Request) -> HTTPClientResponse {
         let (version, history) = state.withLockedValue { ($0.version, $0.history) }
         let answered = stream.head
         let head = HTTPResponseHead(
@@ -124,7 +125,7 @@ final class Upstream: CacheTransport {
 
 /// A body in the client's own type.
 private struct Buffers: AsyncSequence, AsyncIteratorProtocol, Sendable {
-    let stream: CacheStream
+    let stream: DiskURLCache.ResponseStream
     let request: OpenRequests.Request
 
     func next() async throws -> ByteBuffer? {

@@ -14,14 +14,14 @@ extension RedisStorage {
         public var server: Server
         /// The user of Redis's access control list; nil for the default user.
         public var user: String?
-        /// Without ``tls`` it can be read on the way to another machine: ``onFailure`` is told so.
+        /// Without `tls` it can be read on the way to another machine: `onFailure` is told so.
         public var password: String?
         /// The number of the logical database.
         public var database = 0
         /// Encrypts the connection; nil, the default, does not. `.makeClientConfiguration()` checks the server's certificate and name
         /// against the system's roots; set its `trustRoots` for an authority of your own.
         public var tls: TLSConfiguration?
-        /// The name that the server's certificate must have, where it is not that of ``server``.
+        /// The name that the server's certificate must have, where it is not that of `server`.
         public var tlsName: String?
         /// Begins the name of each key. Caches with the same prefix on one database share their entries, and a cache with another prefix
         /// shares nothing with them: one for each application and environment, such as `shop-staging`.
@@ -33,22 +33,22 @@ extension RedisStorage {
         /// The longest time that any call waits for the server, in seconds; then it is a miss.
         public var timeout: TimeInterval = 0.1
         /// The longest time in which a connection is made, the password checked and the scripts loaded. Seconds. Made in the
-        /// background; no call waits longer than ``timeout`` for it.
+        /// background; no call waits longer than `timeout` for it.
         public var connectTimeout: TimeInterval = 1
         /// How long the server is left alone after a failure: every lookup is a miss at once. Then one call tries, and the others go on
         /// missing until that one has its answer. Seconds.
         public var pause: TimeInterval = 1
         /// Connections to the server at most. Each carries many calls at a time.
         public var connections = 2
-        /// The largest entry that is stored, in bytes of its record. What is larger must pass through within ``timeout``, too.
+        /// The largest entry that is stored, in bytes of its record. What is larger must pass through within `timeout`, too.
         public var maximumEntrySize = 1 << 20
         /// How long an entry is kept after it was stored or confirmed, in seconds; a pinned entry is kept a year. Redis may evict any of
         /// them earlier, by its `maxmemory-policy`.
         public var lifetime: TimeInterval = 7 * 86_400
-        /// Told of what goes wrong, on a queue of its own. A failure that lasts is told at most once for each ``pause``.
+        /// Told of what goes wrong, on a queue of its own. A failure that lasts is told at most once for each `pause`.
         public var onFailure: (@Sendable (RedisFailure) -> Void)?
 
-        /// - Parameter prefix: see ``prefix``; not empty.
+        /// - Parameter prefix: see `prefix`; not empty.
         public init(_ server: Server, prefix: String) {
             precondition(!prefix.isEmpty, "Caches without a prefix would share their entries.")
             self.server = server

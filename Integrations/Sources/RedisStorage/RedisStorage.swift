@@ -1,4 +1,5 @@
 import DiskURLCache
+import DiskURLCacheAdapters
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
@@ -13,12 +14,12 @@ import NIOFoundationCompat
 /// let cache = DiskURLCache(configuration: .init(memoryCapacity: 64 << 20, redis: try RedisStorage(settings)))
 /// ```
 ///
-/// A server that is slow, dead, full, or no Redis at all is a miss within ``Configuration/timeout``, and then nobody asks it for
-/// ``Configuration/pause``.
+/// A server that is slow, dead, full, or no Redis at all is a miss within `Configuration.timeout`, and then nobody asks it for
+/// `Configuration.pause`.
 ///
 /// To be used as `diskStorage` of a shared cache, by one cache for each `RedisStorage`. Redis evicts by a rule of its own (`maxmemory-policy
 /// allkeys-lru`).
-public final class RedisStorage: EntryStorage {
+public final class RedisStorage: DiskURLCache.EntryStorage {
     private let configuration: Configuration
     private let server: RedisConnections
     private let secret: RecordSecret?
@@ -58,7 +59,7 @@ public final class RedisStorage: EntryStorage {
 
     private struct Removal {
         /// With names as the server knows them.
-        var scope: EntryCriteria.Scope
+        var scope: DiskURLCache.Criteria.Scope
         /// For other processes.
         var message: String
     }
@@ -135,7 +136,7 @@ public final class RedisStorage: EntryStorage {
 
     // MARK: Lookups
 
-    public func entries(named name: String) -> [CacheEntry] {
+    public func entries(named name: String) -> [DiskURLCache.Entry] {
         let name = hidden(name)
         let doubtful = state.withLockedValue { $0.doubtful[name] }
         let commands =
@@ -158,15 +159,15 @@ public final class RedisStorage: EntryStorage {
     }
 
     /// Nil for bytes that no process with the secret stored there.
-    private func entry(in record: ByteBuffer, of name: String, _ variant: String) -> CacheEntry? {
-        guard let secret else { return CacheEntry(encoded: Data(buffer: record)) }
-        return secret.open(Data(buffer: record), at: "\(name):\(variant)").flatMap { CacheEntry(encoded: $0) }
+    private func entry(in record: ByteBuffer, of name: String, _ variant: String) -> DiskURLCache.Entry? {
+        guard let secret else { return DiskURLCache.Entry(encoded: Data(buffer: record)) }
+        return secret.open(Data(buffer: record), at: "\(name):\(variant)").flatMap { DiskURLCache.Entry(encoded: $0) }
     }
 
     // MARK: Storing
 
     /// Stores unless somebody else has removed the entry meanwhile.
-    public func store(_ entry: CacheEntry, named name: String) {
+    public func store(_ entry: DiskURLCache.Entry, named name: String) {
         let name = hidden(name)
         let encoded = entry.encoded().map { record in
             secret?.seal(record, bodyLength: entry.bodyLength, at: "\(name):\(entry.variant)") ?? record
@@ -213,7 +214,7 @@ public final class RedisStorage: EntryStorage {
     }
 
     private func command(
-        storing entry: CacheEntry, _ record: Data, named name: String, at position: Position
+        storing entry: DiskURLCache.Entry, _ record: Data, named name: String, at position: Position
     ) -> RESPCommand {
         let head = [
             root, name, entry.variant, position.token, String(position.number), String(milliseconds(of: entry)),
@@ -225,7 +226,7 @@ public final class RedisStorage: EntryStorage {
     }
 
     /// How long Redis keeps an entry.
-    private func milliseconds(of entry: CacheEntry) -> Int {
+    private func milliseconds(of entry: DiskURLCache.Entry) -> Int {
         let year = 366 * 86_400.0
         // Redis knows no pins: it evicts a pinned entry as any other.
         let seconds = entry.isPinned ? max(configuration.lifetime, year) : configuration.lifetime
@@ -234,12 +235,12 @@ public final class RedisStorage: EntryStorage {
     }
 
     /// The entry is not stored, and the one that it would have replaced goes.
-    private func replaceByNothing(_ entry: CacheEntry, of name: String) {
+    private func replaceByNothing(_ entry: DiskURLCache.Entry, of name: String) {
         if ask([erasure(of: entry.variant, key: key(of: name))]) == nil { doubt(entry, of: name) }
     }
 
     /// Nobody knows whether the entry was stored. Before the name is asked for again, what is there is removed.
-    private func doubt(_ entry: CacheEntry, of name: String) {
+    private func doubt(_ entry: DiskURLCache.Entry, of name: String) {
         state.withLockedValue { state in
             if state.doubtful.count >= Self.mostDoubtful, state.doubtful[name] == nil { _ = state.doubtful.popFirst() }
             state.doubtful[name, default: []].insert(entry.variant)
@@ -261,7 +262,7 @@ public final class RedisStorage: EntryStorage {
 
     // MARK: Removing
 
-    public func removeEntries(matching criteria: EntryCriteria) {
+    public func removeEntries(matching criteria: DiskURLCache.Criteria) {
         let removal = removal(criteria)
         let gone = goneKey()
         guard let reply = ask([command(removal, gone: gone)])?.last else { return delay(removal) }
@@ -280,8 +281,8 @@ public final class RedisStorage: EntryStorage {
         }
     }
 
-    private func removal(_ criteria: EntryCriteria) -> Removal {
-        let scope: EntryCriteria.Scope =
+    private func removal(_ criteria: DiskURLCache.Criteria) -> Removal {
+        let scope: DiskURLCache.Criteria.Scope =
             switch criteria.scope {
             case .name(let name, let variant): .name(hidden(name), variant: variant)
             case .group(let group): .group(hidden(group, "group"))
@@ -361,7 +362,7 @@ public final class RedisStorage: EntryStorage {
     }
 
     /// Looks at each entry. False where the server did not let that be done.
-    private func removeOneByOne(_ criteria: EntryCriteria) -> Bool {
+    private func removeOneByOne(_ criteria: DiskURLCache.Criteria) -> Bool {
         forEachKey { keys in
             stride(from: 0, to: keys.count, by: 16).allSatisfy { start in
                 let keys = keys[start...].prefix(16)
@@ -415,7 +416,7 @@ public final class RedisStorage: EntryStorage {
         /// Nil for what this version does not know.
         var message: String?
 
-        func concerns(_ entry: CacheEntry) -> Bool { isOthers && message.map(entry.isConcerned) != false }
+        func concerns(_ entry: DiskURLCache.Entry) -> Bool { isOthers && message.map(entry.isConcerned) != false }
     }
 
     /// Where the log is, and what was noted since; nil where that is not known.

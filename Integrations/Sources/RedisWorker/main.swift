@@ -51,7 +51,7 @@ for round in 0..<rounds {
     case 0: cache.removeCachedResponse(for: request)
     case 1: cache.removeCachedResponses(tag: "\(key % 2)")
     case 2..<8:
-        request.cacheTreatment = CacheTreatment(tags: ["\(key % 2)"])
+        request.cacheOptions = DiskURLCache.Options(tags: ["\(key % 2)"])
         let response = HTTPURLResponse(
             url: request.url!, statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=600"])!
         cache.storeCachedResponse(CachedURLResponse(response: response, data: body(key, round)), for: request)

@@ -1,4 +1,6 @@
 import DiskURLCache
+import DiskURLCacheAdapters
+import DiskURLCacheTools
 import Foundation
 import Logging
 import Metrics
@@ -144,21 +146,21 @@ import Testing
         let file = directory.appendingPathComponent("file")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try Data("here".utf8).write(to: file)
-        let error = try #require(throws: CacheError.self) { try CacheInspector(directory: file) }
+        let error = try #require(throws: DiskURLCache.Error.self) { try DiskURLCache.Inspector(directory: file) }
         health.take(.problem(error))
         #expect(count("problems") == 1)
         #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
     }
 }
 
-private struct Origin: CacheTransport {
+private struct Origin: DiskURLCache.Transport {
     let cacheControl: String
     let body: Data
 
-    func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+    func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
         let isConfirmed = request.value(forHTTPHeaderField: "If-None-Match") != nil
         let fields = [("Cache-Control", cacheControl), ("ETag", "\"1\"")]
-        receiver.receive(CacheHead(status: isConfirmed ? 304 : 200, fields: fields))
+        receiver.receive(DiskURLCache.Head(status: isConfirmed ? 304 : 200, fields: fields))
         if !isConfirmed { await receiver.receive(body) }
     }
 }

@@ -149,13 +149,13 @@ import Testing
         #expect(origin.requests.count == (gathers ? 2 : 4))
     }
 
-    @Test func aTreatmentOfTheRequestCounts() async throws {
+    @Test func optionsOfTheRequestCount() async throws {
         let origin = try await Origin { _, answer in try await answer.whole(.ok, [:], "body") }
         try await withClient { client in
-            let treatment = CacheTreatment(lifetime: .always(60), tags: ["group"])
+            let cacheOptions = DiskURLCache.Options(lifetime: .always(60), tags: ["group"])
             for _ in 0..<2 {
                 _ = try await client.execute(
-                    HTTPClientRequest(url: origin.url("/a")), timeout: patience, treatment: treatment
+                    HTTPClientRequest(url: origin.url("/a")), timeout: patience, cacheOptions: cacheOptions
                 ).text()
             }
             #expect(origin.requests.count == 1)

@@ -28,7 +28,7 @@ import Testing
         client.cache.flush()
         let after = try await client.explanation(for: request)
         #expect(after.outcome == .hit(.disk))
-        let never = try await client.explanation(for: request, treatment: CacheTreatment(storage: .never))
+        let never = try await client.explanation(for: request, cacheOptions: DiskURLCache.Options(storage: .never))
         #expect(never.outcome == .bypass(.keptOut))
         #expect(origin.requests.count == 1)
         try await client.shutdown()

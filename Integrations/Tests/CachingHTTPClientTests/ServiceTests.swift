@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import CachingHTTPClient
 import DiskURLCache
+import DiskURLCacheAdapters
 import Foundation
 import HTTPTypes
 import InMemoryTracing
@@ -152,10 +153,10 @@ import Testing
         }
         try await client.shutdown()
 
-        let head = CacheHead(response)
+        let head = DiskURLCache.Head(response)
         #expect(head.status == 201 && head.fields.contains { $0.name == "X-Sent" && $0.value == "1+2" })
         #expect(HTTPResponse(head) == response)
-        #expect(HTTPResponse(CacheHead(status: 1_000)) == nil)
-        #expect(HTTPResponse(CacheHead(status: 200, fields: [("no name", "1")]))?.headerFields.isEmpty == true)
+        #expect(HTTPResponse(DiskURLCache.Head(status: 1_000)) == nil)
+        #expect(HTTPResponse(DiskURLCache.Head(status: 200, fields: [("no name", "1")]))?.headerFields.isEmpty == true)
     }
 }

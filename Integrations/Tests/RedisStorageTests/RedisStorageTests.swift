@@ -1,4 +1,5 @@
 import DiskURLCache
+import DiskURLCacheAdapters
 import Foundation
 import NIOConcurrencyHelpers
 import NIOSSL
@@ -67,7 +68,7 @@ struct Client: Sendable {
         fields: [String: String] = ["Cache-Control": "max-age=3600"]
     ) {
         var request = request(path)
-        request.cacheTreatment = CacheTreatment(tags: tags)
+        request.cacheOptions = DiskURLCache.Options(tags: tags)
         let response = HTTPURLResponse(
             url: request.url!, statusCode: 200, httpVersion: nil, headerFields: fields)!
         cache.storeCachedResponse(CachedURLResponse(response: response, data: Data(body.utf8)), for: request)
@@ -131,7 +132,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         let server = try RedisServer()
         let a = try Client(server) { $0.lifetime = lifetime }
         var request = request("/1")
-        request.cacheTreatment = CacheTreatment(isPinned: isPinned)
+        request.cacheOptions = DiskURLCache.Options(isPinned: isPinned)
         let response = HTTPURLResponse(url: request.url!, statusCode: 200, httpVersion: nil, headerFields: [:])!
         a.cache.storeCachedResponse(CachedURLResponse(response: response, data: Data()), for: request)
         a.cache.flush()
@@ -185,7 +186,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         let a = try Client(server)
         for number in 0..<450 {
             var request = request("/\(number)")
-            request.cacheTreatment = CacheTreatment(tags: ["x"])
+            request.cacheOptions = DiskURLCache.Options(tags: ["x"])
             let response = HTTPURLResponse(url: request.url!, statusCode: 200, httpVersion: nil, headerFields: [:])!
             a.cache.storeCachedResponse(CachedURLResponse(response: response, data: Data()), for: request)
         }
@@ -775,13 +776,13 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
 }
 
 /// A storage that keeps what it is given: the only way to get entries.
-final class Capture: EntryStorage {
-    private let kept = NIOLockedValueBox<[(String, CacheEntry)]>([])
-    var entries: [(String, CacheEntry)] { kept.withLockedValue { $0 } }
+final class Capture: DiskURLCache.EntryStorage {
+    private let kept = NIOLockedValueBox<[(String, DiskURLCache.Entry)]>([])
+    var entries: [(String, DiskURLCache.Entry)] { kept.withLockedValue { $0 } }
 
-    func entries(named name: String) -> [CacheEntry] { [] }
-    func store(_ entry: CacheEntry, named name: String) { kept.withLockedValue { $0.append((name, entry)) } }
-    func removeEntries(matching criteria: EntryCriteria) {}
+    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    func store(_ entry: DiskURLCache.Entry, named name: String) { kept.withLockedValue { $0.append((name, entry)) } }
+    func removeEntries(matching criteria: DiskURLCache.Criteria) {}
     func flush() {}
 
     func store(_ path: String, tags: Set<String>) {
@@ -790,7 +791,7 @@ final class Capture: EntryStorage {
         settings.isShared = true
         let cache = DiskURLCache(configuration: settings)
         var request = request(path)
-        request.cacheTreatment = CacheTreatment(tags: tags)
+        request.cacheOptions = DiskURLCache.Options(tags: tags)
         let response = HTTPURLResponse(
             url: request.url!, statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=3600"])!
         cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("body".utf8)), for: request)

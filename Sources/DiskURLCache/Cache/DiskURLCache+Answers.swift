@@ -7,14 +7,14 @@ import Foundation
 // Direct calls to the cache: memory, disk, network, by the engine that serves URLSession.
 
 extension DiskURLCache {
-    /// The answer to a request from memory, disk or network. Honours the request's cache policy and treatment; a request that
+    /// The answer to a request from memory, disk or network. Honours the request's cache policy and options; a request that
     /// cannot be cached goes to the network. Can be called from any thread; the disk is read on another one.
     /// - Parameters:
     ///   - request: the request.
     ///   - session: a session of the app. Requests have its additional header fields, cookies, proxies and timeouts, and its delegate
     ///     receives the challenges (Apple platforms). Its loads and this one share entries. Nil: the default configuration.
     /// - Throws: the error that `URLSession` would throw, or `CancellationError`.
-    public func data(for request: URLRequest, session: URLSession? = nil) async throws -> CacheAnswer {
+    public func data(for request: URLRequest, session: URLSession? = nil) async throws -> Answer {
         try Task.checkCancellation()
         try request.requireURL()
         var transport = SessionLink(session: session ?? directSession)
@@ -22,39 +22,12 @@ extension DiskURLCache {
         let request = transport.withCookies(transport.effectiveRequest(request))
         let keyed = KeyedRequest(request, in: self)
         let lookup = keyed.key.map { store.lookup($0) }
-        if let known = lookup?.known, let answer = CacheAnswer(inMemory: known, of: keyed, in: self) { return answer }
+        if let known = lookup?.known, let answer = Answer(inMemory: known, of: keyed, in: self) { return answer }
         return try await LoadReader(keyed, from: self, over: transport, lookup: lookup).answer()
     }
 
-    /// The answer to a request from memory, disk, or an app's HTTP client: by the same engine as ``data(for:session:)``, with the same
-    /// keys, rules and events, and with a body that streams.
-    ///
-    /// Equal loads at the same time share one request, whatever transport they name. A load does not join one whose body has
-    /// brought no bytes for `timeoutInterval` seconds. Returns when the head is known.
-    /// - Parameters:
-    ///   - request: the request. A method without a key is sent too, and invalidates the stored responses of its URL. The head must come in
-    ///     `timeoutInterval` seconds, redirects included; how long the body may take is up to the transport.
-    ///   - transport: sends the requests, also for a refresh in the background.
-    ///   - variant: part of the key. Answers of different forms, such as decoded and undecoded ones, must not
-    ///     have the same variant; nil is the variant of `URLSession`, which decodes.
-    ///   - redirect: takes a redirect and the request that would follow. Returns the request to follow, or nil to get the redirect
-    ///     itself. Without it redirects are followed.
-    /// - Throws: the error of the transport, `URLError`, or `CancellationError`.
-    public func load(
-        _ request: URLRequest, through transport: some CacheTransport, variant: String? = nil,
-        redirect: (@Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?)? = nil
-    ) async throws -> CacheStream {
-        try Task.checkCancellation()
-        try request.requireURL()
-        let reader = LoadReader(
-            KeyedRequest(request, in: self, variant: variant), from: self,
-            over: OpenTransport(transport: transport, keyVariant: variant), takesPieces: true,
-            timeout: request.timeoutInterval, redirect: redirect)
-        return CacheStream(try await reader.head(), reader)
-    }
-
     /// The answer to a `GET` of a URL; see ``data(for:session:)``.
-    public func data(from url: URL, session: URLSession? = nil) async throws -> CacheAnswer {
+    public func data(from url: URL, session: URLSession? = nil) async throws -> Answer {
         try await data(for: URLRequest(url: url), session: session)
     }
 
@@ -71,7 +44,7 @@ extension DiskURLCache {
     ///   - session: see ``data(for:session:)``.
     public func answers(
         for request: URLRequest, alwaysRefreshing: Bool = false, session: URLSession? = nil
-    ) -> AsyncThrowingStream<CacheAnswer, any Swift.Error> {
+    ) -> AsyncThrowingStream<Answer, any Swift.Error> {
         let request = session.map { SessionLink(session: $0).effectiveRequest(request) } ?? request
         return AsyncThrowingStream { continuation in
             let task = Task {
@@ -144,7 +117,7 @@ extension DiskURLCache {
     ///   - maximumConcurrency: requests at a time, at least 1.
     ///   - session: see ``data(for:session:)``. That session's own loads find the responses.
     ///   - progress: counts requests as they end. To cancel it, or the Swift task, stops the loads that have not begun.
-    /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``CacheReason`` for a
+    /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``Reason`` for a
     ///   response that arrived and is not stored, such as an error of the origin or a response with `no-store`.
     @discardableResult
     public func prefetch(
@@ -178,10 +151,30 @@ extension DiskURLCache {
 
 extension URLRequest {
     /// Foundation on Linux crashes when a request without URL is changed.
-    fileprivate func requireURL() throws {
+    package func requireURL() throws {
         guard url != nil else { throw URLError(.badURL) }
     }
 }
 
 /// The reason in ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:session:progress:)`` why a response that arrived is not stored.
-extension CacheReason: Swift.Error {}
+extension DiskURLCache.Reason: Swift.Error {}
+
+extension DiskURLCache {
+    /// Sends the requests of direct calls without a session of the app.
+    var directSession: URLSession {
+        directSessionBox.withLock { box in
+            if let session = box { return session }
+            let settings = URLSessionConfiguration.default
+            settings.urlCache = nil
+            if configuration.isShared {
+                // A response for all users is requested in no user's name.
+                settings.httpCookieStorage = nil
+                settings.httpShouldSetCookies = false
+                settings.urlCredentialStorage = nil
+            }
+            let session = URLSession(configuration: settings)
+            box = session
+            return session
+        }
+    }
+}

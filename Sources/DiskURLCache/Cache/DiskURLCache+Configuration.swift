@@ -21,10 +21,8 @@ extension DiskURLCache {
         /// a relative path, the root folder, and a folder that belongs to another user or that other users may write. Two
         /// caches of one process with the same folder share their layers: the settings of the first one hold for both.
         public var directory: URL?
-        /// An app's disk layer, instead of the built-in one with its folder, capacity, index and eviction. It gets entries
-        /// from the write buffer, soon after they were stored; ``DiskURLCache/flush()`` waits for that. A storage for several
-        /// users needs a shared cache (``isShared``, `openingError`).
-        public var diskStorage: (any EntryStorage)?
+        /// Makes a disk layer of the app's own: see `DiskURLCacheAdapters`.
+        package var storageMaker: (any StorageMaker)?
         /// Read-only folders that are searched last: bundled or pre-filled caches, made by a
         /// ``DiskURLCache`` with the same key policy. The cache never changes them. Their responses are served by the same
         /// rules as all others. They belong to the user of the process or to root, and no other user may write them; `openingError`
@@ -51,20 +49,20 @@ extension DiskURLCache {
         public var targetedFields: [String] = []
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
-        /// Further policies by name; a request or a rule chooses one (``CacheTreatment/keyPolicy``).
+        /// Further policies by name; a request or a rule chooses one (``Options/keyPolicy``).
         public var keyPolicies: [String: KeyPolicy] = [:]
-        /// How chosen requests and responses are treated. See ``CacheTreatment`` for the order of precedence.
+        /// How chosen requests and responses are treated. See ``Options`` for the order of precedence.
         ///
         /// A rule that cannot be (it matches nothing, does nothing, contradicts itself or an earlier one, or names a key policy that
         /// ``keyPolicies`` does not have) is reported by `openingError` and logged. A rule with a pattern that cannot be is applied to no request;
         /// if it is to keep responses off the disk or out of the cache, it is applied to every request.
-        public var rules: [CacheRule] = []
+        public var rules: [Rule] = []
         /// The largest entry as a share of the layer's capacity. A larger one is not stored, and an event says so.
-        public var maximumEntryShare = 0.5
+        public var maximumEntryFraction = 0.5
         /// When the disk is above its capacity, eviction goes down to this share of it, so that not every store evicts.
-        var lowWaterShare = 0.9
+        var lowWaterFraction = 0.9
         /// Pinned entries are evicted last while they take no more than this share of the disk capacity.
-        public var pinnedShare = 0.25
+        public var pinnedFraction = 0.25
         /// Guesses a lifetime for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2): a tenth of the time since
         /// then, a week at most.
         public var usesHeuristicFreshness = true
@@ -72,7 +70,7 @@ extension DiskURLCache {
         public var staleWhileRevalidate: TimeInterval?
         /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds.
         public var staleIfError: TimeInterval?
-        /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk, or an ``EntryStorage``, gets
+        /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk, or an `DiskURLCache.EntryStorage`, gets
         /// digests of URLs only. User names and passwords in URLs are never written.
         public var keepsURLs = true
         /// Entries that were neither used nor stored again for this long are removed from disk; nil for no limit. Seconds.
@@ -91,7 +89,7 @@ extension DiskURLCache {
         /// Called by the loader before a response is stored, after the delegate's `willCacheResponse`. Its result is stored: the
         /// response as it arrived, or a response with a changed body, header fields or `userInfo`; nil stores none. The caller gets
         /// the response as it arrived. Called on any thread. Not called for `storeCachedResponse(_:for:)`.
-        public var admission: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
+        public var willCacheResponse: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
         /// Bytes that may wait to be written. Above half of the limit a store waits up to 4 ms. At the limit it waits up to 2 seconds;
         /// then the entry is not stored, and an event says so. At most `memoryCapacity` counts, or 1 MB if that is more. Set by tests.
         var pendingWriteLimit = 32 << 20
@@ -118,8 +116,9 @@ extension DiskURLCache {
         var ofStore: [String: String] {
             [
                 "memoryCapacity": "\(memoryCapacity)", "memoryCountLimit": "\(memoryCountLimit)",
-                "diskCapacity": "\(diskCapacity)", "maximumEntryShare": "\(maximumEntryShare)",
-                "lowWaterShare": "\(lowWaterShare)", "pinnedShare": "\(pinnedShare)", "keepsURLs": "\(keepsURLs)",
+                "diskCapacity": "\(diskCapacity)", "maximumEntryFraction": "\(maximumEntryFraction)",
+                "lowWaterFraction": "\(lowWaterFraction)", "pinnedFraction": "\(pinnedFraction)",
+                "keepsURLs": "\(keepsURLs)",
                 "maximumAgeSinceAccess": "\(maximumAgeSinceAccess ?? -1)",
                 "maximumAgeSinceStorage": "\(maximumAgeSinceStorage ?? -1)",
                 "fileProtection": fileProtection.rawValue,
@@ -132,5 +131,23 @@ extension DiskURLCache {
         package mutating func setClock(_ now: @escaping @Sendable () -> Date) {
             clock = WallClock(now: now)
         }
+    }
+}
+
+extension DiskURLCache {
+    /// The default folder of a cache: in the user's caches folder, one for each program (by its bundle
+    /// identifier or process name).
+    public static var defaultDirectory: URL {
+        let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+        let name = program.map { "/\\:".contains($0) ? "_" : $0 }
+        return
+            cachesFolder
+            .appendingPathComponent("DiskURLCache", isDirectory: true)
+            .appendingPathComponent(String(name), isDirectory: true)
+    }
+
+    static var cachesFolder: URL {
+        FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+            ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
     }
 }

@@ -7,7 +7,7 @@ import Foundation
 // Removals of many entries at once, and pins.
 
 extension DiskURLCache {
-    /// Removes every entry with a tag (``CacheTreatment/tags``), such as the entries of one account, from memory and disk before it
+    /// Removes every entry with a tag (``Options/tags``), such as the entries of one account, from memory and disk before it
     /// returns. If another process uses or used the directory, and on Apple platforms always, it reads the head of every record on
     /// the caller's thread.
     public func removeCachedResponses(tag: String) {
@@ -25,10 +25,10 @@ extension DiskURLCache {
 
     /// Removes every entry of a host, but not of its subdomains, from memory and disk before it returns.
     /// - Parameter host: the name as in a URL; upper and lower case and a trailing dot make no difference. A text that is no host's
-    ///   name removes nothing, and an event says so (``CacheError/Code/invalidPattern``).
+    ///   name removes nothing, and an event says so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(host: String) {
         guard let name = URLCanonicalizer.host(host) else {
-            return hub.emit(.problem(CacheError(pattern: "\"\(host)\" is not a host; give the name alone.")))
+            return hub.emit(.problem(DiskURLCache.Error(pattern: "\"\(host)\" is not a host; give the name alone.")))
         }
         var criteria = EntryCriteria()
         criteria.hostHash = RequestKey.hostHash(name)
@@ -41,11 +41,13 @@ extension DiskURLCache {
     /// An entry of the same host that was stored without its URL (``Configuration/keepsURLs`` was false) is removed, too: rather too
     /// many entries are removed than too few.
     /// - Parameter prefix: scheme and host, and the path or its beginning. A text that no URL begins with removes nothing, and an
-    ///   event says so (``CacheError/Code/invalidPattern``).
+    ///   event says so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(urlPrefix prefix: String) {
         guard let canonical = URLCanonicalizer.prefix(prefix) else {
             return hub.emit(
-                .problem(CacheError(pattern: "no URL begins with \"\(prefix)\"; write \"https://example.com/path\".")))
+                .problem(
+                    DiskURLCache.Error(pattern: "no URL begins with \"\(prefix)\"; write \"https://example.com/path\".")
+                ))
         }
         var criteria = EntryCriteria()
         criteria.urlPrefix = canonical.text
@@ -54,7 +56,7 @@ extension DiskURLCache {
     }
 
     /// Pins the stored responses of a request, or unpins them. Pinned entries are evicted last, within
-    /// ``Configuration/pinnedShare`` of the disk capacity. Every removal removes them. A body on disk is not written again.
+    /// ``Configuration/pinnedFraction`` of the disk capacity. Every removal removes them. A body on disk is not written again.
     /// Reads and writes a few hundred bytes of the disk on the caller's thread.
     /// - Returns: false when nothing is stored for the request.
     @discardableResult
@@ -69,5 +71,23 @@ extension DiskURLCache {
             isFound = isFound || updated != nil
         }
         return isFound
+    }
+
+    /// Removes the responses that were stored before a date, from memory and disk before it returns. Takes as long as
+    /// ``removeCachedResponses(tag:)``.
+    public func removeCachedResponses(olderThan date: Date) {
+        var criteria = EntryCriteria()
+        criteria.storedBefore = date
+        store.remove(matching: criteria)
+    }
+
+    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. `.fallback` changes
+    /// nothing, since its folders are read-only.
+    public func removeAllCachedResponses(from layer: Layer) {
+        switch layer {
+        case .memory: store.removeMemory()
+        case .disk: store.removeDisk()
+        case .fallback: break
+        }
     }
 }

@@ -47,7 +47,7 @@ extension DiskURLCache {
 
     /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
     /// - Parameter ticket: of the load whose answer invalidates the URL; that answer itself may be stored afterwards.
-    func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
+    package func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
         // If one of the policies gives several URLs one key, their responses are removed together.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
@@ -59,10 +59,10 @@ extension DiskURLCache {
     }
 
     /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason if it is not stored.
-    func insert(
+    package func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheReason? {
+    ) -> Reason? {
         let storedKey = key.keeping(response)
         guard let metadata = metadata(of: response, edited: edited, for: request) else {
             return .keptOut
@@ -70,12 +70,12 @@ extension DiskURLCache {
         return store.store(metadata, body: body, presented: edited?.presented, for: storedKey, ticket: ticket)
     }
 
-    func insert(
+    package func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheReason? {
+    ) -> Reason? {
         guard let metadata = metadata(of: response, edited: edited, for: request) else { return .keptOut }
-        // The delegate or the admission closure changed the kind of response.
+        // The delegate or `Configuration.willCacheResponse` changed the kind of response.
         guard metadata.placement == .memoryAndDisk else {
             guard body.count <= largestMemoryEntry, let data = body.opening.contents else {
                 remove(key)
@@ -90,13 +90,13 @@ extension DiskURLCache {
     private func metadata(
         of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest
     ) -> EntryMetadata? {
-        let treatment = treatment(for: request, contentType: response.fields["Content-Type"])
-        guard treatment.storage != .never else { return nil }
+        let cacheOptions = cacheOptions(for: request, contentType: response.fields["Content-Type"])
+        guard cacheOptions.storage != .never else { return nil }
         let options = cachingOptions(for: request, response: response.fields)
         let placement: EntryPlacement =
-            if edited?.isMemoryOnly == true || treatment.storage == .memoryOnly {
+            if edited?.isMemoryOnly == true || cacheOptions.storage == .memoryOnly {
                 .memoryOnly
-            } else if livesLongEnoughForDisk(response, treatment: treatment, options: options) {
+            } else if livesLongEnoughForDisk(response, cacheOptions: cacheOptions, options: options) {
                 .memoryAndDisk
             } else {
                 .memoryWhileFresh
@@ -104,25 +104,27 @@ extension DiskURLCache {
         return EntryMetadata(
             sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
             placement: placement, userInfo: edited?.userInfo ?? [:],
-            tags: tags(of: treatment, for: request), isPinned: treatment.isPinned == true)
+            tags: tags(of: cacheOptions, for: request), isPinned: cacheOptions.isPinned == true)
     }
 
     /// Whether the body of a response goes to a file: only if the response goes to disk.
-    func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
+    package func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
         store.takesIncoming && metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
     }
 
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {
+    package func append(_ data: Data, to body: inout IncomingBody?) -> Reason? {
         store.append(data, to: &body)
     }
 
-    /// The response as the admission closure wants it stored, after the delegate accepted it; nil when the closure refused.
-    func admit(
+    /// The response as `Configuration.willCacheResponse` wants it stored, after the delegate accepted it; nil when the closure refused.
+    package func admit(
         _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse? {
         var admitted = confirmed
-        if let admission = configuration.admission {
-            guard let answer = admission(confirmed, request), answer.storagePolicy != .notAllowed else { return nil }
+        if let willCacheResponse = configuration.willCacheResponse {
+            guard let answer = willCacheResponse(confirmed, request), answer.storagePolicy != .notAllowed else {
+                return nil
+            }
             admitted = answer
         }
         guard let response = admitted.response as? HTTPURLResponse else { return nil }
@@ -144,20 +146,20 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache: LoadHost {
-    var now: Date { configuration.clock.now() }
-    var cacheStatusName: String? { configuration.cacheStatusName }
-    var hasAdmission: Bool { configuration.admission != nil }
+    package var now: Date { configuration.clock.now() }
+    package var cacheStatusName: String? { configuration.cacheStatusName }
+    package var editsResponses: Bool { configuration.willCacheResponse != nil }
 
-    var largestStorableBody: Int { store.largestStorableBody }
-    var largestMemoryEntry: Int { store.largestMemoryEntry }
+    package var largestStorableBody: Int { store.largestStorableBody }
+    package var largestMemoryEntry: Int { store.largestMemoryEntry }
 
-    func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
+    package func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
 
-    func lastRemoval(of key: RequestKey) -> UInt64 { store.history.last(concerning: key) }
+    package func lastRemoval(of key: RequestKey) -> UInt64 { store.history.last(concerning: key) }
 
-    func beginFetch() -> StoreTicket { store.ticket(at: now) }
+    package func beginFetch() -> StoreTicket { store.ticket(at: now) }
 
-    func freshen(
+    package func freshen(
         _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
     ) -> Bool {
         let now = now
@@ -170,9 +172,9 @@ extension DiskURLCache: LoadHost {
         return updated != nil
     }
 
-    func remove(_ key: RequestKey) { store.remove(key) }
+    package func remove(_ key: RequestKey) { store.remove(key) }
 
-    func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?) {
+    package func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?) {
         let response = metadata.http
         store.remove(key.keeping(response), metadata, by: ticket)
     }

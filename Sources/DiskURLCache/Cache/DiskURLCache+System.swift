@@ -12,7 +12,7 @@ extension DiskURLCache {
     /// Gives the stored response for a task, stale or not, since the loader judges: from memory at once, from disk on the lookup queue.
     func answerSystem(_ task: URLSessionDataTask, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         let unheeded = configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
-        if !unheeded.isEmpty { hub.report(once: CacheError(.loaderMissing, settings: unheeded)) }
+        if !unheeded.isEmpty { hub.report(once: DiskURLCache.Error(.loaderMissing, settings: unheeded)) }
         guard let request = request(of: task, answeredBy: task.currentRequest?.url), let key = key(for: request) else {
             return completionHandler(nil)
         }
@@ -42,15 +42,15 @@ extension DiskURLCache {
 extension DiskURLCache.Configuration {
     /// Names of the settings of the app that only the loader of this library obeys.
     var settingsOfLoader: [String] {
-        let treatments = rules.map(\.treatment)
+        let cacheOptions = rules.map(\.cacheOptions)
         let settings: [(name: String, isMade: Bool)] = [
-            ("lifetimes of rules", treatments.contains { $0.lifetime != nil }),
-            ("staleIfError", staleIfError != nil || treatments.contains { $0.staleIfError != nil }),
+            ("lifetimes of rules", cacheOptions.contains { $0.lifetime != nil }),
+            ("staleIfError", staleIfError != nil || cacheOptions.contains { $0.staleIfError != nil }),
             (
                 "staleWhileRevalidate",
-                staleWhileRevalidate != nil || treatments.contains { $0.staleWhileRevalidate != nil }
+                staleWhileRevalidate != nil || cacheOptions.contains { $0.staleWhileRevalidate != nil }
             ),
-            ("admission", admission != nil), ("cacheStatusName", cacheStatusName != nil),
+            ("willCacheResponse", willCacheResponse != nil), ("cacheStatusName", cacheStatusName != nil),
         ]
         return settings.filter(\.isMade).map(\.name)
     }

@@ -17,15 +17,15 @@ import Foundation
 public class DiskURLCache: URLCache, @unchecked Sendable {
     // @unchecked: `URLCache` is declared Sendable by Foundation, and all state below is constant or behind a lock.
 
-    let configuration: Configuration
+    package let configuration: Configuration
     let store: TieredStore
-    var hub: EventHub { store.hub }
+    package var hub: EventHub { store.hub }
     /// Loads in progress, for collapsing and for background refreshes.
-    let loads = LoadTable()
+    package let loads = LoadTable()
     /// Gives direct loads (``data(for:session:)``) a configuration; made when first needed.
-    private let directSessionBox = Mutex<URLSession?>(nil)
+    let directSessionBox = Mutex<URLSession?>(nil)
     /// The part of the configuration that the cache cannot fulfil.
-    private let configurationError: CacheError?
+    private let configurationError: DiskURLCache.Error?
     let rulesHaveTags: Bool
     #if canImport(Darwin)
         private var appLife: AppLifeObserver?
@@ -39,33 +39,34 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         var configuration = configuration
         configuration.memoryCapacity = max(0, configuration.memoryCapacity)
         configuration.diskCapacity = max(0, configuration.diskCapacity)
-        configuration.maximumEntryShare = min(max(0, configuration.maximumEntryShare), 1)
+        configuration.maximumEntryFraction = min(max(0, configuration.maximumEntryFraction), 1)
         let directory = configuration.directory ?? Self.defaultDirectory
         configuration.directory = directory
         self.configuration = configuration
 
         let foreignURL = ([directory] + configuration.fallbackDirectories).first { !$0.isFileURL }
-        var problem = foreignURL.map { CacheError(.notAFileURL, path: $0.absoluteString) }
-        if let storage = configuration.diskStorage {
+        var problem = foreignURL.map { DiskURLCache.Error(.notAFileURL, path: $0.absoluteString) }
+        if let storage = configuration.storageMaker {
             let isRefused = !configuration.isShared && storage.isForSeveralUsers
-            if isRefused { problem = CacheError(.sharedStorage, path: "") }
-            store = Self.makeStore(configuration, storage: isRefused ? nil : storage)
+            if isRefused { problem = DiskURLCache.Error(.sharedStorage, path: "") }
+            store = configuration.makeStore(storage: isRefused ? nil : storage)
         } else if !directory.isFileURL || configuration.diskCapacity == 0 {
             // A cache in memory only uses no folder, and shares no layer with a cache that does.
-            store = Self.makeStore(configuration)
+            store = configuration.makeStore()
         } else {
             let opened = OpenStores.open(directory, settings: configuration.ofStore) {
-                Self.makeStore(configuration, directory: directory)
+                configuration.makeStore(directory: directory)
             }
             store = opened.store
             if !opened.differing.isEmpty {
-                problem = problem ?? CacheError(.otherSettings, path: directory.path, settings: opened.differing)
+                problem =
+                    problem ?? DiskURLCache.Error(.otherSettings, path: directory.path, settings: opened.differing)
             }
         }
         problem =
             problem ?? RuleCheck.problem(in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
         configurationError = problem
-        rulesHaveTags = configuration.rules.contains { !$0.treatment.tags.isEmpty }
+        rulesHaveTags = configuration.rules.contains { !$0.cacheOptions.tags.isEmpty }
         let platform = configuration.platform
         let superclassCapacity = platform.superclassCapacity(memory: configuration.memoryCapacity)
         #if canImport(Darwin)
@@ -86,51 +87,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                     relieveMemoryPressure: { [weak self] in self?.relieveMemoryPressure() },
                     flush: { [weak self] in self?.flush() }))
         #endif
-    }
-
-    /// - Parameters:
-    ///   - directory: nil if there is no built-in disk layer.
-    ///   - storage: the app's storage, which replaces the disk layer.
-    private static func makeStore(
-        _ configuration: Configuration, directory: URL? = nil, storage: (any EntryStorage)? = nil
-    ) -> TieredStore {
-        let hub = EventHub()
-        let maintenance = MaintenanceQueue()
-        let share = configuration.maximumEntryShare
-        var disk: DiskStore?
-        if let directory {
-            var settings = DiskStore.Configuration(directory: directory.path, capacity: configuration.diskCapacity)
-            settings.lowWaterFraction = min(max(0, configuration.lowWaterShare), 1)
-            settings.maximumEntryShare = share
-            settings.pinnedShare = min(max(0, configuration.pinnedShare), 1)
-            settings.keepsURLs = configuration.keepsURLs
-            settings.maximumAccessAge = configuration.maximumAgeSinceAccess
-            settings.maximumStorageAge = configuration.maximumAgeSinceStorage
-            if configuration.platform.lockLifetime == .duringPass { settings.passActivity = configuration.passActivity }
-            if let preparation = FolderPreparation.current {
-                let protection = configuration.fileProtection
-                settings.prepareFolders = { preparation($0, protection: protection) }
-            }
-            disk = DiskStore(
-                configuration: settings, fileSystem: configuration.fileSystem, clock: configuration.clock,
-                maintenance: maintenance
-            ) { hub.report($0) }
-        }
-        let fallbacks = configuration.fallbackDirectories.filter(\.isFileURL).map { directory in
-            // The capacity has no meaning for a folder that is never written.
-            var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
-            settings.isReadOnly = true
-            return DiskStore(configuration: settings, clock: configuration.clock) { hub.report($0) }
-        }
-        return TieredStore(
-            configuration: TieredStore.Configuration(
-                memoryCapacity: configuration.memoryCapacity, memoryCountLimit: configuration.memoryCountLimit,
-                maximumEntryShare: share,
-                // Buffered entries and entries in memory have one limit together.
-                writeBufferLimit: min(
-                    max(0, configuration.pendingWriteLimit), max(configuration.memoryCapacity, 1 << 20))),
-            disk: disk, storage: storage.map { StorageAdapter($0, keepsURLs: configuration.keepsURLs) },
-            maintenance: maintenance, fallbacks: fallbacks, hub: hub)
     }
 
     /// Opens a cache with the standard configuration.
@@ -167,22 +123,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory))
     }
 
-    /// The default folder of a cache: in the user's caches folder, one for each program (by its bundle
-    /// identifier or process name).
-    public static var defaultDirectory: URL {
-        let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
-        let name = program.map { "/\\:".contains($0) ? "_" : $0 }
-        return
-            cachesFolder
-            .appendingPathComponent("DiskURLCache", isDirectory: true)
-            .appendingPathComponent(String(name), isDirectory: true)
-    }
-
-    private static var cachesFolder: URL {
-        FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
-            ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
-    }
-
     // MARK: Requests
 
     /// The stored response for a request, fresh or not; nil without one. A `HEAD` is answered by the response to a `GET`, without a body.
@@ -212,7 +152,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Stores a response for a request instead of the one stored before; visible to lookups when this returns, which is
     /// before it is on disk (``flush()`` waits for that).
     /// Freshness does not matter: the app itself wants the response stored. Not stored, with an event that says why: policy
-    /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryShare``, and a request or response with
+    /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryFraction``, and a request or response with
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         let decision = keyDecision(for: request)
@@ -225,13 +165,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let contentType =
             configuration.rules.isEmpty
             ? nil : (cachedResponse.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type")
-        let treatment = treatment(for: request, contentType: contentType)
-        guard treatment.storage != .never else { return refuse(request, .keptOut) }
+        let cacheOptions = cacheOptions(for: request, contentType: contentType)
+        guard cacheOptions.storage != .never else { return refuse(request, .keptOut) }
         // A response stored for `HEAD` cannot answer a `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
-        let tags = tags(of: treatment, for: request)
-        switch call.outcome(treatment: treatment, tags: tags, options: sharingOptions(treatment)) {
+        let tags = tags(of: cacheOptions, for: request)
+        switch call.outcome(cacheOptions: cacheOptions, tags: tags, options: sharingOptions(cacheOptions)) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {
                 hub.emit(.userInfoKeptInMemory(url: metadata.foundationURL, keys: lost))
@@ -271,7 +211,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let isLoading = dataTask.state != .suspended
         let link = SessionLink(dataTask)
         if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
-            hub.report(once: CacheError(.loaderMissing, path: dataTask.currentRequest?.url?.withoutQuery ?? ""))
+            hub.report(once: DiskURLCache.Error(.loaderMissing, path: dataTask.currentRequest?.url?.withoutQuery ?? ""))
             return completionHandler(nil)
         }
         guard !isLoading, link.servesTasks, let request = dataTask.currentRequest.map({ link.effectiveRequest($0) })
@@ -335,24 +275,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         store.remove(matching: criteria)
     }
 
-    /// Removes the responses that were stored before a date, from memory and disk before it returns. Takes as long as
-    /// ``removeCachedResponses(tag:)``.
-    public func removeCachedResponses(olderThan date: Date) {
-        var criteria = EntryCriteria()
-        criteria.storedBefore = date
-        store.remove(matching: criteria)
-    }
-
-    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. `.fallback` changes
-    /// nothing, since its folders are read-only.
-    public func removeAllCachedResponses(from layer: CacheLayer) {
-        switch layer {
-        case .memory: store.removeMemory()
-        case .disk: store.removeDisk()
-        case .fallback: break
-        }
-    }
-
     /// Returns when all stores and removals before the call are on disk, the index included, and the disk is
     /// within its capacity. Waits for file operations on the caller's thread: not for the main thread of an app in use, which
     /// calls it by ``perform(_:)``. An event reports an entry that cannot be written.
@@ -369,7 +291,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and stores nothing.
-    /// A cache that was made with 0 has no disk layer, and an ``EntryStorage`` has its capacity: setting another number then changes
+    /// A cache that was made with 0 has no disk layer, and an `DiskURLCache.EntryStorage` has its capacity: setting another number then changes
     /// nothing.
     public override var diskCapacity: Int {
         get { store.disk?.capacity ?? 0 }
@@ -388,19 +310,19 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in memory; a fallback
     /// directory cannot be read; a second cache of this process has the folder open with other settings; a rule cannot be. Nil without
     /// a problem. Waits for the first look at the folders.
-    public var openingError: CacheError? {
-        configurationError ?? store.openingError.map(CacheError.init)
+    public var openingError: DiskURLCache.Error? {
+        configurationError ?? store.openingError.map(DiskURLCache.Error.init)
     }
 
     /// Counts since the cache was opened. Can be read from any thread.
-    public var statistics: CacheStatistics {
+    public var statistics: Statistics {
         hub.statistics
     }
 
     /// The events from now on. An event is made only if there is a listener; each caller gets its own stream, which
-    /// keeps the newest 1,000 events for a slow reader (``CacheStatistics/droppedEvents`` counts the others). It ends when the cache and
+    /// keeps the newest 1,000 events for a slow reader (``Statistics/droppedEvents`` counts the others). It ends when the cache and
     /// all other caches on its directory are released.
-    public func events() -> AsyncStream<CacheEvent> {
+    public func events() -> AsyncStream<Event> {
         hub.stream()
     }
 
@@ -411,26 +333,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         set { offline.withLock { $0 = newValue } }
     }
 
-    // MARK: Shared by the methods above and the loader
-
-    var directSession: URLSession {
-        directSessionBox.withLock { box in
-            if let session = box { return session }
-            let settings = URLSessionConfiguration.default
-            settings.urlCache = nil
-            if configuration.isShared {
-                // A response for all users is requested in no user's name.
-                settings.httpCookieStorage = nil
-                settings.httpShouldSetCookies = false
-                settings.urlCredentialStorage = nil
-            }
-            let session = URLSession(configuration: settings)
-            box = session
-            return session
-        }
-    }
-
-    private func refuse(_ request: URLRequest, _ reason: CacheReason) {
+    private func refuse(_ request: URLRequest, _ reason: Reason) {
         hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
     }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-struct DiskConfiguration: Sendable {
+package struct DiskConfiguration: Sendable {
     /// Absolute path; made (0700) when missing.
     var directory: String
     /// Bytes that the directory may take on disk, everything counted in allocated blocks. 0 stores nothing.
@@ -8,9 +8,9 @@ struct DiskConfiguration: Sendable {
     /// Eviction starts above `capacity` and ends at this fraction of it.
     var lowWaterFraction = 0.9
     /// The largest storable entry, as a fraction of `capacity`.
-    var maximumEntryShare = 0.5
+    var maximumEntryFraction = 0.5
     /// Pinned entries are evicted last as long as they take no more than this fraction of `capacity`.
-    var pinnedShare = 0.25
+    var pinnedFraction = 0.25
     /// Whether records hold the response's URL in clear.
     var keepsURLs = true
     /// Entries stored longer ago (in seconds) are misses and go.
@@ -30,7 +30,7 @@ struct DiskConfiguration: Sendable {
     /// Seconds between two savings of an index that changes: what a crash may cost of the times of use.
     var savingInterval = 60.0
 
-    init(directory: String, capacity: Int) {
+    package init(directory: String, capacity: Int) {
         self.directory = directory
         self.capacity = capacity
     }
@@ -54,8 +54,8 @@ struct DiskConfiguration: Sendable {
         var result = self
         result.capacity = max(0, capacity)
         result.lowWaterFraction = fraction(lowWaterFraction, 0.9)
-        result.maximumEntryShare = fraction(maximumEntryShare, 0.5)
-        result.pinnedShare = fraction(pinnedShare, 0.25)
+        result.maximumEntryFraction = fraction(maximumEntryFraction, 0.5)
+        result.pinnedFraction = fraction(pinnedFraction, 0.25)
         result.maintenanceDelay = seconds(maintenanceDelay, 0.02)
         result.savingInterval = seconds(savingInterval, 60)
         return result

@@ -1,10 +1,10 @@
 /// What happened in the disk layer. Each failure that is not thrown is such an event.
 ///
 /// Sent on the thread that did the work, with no lock held.
-enum DiskEvent: Sendable, Hashable {
+package enum DiskEvent: Sendable, Hashable {
     /// Why an entry is not on the disk.
-    enum DropReason: Sendable, Hashable {
-        /// Larger than `maximumEntryShare` of the capacity, or the capacity is 0.
+    package enum DropReason: Sendable, Hashable {
+        /// Larger than `maximumEntryFraction` of the capacity, or the capacity is 0.
         case tooLarge(bytes: Int, limit: Int)
         /// A header field holds CR, LF or NUL, or the metadata exceed the limits of the format.
         case notRepresentable
@@ -14,7 +14,7 @@ enum DiskEvent: Sendable, Hashable {
         case unavailable
     }
 
-    enum RebuildReason: Sendable, Hashable {
+    package enum RebuildReason: Sendable, Hashable {
         case missing
         /// Not written by us, or damaged, or of a version that we do not know.
         case rejected

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The result of a write.
-enum DiskWriteResult: Sendable, Hashable {
+package enum DiskWriteResult: Sendable, Hashable {
     case written(bytes: Int)
     /// Another process stored a later response of the same variant meanwhile: that one stays.
     case superseded
@@ -20,7 +20,7 @@ extension DiskStore {
     ///
     /// - Parameter usedAt: when it was stored (`MonotonicTime.nanoseconds`): its place in the order of use.
     @discardableResult
-    func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
+    package func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
         write(entry, for: key.diskKey, usedAt: usedAt)
     }
 
@@ -78,15 +78,16 @@ extension DiskStore {
     /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed, and after it: other
     /// caches drop what they have in memory. The owner's own records are found by every guest.
     private func tellStored(_ key: KeyName) {
-        if !catalog.state.isOwner { changes.tell(.stored(key), capacity: catalog.capacity) }
+        if !catalog.state.isOwner { changes.tell(.stored(key)) }
     }
 
-    /// - Parameter tells: false where the caller does.
+    /// Looks at no changes: the caller may hold a lock that applying them takes, and looks afterwards.
+    /// - Parameter tells: whether an event says so; false where the caller does.
     private func refuse(
         _ metadata: EntryMetadata, _ key: DiskKey, _ reason: DiskEvent.DropReason, tells: Bool = true
     ) -> DiskWriteResult {
         if tells { withIO { $0.events.append(.dropped(key: key.name, reason)) } }
-        remove(key) { $0.varyHash == UInt32(truncatingIfNeeded: metadata.varyHash) }
+        remove(key, looks: false) { $0.varyHash == UInt32(truncatingIfNeeded: metadata.varyHash) }
         return .dropped(reason)
     }
 
@@ -101,7 +102,7 @@ extension DiskStore {
     /// False where that very record is not there any more: then nothing is changed.
     ///
     /// - Parameter usedAt: as in `write`.
-    func update(
+    package func update(
         _ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64
     ) -> Bool {
         if configuration.isReadOnly { return false }
@@ -144,10 +145,29 @@ extension DiskStore {
         return write(&record, of: body, usedAt: usedAt)
     }
 
+    // MARK: Uses
+
+    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
+    /// `MonotonicTime.nanoseconds`.
+    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
+        if uses.isEmpty { return }
+        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
+        let noted = uses.map { use in
+            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
+            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
+        }
+        let isFirst = catalog.change { index in
+            let wasChanged = index.isChanged
+            index.note(noted)
+            return !wasChanged && index.isChanged
+        }
+        if isFirst, !configuration.isReadOnly { maintenance.schedule(after: configuration.savingInterval) }
+    }
+
     // MARK: Removing
 
     /// Removes all variants of a key.
-    func remove(_ key: RequestKey) {
+    package func remove(_ key: RequestKey) {
         let key = key.diskKey
         telling(.removed(key.name)) { io in records.remove(key, &io.events) }
     }
@@ -158,7 +178,7 @@ extension DiskStore {
     }
 
     /// Removes everything, in the same time at any number of entries. The files are deleted later.
-    func removeAll() {
+    package func removeAll() {
         telling(.removedAll) { io in
             forgetIndex(&io)
             if clear(&io) { incoming.unlinkAll(files, paths) }
@@ -167,12 +187,12 @@ extension DiskStore {
     }
 
     /// Removes every entry for which all conditions hold. Other caches take everything for removed.
-    func remove(matching criteria: EntryCriteria) {
+    package func remove(matching criteria: EntryCriteria) {
         if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
             return remove(resource: resource)
         }
         guard mayRemove else { return }
-        changes.tell(.removedAll, capacity: catalog.capacity)
+        changes.tell(.removedAll)
         lookNow()
         let hasIndex = refresh()
         if hasIndex { for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } } }
@@ -183,7 +203,7 @@ extension DiskStore {
                 if isSame || matches(criteria, row) { records.removeForGood(row.name, &io.events) }
             }
         }
-        changes.tell(.removedAll, capacity: catalog.capacity)
+        changes.tell(.removedAll)
         scheduleAfterRemoval()
     }
 
@@ -216,15 +236,25 @@ extension DiskStore {
     }
 
     /// Removes one variant.
-    /// - Parameter tells: false for a caller that is told of another cache's removal: all caches take the records of the key for removed
-    ///   already.
-    func remove(_ key: RequestKey, variant: VaryKey, tells: Bool) {
+    package func remove(_ key: RequestKey, variant: VaryKey) {
         let hash = UInt32(truncatingIfNeeded: variant.recordHash)
-        remove(key.diskKey, tells: tells) { $0.varyHash == hash }
+        remove(key.diskKey) { $0.varyHash == hash }
+    }
+
+    /// Removes what an entry replaced that was to be written and is removed by another cache: all caches take the records of the key for
+    /// removed already. A record that was stored later than the entry stays.
+    func removeReplaced(by entry: StoredEntry, of key: RequestKey) {
+        let (key, metadata) = (key.diskKey, entry.metadata)
+        let hash = UInt32(truncatingIfNeeded: metadata.varyHash)
+        remove(key, looks: false, tells: false) { row in
+            guard row.varyHash == hash else { return false }
+            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return true }
+            return record.header.sequence <= metadata.sequence
+        }
     }
 
     /// Removes the entry with that sequence number.
-    func remove(_ key: RequestKey, sequence: UInt64) {
+    package func remove(_ key: RequestKey, sequence: UInt64) {
         let key = key.diskKey
         remove(key) { row in
             guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
@@ -232,17 +262,20 @@ extension DiskStore {
         }
     }
 
-    private func remove(_ key: DiskKey, tells: Bool = true, where isRemoved: (IndexRow) -> Bool) {
+    private func remove(
+        _ key: DiskKey, looks: Bool = true, tells: Bool = true, where isRemoved: (IndexRow) -> Bool
+    ) {
         guard mayRemove else { return }
-        if tells { lookNow() }
-        let isAny = withIO { records.remove(key, &$0.events, where: isRemoved) }
-        if isAny, tells { changes.tell(.stored(key.name), capacity: catalog.capacity) }
+        if looks { lookNow() }
+        withIO { _ = records.remove(key, &$0.events, where: isRemoved) }
+        // Also where there was no record: other caches may have the response in memory.
+        if tells { changes.tell(.stored(key.name)) }
         scheduleAfterRemoval()
     }
 
     /// Removes the record of that name if it still has that sequence, or, with nil, if it still is damaged. False when nothing
     /// was removed.
-    func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
+    package func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
         let isRemoved = withIO { io in
             // Damage may lie in the body: that a record is damaged still is seen with it only.
             let reading = reader.read(name, sequence == nil ? .whole : .head, limit: .max >> 1)
@@ -253,7 +286,7 @@ extension DiskStore {
             }
             return records.unlink(name, &io.events)
         }
-        if isRemoved { changes.tell(.stored(name.key), capacity: catalog.capacity) }
+        if isRemoved { changes.tell(.stored(name.key)) }
         return isRemoved
     }
 
@@ -262,10 +295,10 @@ extension DiskStore {
     /// it was gone drops it.
     private func telling(_ change: DirectoryChange, _ remove: (inout Section) -> Void) {
         guard mayRemove else { return }
-        changes.tell(change, capacity: catalog.capacity)
+        changes.tell(change)
         lookNow()
         withIO { remove(&$0) }
-        changes.tell(change, capacity: catalog.capacity)
+        changes.tell(change)
         scheduleAfterRemoval()
     }
 

@@ -11,7 +11,7 @@ extension DiskStore {
     ///
     /// - Parameter mayMake: a directory that is gone is made again; the first pass makes it in any case.
     /// - Returns: false when the directory cannot be used, or is gone.
-    func beginPass(isFlush: Bool, mayMake: Bool) -> Bool {
+    package func beginPass(isFlush: Bool, mayMake: Bool) -> Bool {
         guard isOwnProcess, !configuration.isReadOnly else { return false }
         maintenance.assertCurrent()
         let isUsable = withIO { io in
@@ -37,12 +37,14 @@ extension DiskStore {
     }
 
     /// Repairs, expires, sweeps, evicts and saves; asks for the next pass where work is left.
-    func endPass(isFlush: Bool) {
+    package func endPass(isFlush: Bool) {
         guard isOwnProcess, !configuration.isReadOnly else { return }
         maintenance.assertCurrent()
         withIO { $0.isInPass = false }
         examineRequested()
         removeExpired()
+        // While `io` is held, the ownership stays.
+        withIO { _ in if catalog.state.isOwner { changes.replaceIfFull(capacity: catalog.capacity) } }
         let isSwept = sweepTrash(limit: isFlush ? .max : 256)
         sweepIncoming()
         // The index may grow, perhaps above the capacity again.
@@ -69,7 +71,7 @@ extension DiskStore {
     }
 
     /// Returns when the directory is within its capacity and the index is saved. For a store with a maintenance queue of its own.
-    func flush() {
+    package func flush() {
         if configuration.isReadOnly { return }
         maintenance.perform { runPass(isFlush: true) }
     }
@@ -79,8 +81,8 @@ extension DiskStore {
     /// Asks for the directory's lock where another cache may have left it, and makes the index where this cache has none.
     private func open(isFlush: Bool) {
         if case .guest = catalog.state { elect(now: isFlush) }
-        guard case .owner(let lock, let folder) = catalog.state else { return }
-        if folder != nil, catalog.isUncertain { become(.owner(lock, folder: nil)) }
+        if catalog.isUncertain { catalog.distrust() }
+        guard case .owner(let lock, _) = catalog.state else { return }
         if !catalog.state.isCurrent { makeIndex(lock) }
         examineRequested()
     }
@@ -125,6 +127,7 @@ extension DiskStore {
             case .unreadable: return
             }
         }
+        catalog.beginListing()
         // A listing that failed proves nothing.
         guard let folder = withIO({ $0.directory.identity?.folder }),
             let listing = try? FolderListing(files, paths, owner: configuration.owner)
@@ -186,11 +189,11 @@ extension DiskStore {
     }
 
     /// Makes the index anew from the records; false when another process owns the directory.
-    func rebuildIndex() -> Bool {
+    package func rebuildIndex() -> Bool {
         flush()
         return maintenance.perform {
-            guard case .owner(let lock, _) = catalog.state else { return false }
-            become(.owner(lock, folder: nil))
+            guard catalog.state.isOwner else { return false }
+            catalog.distrust()
             withIO { forgetIndex(&$0) }
             try? files.unlink(paths.index)
             open(isFlush: true)
@@ -225,15 +228,6 @@ extension DiskStore {
 
     // MARK: Bounds
 
-    /// Bytes that the directory takes on disk: records, folders and index files, and what bodies that are arriving may take.
-    private func footprint(_ io: Section) -> Int {
-        catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
-    }
-
-    var isOverCapacity: Bool {
-        withIO { footprint($0) > catalog.capacity }
-    }
-
     /// Evicts the least recently used records from above the capacity down to the low-water mark. A record that cannot be unlinked is
     /// passed over; when many in a row cannot, the directory is at fault, and eviction rests for a while. Only an owner evicts.
     ///
@@ -244,7 +238,7 @@ extension DiskStore {
         maintenance.assertCurrent()
         guard catalog.state.isCurrent, now || withIO({ $0.eviction.isRested }) else { return false }
         let target = catalog.capacity.share(configuration.lowWaterFraction)
-        let pinnedLimit = catalog.capacity.share(configuration.pinnedShare)
+        let pinnedLimit = catalog.capacity.share(configuration.pinnedFraction)
         guard isOverCapacity else { return false }
         var passedOver = withIO { $0.eviction.stuck }
         var failures = 0
@@ -271,7 +265,7 @@ extension DiskStore {
     }
 
     /// An empty folder that alone takes more than the target is replaced: a folder does not shrink.
-    func replaceEmptyFolder(_ target: Int) {
+    package func replaceEmptyFolder(_ target: Int) {
         withIO { io in
             guard incoming.bytes == 0, footprint(io) > target, catalog.state.isCurrent,
                 catalog.read({ $0.count == 0 }), io.directory.replaceEmptyFolder()
@@ -336,7 +330,7 @@ extension DiskStore {
     }
 
     /// Saves the index and ends maintenance: lookups and removals still work, writes do not.
-    func close() {
+    package func close() {
         close(withPass: true)
     }
 

@@ -8,8 +8,8 @@ import Foundation
 /// Two locks. `io` is taken first and held across file operations: files change, and rows come into the index or leave it,
 /// only while it is held, so the two agree. That of the `catalog` is taken last and never held across file operations;
 /// lookups take no other.
-final class DiskStore: Sendable {
-    typealias Configuration = DiskConfiguration
+package final class DiskStore: Sendable {
+    package typealias Configuration = DiskConfiguration
 
     // Constant after construction.
     let configuration: Configuration
@@ -64,7 +64,7 @@ final class DiskStore: Sendable {
     ///
     /// - Parameter maintenance: the queue of an owner, who sets its work. Nil for one of its own, whose work is
     ///   `runPass(isFlush: false)`.
-    init(
+    package init(
         configuration: Configuration, fileSystem: any FileSystem = SystemFiles(), clock: WallClock = .system,
         maintenance: MaintenanceQueue? = nil, report: @escaping @Sendable (DiskEvent) -> Void = { _ in }
     ) {
@@ -118,7 +118,6 @@ final class DiskStore: Sendable {
 
     /// The one function that changes what this cache is to its directory. A closed one stays closed.
     func become(_ state: DiskState) {
-        if catalog.state.isClosed { return }
         // Outside the catalog's lock: the state before may hold the last reference to the directory's lock.
         withExtendedLifetime(catalog.enter(state)) {}
     }
@@ -153,7 +152,7 @@ final class DiskStore: Sendable {
             leave(&io)
         case .otherFolder:
             forgetIndex(&io)
-            if case .owner(let lock, _) = catalog.state { become(.owner(lock, folder: nil)) }
+            catalog.distrust()
         case .same: break
         }
         // Nothing is read from a folder that is still to be cleared.
@@ -196,7 +195,7 @@ final class DiskStore: Sendable {
     // MARK: Lookups
 
     /// All live variants of a key, the most recent first. Counts as a use of the key.
-    func variants(of key: RequestKey) -> [StoredVariant] {
+    package func variants(of key: RequestKey) -> [StoredVariant] {
         variants(named: key.name) { key.digest }
     }
 
@@ -206,56 +205,39 @@ final class DiskStore: Sendable {
     }
 
     /// Whether a lookup would find something. Not a use.
-    func contains(_ key: RequestKey) -> Bool {
+    package func contains(_ key: RequestKey) -> Bool {
         lookIfDue(at: MonotonicTime.nanoseconds)
         return lookup.contains(
             named: key.name, provedBy: { key.digest }, exclusively: { look in withIO { _ in look() } })
     }
 
     /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
-    func mayContain(_ key: RequestKey) -> Bool {
+    package func mayContain(_ key: RequestKey) -> Bool {
         lookIfDue(at: MonotonicTime.nanoseconds)
         return catalog.mayContain(key.name)
-    }
-
-    /// Uses that memory answered: the rows take their place in the exact order of use. Times are those of
-    /// `MonotonicTime.nanoseconds`.
-    func noteUses(_ uses: [(name: KeyName, time: UInt64)]) {
-        if uses.isEmpty { return }
-        let (now, time) = (clock.now(), MonotonicTime.nanoseconds)
-        let noted = uses.map { use in
-            let ago = Double(time > use.time ? time - use.time : 0) * 1e-9
-            return IndexUse(key: use.name, time: min(use.time, time), seconds: (now - ago).recordSeconds)
-        }
-        let isFirst = catalog.change { index in
-            let wasChanged = index.isChanged
-            index.note(noted)
-            return !wasChanged && index.isChanged
-        }
-        if isFirst, !configuration.isReadOnly { maintenance.schedule(after: configuration.savingInterval) }
     }
 
     // MARK: Other processes
 
     /// - Parameter observer: is told what other caches changed, each time before the lookup, the store or the pass goes on that read
     ///   it. It may remove records.
-    func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
+    package func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
         self.observer.withLock { $0 = observer }
     }
 
     /// Whether it is a second since this cache looked at what other processes did.
     @inline(__always)
-    func isLookDue(at now: UInt64) -> Bool { now >= nextLook.value }
+    package func isLookDue(at now: UInt64) -> Bool { now >= nextLook.value }
 
     /// The one lookup that comes after a second looks; the others go on.
-    func lookIfDue(at now: UInt64) {
+    package func lookIfDue(at now: UInt64) {
         let due = nextLook.value
         if now >= due, nextLook.replace(due, by: now &+ 1_000_000_000) { look() }
     }
 
     /// Reads what other processes changed: whatever they removed before is gone from this cache when it returns. One or two system
     /// calls when nothing changed. Not to be called while `io` is held.
-    func lookNow() {
+    package func lookNow() {
         nextLook.value = MonotonicTime.nanoseconds &+ 1_000_000_000
         look()
     }
@@ -269,9 +251,9 @@ final class DiskStore: Sendable {
             become(.unusable(isReadable: false))
             return maintenance.schedule(after: 0)
         }
-        if case .owner(let lock, let folder?) = catalog.state, let status, status.identity != folder {
+        if let folder = catalog.state.folder, let status, status.identity != folder {
             // The index is about another folder.
-            become(.owner(lock, folder: nil))
+            catalog.distrust()
             maintenance.schedule(after: 0)
         } else if configuration.isReadOnly, !catalog.state.isReadable {
             become(.guest)
@@ -294,8 +276,7 @@ final class DiskStore: Sendable {
             if catalog.state.isOwner { catalog.requestExamination(of: key) }
         case .removedResource(let resource):
             for row in catalog.read({ $0.rows(ofResource: resource) }) { catalog.requestExamination(of: row.key) }
-        case .removedAll:
-            if case .owner(let lock, _) = catalog.state { become(.owner(lock, folder: nil)) }
+        case .removedAll: catalog.distrust()
         }
     }
 
@@ -305,7 +286,7 @@ final class DiskStore: Sendable {
     // MARK: Numbers
 
     /// Bytes that the directory may take. When lowered, eviction follows soon; `flush` waits for it.
-    var capacity: Int {
+    package var capacity: Int {
         get { catalog.capacity }
         set {
             catalog.capacity = max(0, newValue)
@@ -313,13 +294,22 @@ final class DiskStore: Sendable {
         }
     }
 
+    /// Bytes that the directory takes on disk: records, folders and index files, and what bodies that are arriving may take.
+    func footprint(_ io: Section) -> Int {
+        catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
+    }
+
+    var isOverCapacity: Bool {
+        withIO { footprint($0) > catalog.capacity }
+    }
+
     /// Bytes that the largest record may take.
-    var largestEntry: Int { capacity.share(configuration.maximumEntryShare) }
+    package var largestEntry: Int { capacity.share(configuration.maximumEntryFraction) }
 
     /// Bytes on disk that the records take, in allocated blocks.
-    var usage: Int { total(\.bytes, { $0.bytes }) }
+    package var usage: Int { total(\.bytes, { $0.bytes }) }
 
-    var entryCount: Int { total(\.count, { $0.records.count }) }
+    package var entryCount: Int { total(\.count, { $0.records.count }) }
 
     /// From the index where this cache has one, else from the folder.
     private func total(_ ofIndex: (DiskIndex) -> Int, _ ofListing: (FolderListing) -> Int) -> Int {

@@ -2,16 +2,16 @@ import Foundation
 
 /// A condition on the entries to remove: all given properties must hold; without any, every entry matches.
 ///
-/// A cache makes these, for its own layers and for an ``EntryStorage``.
-public struct EntryCriteria: Sendable, Hashable {
+/// A cache makes these, for its own layers and for a storage of the app's.
+package struct EntryCriteria: Sendable, Hashable {
     /// The entries of this key only.
-    var key: DiskKey?
-    /// The only variant to remove: ``CacheEntry/variant``.
-    var variant: String?
+    package var key: DiskKey?
+    /// The only variant to remove: `DiskURLCache.Entry.variant`.
+    package var variant: String?
     /// The entries of a URL: see `KeyName.resource`.
-    var resource: UInt64?
-    var hostHash: UInt32?
-    var tag: String?
+    package var resource: UInt64?
+    package var hostHash: UInt32?
+    package var tag: String?
     /// Stored at or after this time.
     var storedAfter: Date?
     /// Stored before this time.
@@ -21,7 +21,7 @@ public struct EntryCriteria: Sendable, Hashable {
     /// Prefix of the response's canonical URL. An entry without a URL matches: `hostHash` narrows it down.
     var urlPrefix: String?
 
-    init(
+    package init(
         resource: UInt64? = nil, hostHash: UInt32? = nil, tag: String? = nil, storedAfter: Date? = nil,
         storedBefore: Date? = nil, accessedBefore: Date? = nil, urlPrefix: String? = nil
     ) {
@@ -34,42 +34,15 @@ public struct EntryCriteria: Sendable, Hashable {
         self.urlPrefix = urlPrefix
     }
 
-    init(_ key: DiskKey, variant: String? = nil) {
+    package init(_ key: DiskKey, variant: String? = nil) {
         self.key = key
         self.variant = variant
     }
 
     /// All entries.
-    public static let everything = EntryCriteria()
+    package static let everything = EntryCriteria()
 
     // MARK: The search
-
-    /// The place of the entries.
-    public enum Scope: Sendable, Hashable {
-        /// All entries of a name, or the one of a variant (``CacheEntry/variant``).
-        case name(String, variant: String?)
-        /// All entries that have this among their ``CacheEntry/groups``.
-        case group(String)
-        case everything
-        /// The storage has to try each entry: ``EntryCriteria/matches(_:)``.
-        case anywhere
-    }
-
-    /// Where the storage searches. All entries there match, except with `anywhere`.
-    public var scope: Scope {
-        if let key { return .name(key.digest.hex, variant: variant) }
-        var rest = self
-        (rest.resource, rest.hostHash, rest.tag) = (nil, nil, nil)
-        // With several conditions, each entry has to be tried.
-        guard rest == .everything else { return .anywhere }
-        switch (resource, hostHash, tag) {
-        case (nil, nil, nil): return .everything
-        case (let hash?, nil, nil): return .group(EntryGroup.uri(hash).name)
-        case (nil, let hash?, nil): return .group(EntryGroup.host(hash).name)
-        case (nil, nil, let tag?): return .group(EntryGroup.tag(tag).name)
-        default: return .anywhere
-        }
-    }
 
     // MARK: Matching
 
@@ -84,7 +57,7 @@ public struct EntryCriteria: Sendable, Hashable {
 
     /// Whether an entry matches that has no time of use: an entry in memory, in the write buffer, or of an app's storage. The
     /// time when it was stored counts instead.
-    func matches(
+    package func matches(
         _ metadata: EntryMetadata, resource: @autoclosure () -> UInt64, hostHash: @autoclosure () -> UInt32
     ) -> Bool {
         if let hash = self.resource, hash != resource() { return false }
@@ -99,13 +72,13 @@ public struct EntryCriteria: Sendable, Hashable {
 }
 
 /// A property by which entries are removed together.
-enum EntryGroup {
+package enum EntryGroup {
     case uri(UInt64)
     case host(UInt32)
     case tag(String)
 
     /// A digest, so that no storage can read a URL or a tag in it.
-    var name: String {
+    package var name: String {
         let text =
             switch self {
             case .uri(let hash): "uri \(hash)"

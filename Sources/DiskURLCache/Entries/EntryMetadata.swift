@@ -1,23 +1,23 @@
 import Foundation
 
 /// Everything about a stored response except its body.
-struct EntryMetadata: Sendable, Hashable {
+package struct EntryMetadata: Sendable, Hashable {
     /// Orders entries of one key by when they were stored: larger is more recent, even if the clock was set back. Made by
     /// `EntrySequence`.
-    var sequence: UInt64
+    package var sequence: UInt64
     /// The response's URL; nil if URLs are kept off the disk: the request's URL is then used.
-    var url: String?
+    package var url: String?
     var response: Response
     /// When the entry was stored, or last freshened by a 304.
-    var storedAt: Date
+    package var storedAt: Date
     /// In which layers the entry may be stored.
     var placement: EntryPlacement
     /// Property-list values only. Other values of `userInfo` are kept by the memory layer alone.
     var userInfo: [String: PropertyValue]
     /// Names of the groups the entry belongs to, for removal by tag.
-    var tags: [String]
+    package var tags: [String]
     /// Pinned entries are evicted last, within the pinned share of the capacity.
-    var isPinned: Bool
+    package var isPinned: Bool
 
     enum Response: Sendable, Hashable {
         case http(StoredResponse)
@@ -26,12 +26,12 @@ struct EntryMetadata: Sendable, Hashable {
     }
 
     /// The HTTP facts; nil for a response that is not HTTP.
-    var http: StoredResponse? {
+    package var http: StoredResponse? {
         if case .http(let response) = response { response } else { nil }
     }
 
     /// The values that tell the variants of one key apart.
-    var varyKey: VaryKey { http?.vary ?? .none }
+    package var varyKey: VaryKey { http?.vary ?? .none }
 
     /// Whether `URLCache`'s own methods may return this response for a request with these fields: `Vary` selects it, and it is not
     /// a part (206), which would be taken for the whole.

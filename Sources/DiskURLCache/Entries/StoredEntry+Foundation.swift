@@ -66,7 +66,7 @@ extension URLResponse {
 }
 
 extension HeaderFields {
-    init(_ response: HTTPURLResponse) {
+    package init(_ response: HTTPURLResponse) {
         var fields: [Field] = []
         let dictionary = response.allHeaderFields
         fields.reserveCapacity(dictionary.count)

@@ -5,17 +5,17 @@ import Foundation
 #endif
 
 /// The value that the layers exchange: one stored response with its body. Immutable; replaced as a whole.
-final class StoredEntry: @unchecked Sendable {
+package final class StoredEntry: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
-    let metadata: EntryMetadata
-    let body: Data
+    package let metadata: EntryMetadata
+    package let body: Data
     /// Whether the response was selected by no request field and is whole, as nearly all are. A constant, since each hit
     /// reads it.
     let answersEveryRequest: Bool
     private let varyKey: VaryKey
     private let isPart: Bool
     /// The memory that the entry takes, in bytes: the body and an estimate of the rest. Constant: each store reads it several times.
-    let memoryCost: Int
+    package let memoryCost: Int
     /// The object that a caller stored, `userInfo` of any type included.
     private let given: CachedURLResponse?
     /// Values that are made when they are first needed.
@@ -42,7 +42,7 @@ final class StoredEntry: @unchecked Sendable {
         var cacheStatus: String?
     }
 
-    init(metadata: EntryMetadata, body: Data, presented given: CachedURLResponse? = nil) {
+    package init(metadata: EntryMetadata, body: Data, presented given: CachedURLResponse? = nil) {
         self.metadata = metadata
         self.body = body
         self.given = given

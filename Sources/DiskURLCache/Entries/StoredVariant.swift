@@ -1,8 +1,8 @@
 /// One stored variant; its body may still be on disk. Immutable; a class, so that a copy costs one reference.
-final class StoredVariant: Sendable {
+package final class StoredVariant: Sendable {
     let metadata: EntryMetadata
     let bodyLength: Int
-    let layer: CacheLayer
+    let layer: DiskURLCache.Layer
     /// The whole entry, when its body is in memory.
     let entry: StoredEntry?
     /// The whole entry; nil when it turned out missing or damaged. May read the disk on the caller's thread.
@@ -12,7 +12,7 @@ final class StoredVariant: Sendable {
     let open: (@Sendable () -> OpenBody?)?
 
     /// A variant whose body is in memory.
-    init(_ entry: StoredEntry, from layer: CacheLayer) {
+    package init(_ entry: StoredEntry, from layer: DiskURLCache.Layer) {
         metadata = entry.metadata
         bodyLength = entry.body.count
         self.layer = layer
@@ -23,7 +23,7 @@ final class StoredVariant: Sendable {
 
     /// A variant whose body was not read yet.
     init(
-        _ metadata: EntryMetadata, bodyLength: Int, from layer: CacheLayer,
+        _ metadata: EntryMetadata, bodyLength: Int, from layer: DiskURLCache.Layer,
         open: (@Sendable () -> OpenBody?)? = nil, load: @escaping @Sendable () -> StoredEntry?
     ) {
         self.metadata = metadata
@@ -42,7 +42,7 @@ final class StoredVariant: Sendable {
     }
 
     /// The same variant, found in another layer.
-    func from(_ layer: CacheLayer) -> StoredVariant {
+    func from(_ layer: DiskURLCache.Layer) -> StoredVariant {
         if let entry { return StoredVariant(entry, from: layer) }
         return StoredVariant(metadata, bodyLength: bodyLength, from: layer, open: open, load: load)
     }

@@ -6,16 +6,16 @@ extension EventHub {
             count { $0.evictions += 1 }
             emit(.evicted(entries: 1, bytes: bytes))
         case .dropped(_, let reason):
-            emit(.notStored(url: nil, reason: CacheReason(reason)))
+            emit(.notStored(url: nil, reason: DiskURLCache.Reason(reason)))
         case .removedCorruptRecord: emit(.removedDamagedRecord)
         case .rebuiltIndex(let reason): emit(.rebuiltIndex(wasDamaged: reason == .rejected))
-        case .cannotDelete(let errno): emit(.problem(CacheError(.io, path: "", errno: errno)))
-        case .unavailable(let error): emit(.problem(CacheError(error)))
+        case .cannotDelete(let errno): emit(.problem(DiskURLCache.Error(.io, path: "", errno: errno)))
+        case .unavailable(let error): emit(.problem(DiskURLCache.Error(error)))
         }
     }
 }
 
-extension CacheReason {
+extension DiskURLCache.Reason {
     init(_ reason: DiskEvent.DropReason) {
         switch reason {
         case .tooLarge(let bytes, let limit): self = .tooLarge(bytes: bytes, limit: limit)
@@ -26,7 +26,7 @@ extension CacheReason {
     }
 }
 
-extension CacheError {
+extension DiskURLCache.Error {
     init(_ error: DiskStoreError) {
         switch error {
         case .cannotMakeDirectory(let path, let errno): self.init(.notWritable, path: path, errno: errno)
@@ -40,8 +40,8 @@ extension CacheError {
     }
 }
 
-extension CacheStatistics {
-    mutating func countHit(_ layer: CacheLayer, bytes: Int) {
+extension DiskURLCache.Statistics {
+    mutating func countHit(_ layer: DiskURLCache.Layer, bytes: Int) {
         switch layer {
         case .memory: memoryHits += 1
         case .disk, .fallback: diskHits += 1

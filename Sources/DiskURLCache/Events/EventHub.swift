@@ -1,40 +1,40 @@
 import Foundation
 
 /// Sends events to listeners, and counts. An event is made only if there is a listener.
-final class EventHub: Sendable {
+package final class EventHub: Sendable {
     private struct State {
-        var listeners: [UInt64: @Sendable (CacheEvent) -> Void] = [:]
+        var listeners: [UInt64: @Sendable (DiskURLCache.Event) -> Void] = [:]
         var nextListener: UInt64 = 0
-        var streams: [UInt64: AsyncStream<CacheEvent>.Continuation] = [:]
+        var streams: [UInt64: AsyncStream<DiskURLCache.Event>.Continuation] = [:]
         /// Problems that were logged, and those that a listener got.
-        var logged: Set<CacheError> = []
-        var sent: Set<CacheError> = []
+        var logged: Set<DiskURLCache.Error> = []
+        var sent: Set<DiskURLCache.Error> = []
     }
 
     private let state = Mutex(State())
     private let log: @Sendable (String) -> Void
     /// Several counters, added up when read: threads that look up different keys do not wait for each other.
-    private let counts = (0..<8).map { _ in Mutex(CacheStatistics(), isContended: true) }
+    private let counts = (0..<8).map { _ in Mutex(DiskURLCache.Statistics(), isContended: true) }
 
     init(log: @escaping @Sendable (String) -> Void = SystemLog.warn) {
         self.log = log
     }
 
-    var statistics: CacheStatistics {
-        counts.reduce(into: CacheStatistics()) { sum, count in count.withLock { sum.add($0) } }
+    var statistics: DiskURLCache.Statistics {
+        counts.reduce(into: DiskURLCache.Statistics()) { sum, count in count.withLock { sum.add($0) } }
     }
 
-    func count(_ change: (inout CacheStatistics) -> Void) {
+    func count(_ change: (inout DiskURLCache.Statistics) -> Void) {
         counts[0].withLock(change)
     }
 
-    func count(for key: RequestKey, _ change: (inout CacheStatistics) -> Void) {
+    func count(for key: RequestKey, _ change: (inout DiskURLCache.Statistics) -> Void) {
         counts[key.stripe(of: counts.count)].withLock(change)
     }
 
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
 
-    func emit(_ event: @autoclosure () -> CacheEvent) {
+    func emit(_ event: @autoclosure () -> DiskURLCache.Event) {
         let listeners = state.withLock { $0.listeners }
         guard !listeners.isEmpty else { return }
         let event = event()
@@ -42,7 +42,7 @@ final class EventHub: Sendable {
     }
 
     /// Logs a problem once, and sends it once: as soon as there is a listener.
-    func report(once problem: CacheError) {
+    func report(once problem: DiskURLCache.Error) {
         let (isLogged, isSent) = state.withLock { state in
             let occasion = problem.occasion
             return (
@@ -53,7 +53,7 @@ final class EventHub: Sendable {
         if isSent { emit(.problem(problem)) }
     }
 
-    func addListener(_ listener: @escaping @Sendable (CacheEvent) -> Void) -> UInt64 {
+    package func addListener(_ listener: @escaping @Sendable (DiskURLCache.Event) -> Void) -> UInt64 {
         state.withLock { state in
             state.nextListener += 1
             state.listeners[state.nextListener] = listener
@@ -61,7 +61,7 @@ final class EventHub: Sendable {
         }
     }
 
-    func removeListener(_ id: UInt64) {
+    package func removeListener(_ id: UInt64) {
         // Released outside of the lock: the last reference to an object may end here.
         _ = state.withLock { ($0.listeners.removeValue(forKey: id), $0.streams.removeValue(forKey: id)) }
     }
@@ -72,7 +72,7 @@ final class EventHub: Sendable {
     }
 
     /// The newest 1,000 events wait for a slow reader; older ones are dropped rather than held without bound, and counted.
-    func stream() -> AsyncStream<CacheEvent> {
+    func stream() -> AsyncStream<DiskURLCache.Event> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1_000)) { continuation in
             let id = addListener { [weak self] event in
                 if case .dropped = continuation.yield(event) { self?.count { $0.droppedEvents += 1 } }

@@ -96,7 +96,7 @@ struct CacheControl: Sendable, Hashable {
 
 /// The directives of a response about storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate` concern shared
 /// caches only.
-struct ResponseDirectives: Sendable, Hashable {
+package struct ResponseDirectives: Sendable, Hashable {
     var noStore: Bool
     var mustUnderstand: Bool
     /// `no-cache` without field names: never reused without validation.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// One stored response of the key that a request has. Candidates are listed with the most recent first.
-struct Candidate: Sendable {
+package struct Candidate: Sendable {
     let response: StoredResponse
     /// Bytes of the stored body, decoded: never taken from `Content-Length`.
     let bodyLength: Int
@@ -10,7 +10,7 @@ struct Candidate: Sendable {
     /// The stored body, when it is in memory.
     let body: Data?
 
-    init(response: StoredResponse, bodyLength: Int, facts: ReuseFacts? = nil, body: Data? = nil) {
+    package init(response: StoredResponse, bodyLength: Int, facts: ReuseFacts? = nil, body: Data? = nil) {
         self.response = response
         self.bodyLength = bodyLength
         knownFacts = facts
@@ -27,17 +27,17 @@ enum CacheDecision: Sendable, Hashable {
     /// Send the request with the fields of the revalidation set, and hand its answer to `ResponseDecision`.
     case revalidate(Revalidation)
     /// Send the request with these fields set. The answer is not compared with a stored response.
-    case fetch(CacheReason, fields: HeaderFields)
+    case fetch(DiskURLCache.Reason, fields: HeaderFields)
     /// No stored response may be used and no request may be sent: `only-if-cached` gets a 504, a request with
     /// `returnCacheDataDontLoad` or an offline cache an error.
-    case unsatisfiable(CacheReason)
+    case unsatisfiable(DiskURLCache.Reason)
 }
 
 /// A stored response that may be used for a request.
 struct Reuse: Sendable, Hashable {
     enum Basis: Sendable, Hashable {
         case fresh
-        case stale(CacheReason)
+        case stale(DiskURLCache.Reason)
     }
 
     /// The index of the candidate that answers.

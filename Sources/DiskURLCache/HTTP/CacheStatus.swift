@@ -70,7 +70,7 @@ struct CacheStatus: Sendable, Hashable {
     }
 }
 
-extension CacheReason {
+extension DiskURLCache.Reason {
     /// RFC 9211 §2.2.
     var forward: CacheStatus.ForwardReason {
         switch self {

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The choices of the owner of a cache: those that the specifications leave open, and those beyond the specifications.
-struct CachingOptions: Sendable, Hashable {
+package struct CachingOptions: Sendable, Hashable {
     /// How long a response is fresh.
     enum Lifetime: Sendable, Hashable {
         /// The lifetime that the response states, and the heuristic if it states none.
@@ -31,7 +31,7 @@ struct CachingOptions: Sendable, Hashable {
     var defaultStaleIfError: Int64?
 
     /// The cache serves several users (RFC 9111 §1): responses for one user are not stored.
-    var isShared = false
+    package var isShared = false
     /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`. RFC 9111 demands
     /// neither, but some origins distinguish users by a cookie and forget `private`.
     var isCautious = true
@@ -48,7 +48,7 @@ struct CachingOptions: Sendable, Hashable {
     /// body. They are never revalidated, since a condition would mean something else to them (RFC 9110 §13.1.2).
     var furtherMethods: Set<String> = []
 
-    init() {}
+    package init() {}
 
     /// The options for a request with this method. Only a key policy gives a key to methods other than GET and HEAD.
     func caching(_ method: String, hasKey: Bool) -> CachingOptions {

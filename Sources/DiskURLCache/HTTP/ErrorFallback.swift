@@ -4,7 +4,7 @@ import Foundation
 enum ErrorFallback {
     enum Verdict {
         case reuse(Reuse)
-        case refused(CacheReason)
+        case refused(DiskURLCache.Reason)
 
         var reuse: Reuse? { if case .reuse(let reuse) = self { reuse } else { nil } }
     }

@@ -1,9 +1,9 @@
 import Foundation
 
 /// How long a response is fresh, and how old it is (RFC 9111 §4.2).
-struct Freshness: Sendable, Hashable {
+package struct Freshness: Sendable, Hashable {
     /// Where the lifetime comes from.
-    enum Source: Sendable, Hashable {
+    package enum Source: Sendable, Hashable {
         /// `s-maxage` (RFC 9111 §5.2.2.10), in shared caches only.
         case sharedMaxAge
         case maxAge
@@ -26,10 +26,10 @@ struct Freshness: Sendable, Hashable {
     }
 
     /// `current_age` in seconds.
-    var age: Int64
+    package var age: Int64
     /// `freshness_lifetime` in seconds.
-    var lifetime: Int64
-    var source: Source
+    package var lifetime: Int64
+    package var source: Source
 
     /// `response_is_fresh`
     var isFresh: Bool { lifetime > age }
@@ -37,7 +37,7 @@ struct Freshness: Sendable, Hashable {
     /// Seconds since the response became stale; 0 at the moment it does.
     var staleness: Int64 { age.subtractingSaturated(lifetime) }
 
-    init(of facts: ReuseFacts, options: CachingOptions, now: Date) {
+    package init(of facts: ReuseFacts, options: CachingOptions, now: Date) {
         let facts = facts.governed(by: options)
         age = Age.current(of: facts, now: now)
         (lifetime, source) = Self.lifetime(of: facts, options: options)

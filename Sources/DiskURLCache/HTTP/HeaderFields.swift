@@ -1,10 +1,15 @@
 /// The header fields of one message, with case-insensitive names (RFC 9110 §5.1): in their order if that is known.
 ///
 /// A name may occur several times; `self[name]` gives the combined value as RFC 9110 §5.3 defines it.
-struct HeaderFields: Sendable, Hashable {
-    struct Field: Sendable, Hashable {
-        var name: String
-        var value: String
+package struct HeaderFields: Sendable, Hashable {
+    package struct Field: Sendable, Hashable {
+        package var name: String
+        package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
     }
 
     private enum Storage: Sendable {
@@ -16,7 +21,7 @@ struct HeaderFields: Sendable, Hashable {
 
     private var storage: Storage
 
-    private(set) var fields: [Field] {
+    package private(set) var fields: [Field] {
         get {
             switch storage {
             case .list(let fields): fields
@@ -27,7 +32,7 @@ struct HeaderFields: Sendable, Hashable {
         set { storage = .list(newValue) }
     }
 
-    init(_ fields: [Field] = []) {
+    package init(_ fields: [Field] = []) {
         storage = .list(fields)
     }
 
@@ -57,11 +62,11 @@ struct HeaderFields: Sendable, Hashable {
 
     /// Equal are messages with the same fields, whatever their order and the case of their names: Foundation gives them in
     /// an order that means nothing.
-    static func == (left: HeaderFields, right: HeaderFields) -> Bool {
+    package static func == (left: HeaderFields, right: HeaderFields) -> Bool {
         left.count == right.count && left.comparable == right.comparable
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(comparable)
     }
 
@@ -168,7 +173,7 @@ private final class LaterFields: @unchecked Sendable {
 }
 
 extension HeaderFields: ExpressibleByDictionaryLiteral {
-    init(dictionaryLiteral elements: (String, String)...) {
+    package init(dictionaryLiteral elements: (String, String)...) {
         self.init(elements.map { Field(name: $0.0, value: $0.1) })
     }
 }

@@ -96,7 +96,7 @@ extension Presentation {
     /// How a stored whole response answers a request, or why it cannot.
     enum Fit: Sendable, Hashable {
         case presentation(Presentation)
-        case unanswerable(CacheReason)
+        case unanswerable(DiskURLCache.Reason)
     }
 
     /// Conditions first, then the range (RFC 9110 §13.2.2). Both apply to a stored 200 only (§13.2.1).

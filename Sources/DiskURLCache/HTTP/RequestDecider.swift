@@ -93,7 +93,7 @@ struct RequestDecider {
             backgroundRevalidation: background)
     }
 
-    private func validation(of index: Int?, because reason: CacheReason) -> CacheDecision {
+    private func validation(of index: Int?, because reason: DiskURLCache.Reason) -> CacheDecision {
         guard mayUseNetwork,
             var revalidation = Revalidation.conditional(
                 for: request, candidates: candidates, selected: index, reason: reason)
@@ -102,7 +102,7 @@ struct RequestDecider {
         return .revalidate(revalidation)
     }
 
-    private func network(_ reason: CacheReason) -> CacheDecision {
+    private func network(_ reason: DiskURLCache.Reason) -> CacheDecision {
         mayUseNetwork ? .fetch(reason, fields: endToEndFields) : .unsatisfiable(reason)
     }
 

@@ -41,7 +41,7 @@ enum StorageVerdict: Sendable, Hashable {
     /// Store the response instead of the candidates with these indices. Its method may differ from the request's: the
     /// answer to a POST may be stored for GET.
     case store(StoredResponse, replacing: [Int])
-    case refuse(CacheReason)
+    case refuse(DiskURLCache.Reason)
 }
 
 /// A change of a stored response that needs no new body.

@@ -4,7 +4,7 @@ import Foundation
 /// nothing else of the response.
 ///
 /// A class: an entry in memory keeps the facts from hit to hit, and one reference is cheap to copy.
-final class ReuseFacts: Sendable {
+package final class ReuseFacts: Sendable {
     let status: Int
     let responseTime: Date
     let directives: ResponseDirectives
@@ -35,7 +35,7 @@ final class ReuseFacts: Sendable {
     }
 
     /// - Parameter directives: those of the response, when the caller has parsed them.
-    init(_ response: StoredResponse, directives known: ResponseDirectives? = nil) {
+    package init(_ response: StoredResponse, directives known: ResponseDirectives? = nil) {
         self.response = response
         status = response.status
         responseTime = response.responseTime

@@ -4,7 +4,7 @@ import Foundation
 struct ReuseVerdict {
     enum Outcome: Sendable, Hashable {
         case reuse(Reuse.Basis)
-        case ask(CacheReason)
+        case ask(DiskURLCache.Reason)
     }
 
     let freshness: Freshness
@@ -44,7 +44,7 @@ struct ReuseVerdict {
     /// Why the client refuses the response, fresh or not.
     private static func clientsObjection(
         _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, policy: ReusePolicy
-    ) -> CacheReason? {
+    ) -> DiskURLCache.Reason? {
         // RFC 8246 §2: a fresh immutable response is not revalidated by an ordinary reload.
         if policy == .revalidate, !(said.isImmutable && freshness.isFresh) { return .cachePolicy }
         if asked.noCache { return .requestDirective }
@@ -61,7 +61,7 @@ struct ReuseVerdict {
     /// The reason that allows the reuse of a stale response (RFC 9111 §4.2.4, RFC 5861 §3).
     private static func allowance(
         _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions
-    ) -> CacheReason? {
+    ) -> DiskURLCache.Reason? {
         switch asked.maxStale {
         case .any: return .maxStale
         case .seconds(let seconds) where freshness.staleness <= seconds: return .maxStale

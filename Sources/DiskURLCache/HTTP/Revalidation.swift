@@ -12,7 +12,7 @@ struct Revalidation: Sendable, Hashable {
     var index: Int?
     /// To be set on the request; each replaces the request's field of the same name.
     var fields: HeaderFields
-    var reason: CacheReason
+    var reason: DiskURLCache.Reason
     var purpose = Purpose.validate
 }
 
@@ -26,7 +26,7 @@ extension Revalidation {
     /// own tags stay in the list; its own date is replaced by the selected response's. The client's own condition is
     /// judged again after the answer.
     static func conditional(
-        for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: CacheReason
+        for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: DiskURLCache.Reason
     ) -> Revalidation? {
         guard request.method == "GET" || request.method == "HEAD" else { return nil }
         var tags = offeredTags(of: candidates, for: request, selected: selected)

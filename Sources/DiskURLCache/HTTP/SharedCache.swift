@@ -10,7 +10,7 @@ enum SharedCache {
     ///   - request: the fields of the request that brought it.
     static func prohibition(
         of fields: HeaderFields, said: ResponseDirectives, asked request: HeaderFields, options: CachingOptions
-    ) -> CacheReason? {
+    ) -> DiskURLCache.Reason? {
         if said.isPrivate { return .forOneUser }
         if said.targetedField != nil, said.noStore, !said.mustUnderstand { return .responseNoStore }
         // No rule of RFC 9111, but of every well-known shared cache: a cookie is for one user.

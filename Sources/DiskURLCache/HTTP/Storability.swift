@@ -54,7 +54,7 @@ enum Storability {
     ///   - said: the directives of the response.
     static func prohibition(
         of response: StoredResponse, by exchange: Exchange, said: ResponseDirectives, options: CachingOptions
-    ) -> CacheReason? {
+    ) -> DiskURLCache.Reason? {
         if exchange.request.directives.noStore { return .requestNoStore }
         if said.mustUnderstand {
             // RFC 9111 §5.2.2.3: a cache that understands the status code ignores `no-store`.

@@ -1,11 +1,11 @@
 import Foundation
 
 /// The HTTP facts of one stored response: all that RFC 9111 needs to decide about its reuse.
-struct StoredResponse: Sendable, Hashable {
+package struct StoredResponse: Sendable, Hashable {
     /// The method of the request that was answered, in upper case.
-    var method: String
-    var status: Int
-    var fields: HeaderFields
+    package var method: String
+    package var status: Int
+    package var fields: HeaderFields
     /// When the request was sent that brought or last validated this response (RFC 9111 §4.2.3 `request_time`).
     var requestTime: Date
     /// When the response arrived, or the 304 that last validated it (RFC 9111 §4.2.3 `response_time`).

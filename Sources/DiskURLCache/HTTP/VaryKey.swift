@@ -1,7 +1,7 @@
 /// The request fields by which a stored response was selected (RFC 9111 §4.1).
 ///
 /// Values are kept as digests only: they may be cookies or credentials, and a record must not hold those.
-struct VaryKey: Sendable, Hashable {
+package struct VaryKey: Sendable, Hashable {
     struct Field: Sendable, Hashable {
         /// In lower case.
         var name: String

@@ -17,7 +17,7 @@ extension Explainer {
             case .none:
                 say(
                     .advice,
-                    "The origin could send Cache-Control: max-age=…; the app can set CacheTreatment(lifetime: .whenMissing(seconds)).",
+                    "The origin could send Cache-Control: max-age=…; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds)).",
                     "RFC 9111 §5.2.2.1")
             case .heuristic:
                 say(
@@ -64,6 +64,17 @@ extension Explainer {
         case .notModified: " with a 304, since the request's own condition is met"
         case .range(let bytes, let first, let total): " with a 206: \(bytes.count) bytes from \(first) of \(total)"
         case .rangeNotSatisfiable(let total): " with a 416: the body has \(total) bytes"
+        }
+    }
+}
+
+extension CacheDecision {
+    var phrase: String {
+        switch self {
+        case .useStored(let reuse): reuse.basis == .fresh ? "answered from the store" : "answered from the store, stale"
+        case .revalidate: "the origin is asked whether it is still valid"
+        case .fetch: "loaded from the network again"
+        case .unsatisfiable: "an error"
         }
     }
 }

@@ -6,7 +6,7 @@ import Foundation
 
 /// Prints the cache's decisions about one request. `KeyDecision`, `CacheDecision`, `Freshness`, `StorageVerdict` and
 /// `ErrorFallback.Verdict` carry their reasons and numbers: nothing is decided here.
-struct Explainer {
+package struct Explainer {
     /// The headings, in the order in which a cache decides.
     enum Topic: String, CaseIterable {
         case key = "Key"
@@ -20,9 +20,14 @@ struct Explainer {
     }
 
     /// One stored response of the key, and the layer that holds it.
-    struct Variant {
+    package struct Variant {
         var candidate: Candidate
-        var layer: CacheLayer
+        var layer: DiskURLCache.Layer
+
+        package init(candidate: Candidate, layer: DiskURLCache.Layer) {
+            self.candidate = candidate
+            self.layer = layer
+        }
     }
 
     private struct Received {
@@ -40,20 +45,20 @@ struct Explainer {
     let now: Date
     private var received: Received?
     private var lines: [Topic: [String]] = [:]
-    var treatment = CacheTreatment()
+    var cacheOptions = DiskURLCache.Options()
     /// The transport's variant, if the key has one.
-    var variant: String?
+    package var variant: String?
     /// Further variants that have entries.
-    var otherVariants: [String] = []
+    package var otherVariants: [String] = []
 
-    init(_ request: URLRequest, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions) {
+    package init(_ request: URLRequest, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions) {
         (self.request, self.key, self.variants, self.now) = (request, key, variants, now)
         facts = RequestFacts(request)
         self.options = options.caching(facts.method, hasKey: key.key != nil)
     }
 
     /// The response to explain.
-    mutating func take(_ fields: HeaderFields, status: Int, sentAt: Date?, options: CachingOptions) {
+    package mutating func take(_ fields: HeaderFields, status: Int, sentAt: Date?, options: CachingOptions) {
         received = Received(
             fields: fields, status: status, sentAt: sentAt ?? now,
             options: options.caching(facts.method, hasKey: key.key != nil))
@@ -64,7 +69,7 @@ struct Explainer {
     /// The most recent response that `Vary` lets answer this request.
     private var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
 
-    mutating func explanation() -> DiskURLCache.Explanation {
+    package mutating func explanation() -> DiskURLCache.Explanation {
         guard case .key(let key) = key else {
             let reason = key.refusal ?? .noKey
             sayWithoutKey(reason)
@@ -99,7 +104,7 @@ struct Explainer {
     }
 
     /// As a load would report it.
-    private func outcome(of decision: CacheDecision) -> CacheLoadReport.Outcome {
+    private func outcome(of decision: CacheDecision) -> DiskURLCache.Report.Outcome {
         switch decision {
         case .useStored(let reuse):
             let layer = variants[reuse.index].layer
@@ -117,7 +122,7 @@ struct Explainer {
 
     // MARK: The key and the request
 
-    private mutating func sayWithoutKey(_ reason: CacheReason) {
+    private mutating func sayWithoutKey(_ reason: DiskURLCache.Reason) {
         say(.key, "This request has no key, so the cache passes it by: nothing is looked up or stored.")
         say(.key, "Why: \(reason).", reason.source)
         if let advice = reason.advice { say(.advice, advice) }
@@ -143,7 +148,7 @@ struct Explainer {
         if let variant {
             say(.key, "The variant \"\(variant)\" of the client is part of the key: other variants have other entries.")
         }
-        let plain = KeyPolicy.standard.key(for: request)
+        let plain = DiskURLCache.KeyPolicy.standard.key(for: request)
         if key != plain?.variant(variant), key != plain?.inSharedCache.variant(variant) {
             say(.key, "A key policy adds to the key, or takes from it.")
         }
@@ -227,7 +232,7 @@ struct Explainer {
             return "from \(isValid ? "" : "the invalid \(name) of ")\(field): \(response.fields[field] ?? "")"
         }
         switch freshness.source {
-        case .option: return ("set by the app (CacheTreatment.lifetime)", nil)
+        case .option: return ("set by the app (DiskURLCache.Options.lifetime)", nil)
         case .none: return ("as there is no max-age, no Expires, and nothing that allows a guess", "RFC 9111 §4.2.1")
         case .heuristic:
             let share = "\(Int(options.heuristicFraction * 100)) % of the \(span(reuse.unchangedFor ?? 0))"
@@ -294,7 +299,7 @@ struct Explainer {
 
     // MARK: The answer
 
-    private mutating func sayStoring(_ received: Received) -> CacheReason? {
+    private mutating func sayStoring(_ received: Received) -> DiskURLCache.Reason? {
         let exchange = Exchange(
             request: facts, url: request.url, candidates: candidates, status: received.status, fields: received.fields,
             requestTime: received.sentAt, responseTime: now, policy: policy)
@@ -326,21 +331,10 @@ struct Explainer {
             for: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,
             options: received.options, now: now)
         say(.storing, "The same request a moment later: \(next.phrase).")
-        if treatment.storage == .memoryOnly {
-            say(.storing, "It stays in memory: the treatment says storage: .memoryOnly.")
+        if cacheOptions.storage == .memoryOnly {
+            say(.storing, "It stays in memory: the options say storage: .memoryOnly.")
         }
         sayAdvice(response, received.options)
         return nil
-    }
-}
-
-extension CacheDecision {
-    fileprivate var phrase: String {
-        switch self {
-        case .useStored(let reuse): reuse.basis == .fresh ? "answered from the store" : "answered from the store, stale"
-        case .revalidate: "the origin is asked whether it is still valid"
-        case .fetch: "loaded from the network again"
-        case .unsatisfiable: "an error"
-        }
     }
 }

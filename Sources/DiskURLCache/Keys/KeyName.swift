@@ -3,7 +3,7 @@
 ///
 /// A name is cheap, so a miss costs no SHA-256. A name is no proof: two texts that share one can be made. So each record
 /// holds the SHA-256 of its key, and a record with another digest is not an answer. See decision record 0005.
-struct KeyName: Sendable, Hashable {
+package struct KeyName: Sendable, Hashable {
     /// The hash of the canonical URL, which all keys of one resource share.
     var resource: UInt64
     /// The hash of the text of the key.
@@ -33,7 +33,7 @@ struct KeyName: Sendable, Hashable {
     }
 
     /// 32 lower-case hexadecimal digits.
-    var hex: String {
+    package var hex: String {
         String(unsafeUninitializedCapacity: Self.length) { buffer in
             guard let base = buffer.baseAddress else { return 0 }
             writeHex(to: UnsafeMutableRawPointer(base))
@@ -48,7 +48,7 @@ struct KeyName: Sendable, Hashable {
     }
 
     /// Reads 32 lower-case hexadecimal digits; nil for anything else.
-    init?(hex bytes: UnsafeRawBufferPointer) {
+    package init?(hex bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.length, let resource = HexDigits.number(of: bytes, at: 0),
             let low = HexDigits.number(of: bytes, at: 16)
         else { return nil }
@@ -56,7 +56,7 @@ struct KeyName: Sendable, Hashable {
     }
 
     // Uniform already.
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(low)
     }
 }

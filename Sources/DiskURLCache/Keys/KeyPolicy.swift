@@ -4,95 +4,97 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Which requests share a stored response: makes the key of a `URLRequest`.
-///
-/// The standard policy keys `GET` (and `HEAD`, which may be answered from `GET`) by the canonical URL
-/// (RFC 3986 §6.2.2–6.2.3), the query kept exactly. The methods below change that:
-///
-/// ```swift
-/// // A signed API: URL + `sign` header + body, POST included.
-/// let signed = KeyPolicy.standard.includingHeaders("sign").includingBody(ofMethods: "POST")
-/// // Links that differ only in tracking.
-/// let links = KeyPolicy.standard.droppingQueryItems("utm_source", "utm_medium").sortingQueryItems()
-/// ```
-///
-/// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream has no key:
-/// it is not cached. A policy is a value; it can be used from any thread.
-public struct KeyPolicy: Sendable {
-    /// How a request's body takes part in its key.
-    enum BodyForm: Sendable {
-        case bytes
-        case json
-    }
-
-    /// Method + canonical URL.
-    public static let standard = KeyPolicy()
-
-    var headerNames: [String] = []
-    var bodyForms: [String: BodyForm] = [:]
-    var droppedQueryItems: (@Sendable (String) -> Bool)?
-    var sortsQueryItems = false
-    var custom: (@Sendable (URLRequest) -> String?)?
-
-    /// Adds the values of request header fields to the key, such as a `sign` header. An absent field and an empty one make
-    /// different keys. Names are case-insensitive, and their order makes no difference.
-    public func includingHeaders(_ names: String...) -> KeyPolicy {
-        var policy = self
-        policy.headerNames = Set(headerNames + names.map { $0.lowercased() }).sorted()
-        return policy
-    }
-
-    /// Makes requests with these methods cacheable, keyed by URL and body. This is the only way to cache `POST`, so
-    /// that no policy can hand one body the answer to another.
+extension DiskURLCache {
+    /// Which requests share a stored response: makes the key of a `URLRequest`.
     ///
-    /// Use it for queries that are sent as `POST` (GraphQL, signed APIs), never for requests that change something.
-    public func includingBody(ofMethods methods: String...) -> KeyPolicy {
-        including(.bytes, ofMethods: methods)
-    }
-
-    /// As ``includingBody(ofMethods:)``, but members in any order and any white space of a JSON body make the same key (GraphQL). A
-    /// body that is not JSON counts by its bytes.
-    public func includingJSONBody(ofMethods methods: String...) -> KeyPolicy {
-        including(.json, ofMethods: methods)
-    }
-
-    private func including(_ form: BodyForm, ofMethods methods: [String]) -> KeyPolicy {
-        var policy = self
-        for method in methods {
-            policy.bodyForms[method.uppercased()] = form
+    /// The standard policy keys `GET` (and `HEAD`, which may be answered from `GET`) by the canonical URL
+    /// (RFC 3986 §6.2.2–6.2.3), the query kept exactly. The methods below change that:
+    ///
+    /// ```swift
+    /// // A signed API: URL + `sign` header + body, POST included.
+    /// let signed = DiskURLCache.KeyPolicy.standard.includingHeaders("sign").includingBody(ofMethods: "POST")
+    /// // Links that differ only in tracking.
+    /// let links = DiskURLCache.KeyPolicy.standard.droppingQueryItems("utm_source", "utm_medium").sortingQueryItems()
+    /// ```
+    ///
+    /// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream has no key:
+    /// it is not cached. A policy is a value; it can be used from any thread.
+    public struct KeyPolicy: Sendable {
+        /// How a request's body takes part in its key.
+        enum BodyForm: Sendable {
+            case bytes
+            case json
         }
-        return policy
-    }
 
-    /// Leaves query items with these names (compared as they are written in the URL) out of the key: tracking
-    /// parameters, cache busters, signatures of signed URLs. The request itself is sent unchanged.
-    public func droppingQueryItems(_ names: String...) -> KeyPolicy {
-        let names = Set(names)
-        return droppingQueryItems { names.contains($0) }
-    }
+        /// Method + canonical URL.
+        public static let standard = KeyPolicy()
 
-    /// Leaves the query items out of the key whose name (as written in the URL) satisfies the predicate.
-    public func droppingQueryItems(where predicate: @escaping @Sendable (_ name: String) -> Bool) -> KeyPolicy {
-        var policy = self
-        let earlier = droppedQueryItems
-        policy.droppedQueryItems = { name in predicate(name) || earlier?(name) == true }
-        return policy
-    }
+        var headerNames: [String] = []
+        var bodyForms: [String: BodyForm] = [:]
+        var droppedQueryItems: (@Sendable (String) -> Bool)?
+        var sortsQueryItems = false
+        var custom: (@Sendable (URLRequest) -> String?)?
 
-    /// Makes requests equal whose query items differ in order only. Items of the same name keep their order.
-    public func sortingQueryItems() -> KeyPolicy {
-        var policy = self
-        policy.sortsQueryItems = true
-        return policy
-    }
+        /// Adds the values of request header fields to the key, such as a `sign` header. An absent field and an empty one make
+        /// different keys. Names are case-insensitive, and their order makes no difference.
+        public func includingHeaders(_ names: String...) -> KeyPolicy {
+            var policy = self
+            policy.headerNames = Set(headerNames + names.map { $0.lowercased() }).sorted()
+            return policy
+        }
 
-    /// A key that the app makes itself; nil for a request that must not be cached. The closure is called on any thread. Its text
-    /// stays in memory: only digests of it are written to disk. `Authorization` is added to it.
-    ///
-    /// The closure decides about methods too: a key for a `POST` makes it cacheable, so include the body.
-    public static func custom(_ key: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {
-        var policy = KeyPolicy()
-        policy.custom = key
-        return policy
+        /// Makes requests with these methods cacheable, keyed by URL and body. This is the only way to cache `POST`, so
+        /// that no policy can hand one body the answer to another.
+        ///
+        /// Use it for queries that are sent as `POST` (GraphQL, signed APIs), never for requests that change something.
+        public func includingBody(ofMethods methods: String...) -> KeyPolicy {
+            including(.bytes, ofMethods: methods)
+        }
+
+        /// As ``includingBody(ofMethods:)``, but members in any order and any white space of a JSON body make the same key (GraphQL). A
+        /// body that is not JSON counts by its bytes.
+        public func includingJSONBody(ofMethods methods: String...) -> KeyPolicy {
+            including(.json, ofMethods: methods)
+        }
+
+        private func including(_ form: BodyForm, ofMethods methods: [String]) -> KeyPolicy {
+            var policy = self
+            for method in methods {
+                policy.bodyForms[method.uppercased()] = form
+            }
+            return policy
+        }
+
+        /// Leaves query items with these names (compared as they are written in the URL) out of the key: tracking
+        /// parameters, cache busters, signatures of signed URLs. The request itself is sent unchanged.
+        public func droppingQueryItems(_ names: String...) -> KeyPolicy {
+            let names = Set(names)
+            return droppingQueryItems { names.contains($0) }
+        }
+
+        /// Leaves the query items out of the key whose name (as written in the URL) satisfies the predicate.
+        public func droppingQueryItems(where predicate: @escaping @Sendable (_ name: String) -> Bool) -> KeyPolicy {
+            var policy = self
+            let earlier = droppedQueryItems
+            policy.droppedQueryItems = { name in predicate(name) || earlier?(name) == true }
+            return policy
+        }
+
+        /// Makes requests equal whose query items differ in order only. Items of the same name keep their order.
+        public func sortingQueryItems() -> KeyPolicy {
+            var policy = self
+            policy.sortsQueryItems = true
+            return policy
+        }
+
+        /// A key that the app makes itself; nil for a request that must not be cached. The closure is called on any thread. Its text
+        /// stays in memory: only digests of it are written to disk. `Authorization` is added to it.
+        ///
+        /// The closure decides about methods too: a key for a `POST` makes it cacheable, so include the body.
+        public static func custom(_ key: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {
+            var policy = KeyPolicy()
+            policy.custom = key
+            return policy
+        }
     }
 }

@@ -4,8 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The primary cache key of a request (RFC 9111 §2), as a `KeyPolicy` makes it. Equal requests make equal keys.
-struct RequestKey: Sendable, Hashable {
+/// The primary cache key of a request (RFC 9111 §2), as a `DiskURLCache.KeyPolicy` makes it. Equal requests make equal keys.
+package struct RequestKey: Sendable, Hashable {
     /// The parts of a request that distinguish it from others. They may hold credentials, so the text stays in memory.
     let text: String
     /// The canonical URL as far as the key policy keeps it, without what the policy adds: names the resource for invalidation
@@ -16,7 +16,7 @@ struct RequestKey: Sendable, Hashable {
     /// The request is a `HEAD`, which has the key of a `GET`. No part of the key's identity.
     let isForHead: Bool
     /// The hash of `text`, computed once: a lookup needs it several times.
-    let hashValue: Int
+    package let hashValue: Int
 
     /// - Parameter uri: nil when it is the text.
     init(text: String, uri: String?, isForHead: Bool) {
@@ -26,11 +26,11 @@ struct RequestKey: Sendable, Hashable {
         hashValue = TextHash.hash(text)
     }
 
-    static func == (left: RequestKey, right: RequestKey) -> Bool {
+    package static func == (left: RequestKey, right: RequestKey) -> Bool {
         left.hashValue == right.hashValue && left.text == right.text
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(hashValue)
     }
 
@@ -44,7 +44,7 @@ struct RequestKey: Sendable, Hashable {
     var digest: KeyDigest { SHA256Digest.digest(of: text) }
 
     /// The key as records hold it.
-    var diskKey: DiskKey { DiskKey(name: name, digest: digest, hostHash: hostHash) }
+    package var diskKey: DiskKey { DiskKey(name: name, digest: digest, hostHash: hostHash) }
 
     /// The key under which a response is kept that was stored for `HEAD` itself: it answers no `GET`.
     var storedForHead: RequestKey { RequestKey(text: "HEAD \(text)", uri: uri, isForHead: false) }
@@ -55,10 +55,10 @@ struct RequestKey: Sendable, Hashable {
     }
 
     /// The key in a shared cache: on one folder it finds no response that a private cache stored, and the other way round.
-    var inSharedCache: RequestKey { RequestKey(text: "\(text)\nshared", uri: uri, isForHead: isForHead) }
+    package var inSharedCache: RequestKey { RequestKey(text: "\(text)\nshared", uri: uri, isForHead: isForHead) }
 
     /// The key of the same request in a named form; nil gives the key itself.
-    func variant(_ name: String?) -> RequestKey {
+    package func variant(_ name: String?) -> RequestKey {
         guard let name else { return self }
         return RequestKey(text: "\(text)\nvariant:\(name)", uri: uri, isForHead: isForHead)
     }
@@ -86,24 +86,24 @@ struct RequestKey: Sendable, Hashable {
 }
 
 /// Whether a request has a key, and why it has none.
-enum KeyDecision: Sendable {
+package enum KeyDecision: Sendable {
     case key(RequestKey)
-    case none(CacheReason)
+    case none(DiskURLCache.Reason)
 
     var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
 
     /// The reason why there is no key; nil if there is one.
-    var refusal: CacheReason? { if case .none(let reason) = self { reason } else { nil } }
+    var refusal: DiskURLCache.Reason? { if case .none(let reason) = self { reason } else { nil } }
 
     /// See `RequestKey.variant(_:)`.
     func variant(_ name: String?) -> KeyDecision { key.map { .key($0.variant(name)) } ?? self }
 }
 
-extension KeyPolicy {
+extension DiskURLCache.KeyPolicy {
     /// The key of a request; nil when the request has none.
     func key(for request: URLRequest) -> RequestKey? { decision(for: request).key }
 
-    func decision(for request: URLRequest) -> KeyDecision {
+    package func decision(for request: URLRequest) -> KeyDecision {
         guard let url = request.url else { return .none(.notHTTP) }
         let (credentials, hostField) = Self.fieldsInEveryKey(of: request, url: url)
         let address = url.absoluteString

@@ -88,10 +88,10 @@ final class DirectLoad: LoadClient {
 }
 
 /// Decides about a redirect: the request that follows it, or nil for the redirect itself as the answer.
-typealias CacheRedirect = @Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?
+package typealias CacheRedirect = @Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?
 
 /// Reads a load at its own pace. The load continues as long as there is a reader, and is cancelled with it.
-final class LoadReader: Sendable {
+package final class LoadReader: Sendable {
     private let load: DirectLoad
     let driver: LoadDriver
     private let timeout: TimeInterval?
@@ -102,8 +102,8 @@ final class LoadReader: Sendable {
     ///     replace an answer that fails on its way.
     ///   - lookup: of the request's key, if there was one.
     ///   - timeout: seconds after which there must be a head, if the transport has no timeout.
-    init(
-        _ request: KeyedRequest, from cache: any LoadHost, over transport: any Transport, lookup: Lookup? = nil,
+    package init(
+        _ request: KeyedRequest, from cache: any LoadHost, over transport: any LoadTransport, lookup: Lookup? = nil,
         takesPieces: Bool = false, timeout: TimeInterval? = nil,
         redirect: CacheRedirect? = nil
     ) {
@@ -132,7 +132,7 @@ final class LoadReader: Sendable {
     }
 
     /// The head, as soon as it arrives.
-    func head() async throws -> DeliveredHead {
+    package func head() async throws -> DeliveredHead {
         let head = try await take(within: timeout) { state -> DeliveredHead? in
             if let head = state.head { return head }
             if let end = state.end { try end.get() }
@@ -143,7 +143,7 @@ final class LoadReader: Sendable {
     }
 
     /// The next piece of the body; nil at its end. For one reader at a time.
-    func next() async throws -> Data? {
+    package func next() async throws -> Data? {
         let (call, hasCaughtUp) = try await take { state -> (LoadCall?, Bool)? in
             let limit = LoadDriver.undeliveredLimit
             let wasBehind = state.pieces.undeliveredBytes > limit
@@ -170,7 +170,7 @@ final class LoadReader: Sendable {
     }
 
     /// The whole answer, at the end.
-    func answer() async throws -> CacheAnswer {
+    func answer() async throws -> DiskURLCache.Answer {
         let (head, data, summary) = try await take { state -> (DeliveredHead?, Data, LoadSummary?)? in
             guard let end = state.end else { return nil }
             try end.get()
@@ -179,10 +179,10 @@ final class LoadReader: Sendable {
             return (state.head, body, state.summary)
         }
         guard let response = head?.response as? HTTPURLResponse, let summary else { throw URLError(.badServerResponse) }
-        return CacheAnswer(data: data, response: response, summary: summary)
+        return DiskURLCache.Answer(data: data, response: response, summary: summary)
     }
 
-    var report: CacheLoadReport {
+    package var report: DiskURLCache.Report {
         (load.state.withLock { $0.summary } ?? driver.summarySoFar).loadReport
     }
 

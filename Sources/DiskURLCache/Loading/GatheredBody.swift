@@ -13,7 +13,7 @@ final class GatheredBody: Sendable {
         case memory(Data)
         case file(IncomingBody)
         /// It is not stored: too large, or the disk failed.
-        case givenUp(CacheReason)
+        case givenUp(DiskURLCache.Reason)
     }
 
     private struct State {
@@ -22,7 +22,7 @@ final class GatheredBody: Sendable {
         var data = Data()
         /// Used instead of `data`.
         var file: IncomingBody?
-        var refusal: CacheReason?
+        var refusal: DiskURLCache.Reason?
         /// A longer body is not stored.
         var limit = Int.max
         /// The body may go to a file; nil until the rules have decided.
@@ -83,8 +83,8 @@ final class GatheredBody: Sendable {
 
     /// Takes the next piece.
     /// - Returns: why the body is not stored, if this piece decided that.
-    func append(_ piece: Data) -> CacheReason? {
-        let (refusal, asks) = state.withLock { state -> (CacheReason?, Bool) in
+    func append(_ piece: Data) -> DiskURLCache.Reason? {
+        let (refusal, asks) = state.withLock { state -> (DiskURLCache.Reason?, Bool) in
             state.count += piece.count
             guard state.refusal == nil, !state.isDiscarded else { return (nil, false) }
             if state.count > state.limit { return (.tooLarge(bytes: state.count, limit: state.limit), false) }
@@ -108,7 +108,7 @@ final class GatheredBody: Sendable {
     }
 
     /// - Parameter file: nil for the first piece.
-    private func write(_ piece: Data, to file: IncomingBody?) -> CacheReason? {
+    private func write(_ piece: Data, to file: IncomingBody?) -> DiskURLCache.Reason? {
         var file = file
         let before = file?.count ?? 0
         guard let failure = cache.append(piece, to: &file) else {
@@ -132,7 +132,7 @@ final class GatheredBody: Sendable {
         return nil
     }
 
-    private func giveUp(_ reason: CacheReason) -> CacheReason {
+    private func giveUp(_ reason: DiskURLCache.Reason) -> DiskURLCache.Reason {
         state.withLock { $0.refusal = reason }
         discard()
         return reason

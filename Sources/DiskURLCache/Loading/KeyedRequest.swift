@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 /// A request as it is sent, with the values that a load derives from it: once for each hop.
-struct KeyedRequest: Sendable {
+package struct KeyedRequest: Sendable {
     let request: URLRequest
     let facts: RequestFacts
     /// The key, or the reason why the request is not cached.
@@ -25,7 +25,7 @@ struct KeyedRequest: Sendable {
 
     /// Calls the app's rules and key closures.
     /// - Parameter variant: part of the key; see ``Transport/keyVariant``.
-    init(_ request: URLRequest, in cache: any LoadHost, variant: String? = nil) {
+    package init(_ request: URLRequest, in cache: any LoadHost, variant: String? = nil) {
         self.init(request, cache.keyDecision(for: request).variant(variant))
     }
 

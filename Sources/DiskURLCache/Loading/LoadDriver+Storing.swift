@@ -25,7 +25,7 @@ extension LoadDriver {
         cache.hub.emit(.notStored(url: url?.removingCredentials, reason: refusal))
     }
 
-    private func setNotStored(_ reason: CacheReason?) {
+    private func setNotStored(_ reason: DiskURLCache.Reason?) {
         state.withLock { state in
             state.summary.notStored = reason
             state.summary.isStored = reason == nil
@@ -64,7 +64,7 @@ extension LoadDriver {
     }
 
     /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that response stays.
-    private func giveUp(_ reason: CacheReason, of key: RequestKey) {
+    private func giveUp(_ reason: DiskURLCache.Reason, of key: RequestKey) {
         if reason == .tooLarge { cache.remove(key) }
         setNotStored(reason)
     }
@@ -89,7 +89,7 @@ extension LoadDriver {
         }
     }
 
-    /// Asks the delegate, then the admission closure. Both may change the response to store, or refuse it.
+    /// Asks the delegate, then `Configuration.willCacheResponse`. Both may change the response to store, or refuse it.
     func confirmStorage(_ response: StoredResponse, of hop: KeyedRequest, byDelegate: Bool) {
         let body = state.withLock { $0.body }
         func refuse() { handle(.storageConfirmed(nil, now: cache.now)) }
@@ -114,7 +114,7 @@ extension LoadDriver {
         let finish: @Sendable (CachedURLResponse?) -> Void = { [self, isInFile] confirmed in
             let accepted = confirmed.flatMap { $0.storagePolicy == .notAllowed ? nil : $0 }
             var edited = accepted.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
-            if edited == nil { setNotStored(accepted == nil ? .refusedByDelegate : .refusedByAdmission) }
+            if edited == nil { setNotStored(accepted == nil ? .refusedByDelegate : .refusedByApp) }
             if isInFile { edited?.compareBody(with: cached.data) }
             handle(.storageConfirmed(edited, now: cache.now))
         }

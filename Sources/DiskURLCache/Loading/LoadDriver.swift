@@ -43,7 +43,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         label: "DiskURLCache.lookup", qos: .userInitiated, attributes: .concurrent)
 
     let cache: any LoadHost
-    let transport: any Transport
+    let transport: any LoadTransport
     /// Nil for a refresh in the background.
     let client: (any LoadClient)?
     let state: Mutex<State>
@@ -51,7 +51,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     private let refreshKey: String?
 
     init(
-        cache: any LoadHost, request: KeyedRequest, transport: any Transport, client: (any LoadClient)?,
+        cache: any LoadHost, request: KeyedRequest, transport: any LoadTransport, client: (any LoadClient)?,
         refreshKey: String? = nil
     ) {
         self.cache = cache
@@ -60,7 +60,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         self.refreshKey = refreshKey
         let settings = LoadMachine.Settings(
             streams: client?.takesPieces == true,
-            confirmsStorage: cache.hasAdmission || client?.confirmsStorage == true)
+            confirmsStorage: cache.editsResponses || client?.confirmsStorage == true)
         state = Mutex(
             State(
                 machine: LoadMachine(request, settings: settings),

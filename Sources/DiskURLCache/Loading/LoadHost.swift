@@ -5,14 +5,14 @@ import Foundation
 #endif
 
 /// The parts of the cache that its loads use: keys, rules, time, the store, and events.
-protocol LoadHost: AnyObject, Sendable {
+package protocol LoadHost: AnyObject, Sendable {
     var hub: EventHub { get }
     var loads: LoadTable { get }
     var now: Date { get }
     /// The cache's identifier in `Cache-Status`; nil if responses get no such field.
     var cacheStatusName: String? { get }
-    /// Whether the app has an admission closure, to be called before a response is stored.
-    var hasAdmission: Bool { get }
+    /// Whether the app has an willCacheResponse closure, to be called before a response is stored.
+    var editsResponses: Bool { get }
 
     /// The key of a request; nil for one that is not cached.
     func key(for request: URLRequest) -> RequestKey?
@@ -35,16 +35,16 @@ protocol LoadHost: AnyObject, Sendable {
     func insert(
         _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheReason?
+    ) -> DiskURLCache.Reason?
     /// Whether a large body of this response is gathered in a file on disk.
     func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool
     /// Writes the next piece of a body to its file, which the first piece creates; gives the reason if it cannot.
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason?
+    func append(_ data: Data, to body: inout IncomingBody?) -> DiskURLCache.Reason?
     /// The same as `insert` with the body in such a file.
     func insert(
         _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
-    ) -> CacheReason?
+    ) -> DiskURLCache.Reason?
     /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
     /// False if that response is no longer stored.
     func freshen(

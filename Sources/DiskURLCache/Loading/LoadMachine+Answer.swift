@@ -30,7 +30,7 @@ extension LoadMachine {
 
     /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network have their
     /// errors.
-    private mutating func refuse(_ reason: CacheReason) -> [Action] {
+    private mutating func refuse(_ reason: DiskURLCache.Reason) -> [Action] {
         let isOffline = storedOptions.isOffline
         if isOffline || policy == .dontLoad {
             let code: URLError.Code = isOffline ? .notConnectedToInternet : .resourceUnavailable

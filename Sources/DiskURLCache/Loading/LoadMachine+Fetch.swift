@@ -8,7 +8,7 @@ import Foundation
 
 extension LoadMachine {
     mutating func fetch(
-        _ reason: CacheReason, fields: HeaderFields, revalidation: Revalidation?, now: Date
+        _ reason: DiskURLCache.Reason, fields: HeaderFields, revalidation: Revalidation?, now: Date
     ) -> [Action] {
         var outgoing = request
         // The machine has decided already; Foundation must not answer from its cache.

@@ -4,11 +4,11 @@ extension LoadMachine {
     /// The course of a load, for events and `Cache-Status`.
     struct Report {
         enum Outcome {
-            case hit(index: Int, CacheReason?)
+            case hit(index: Int, DiskURLCache.Reason?)
             case revalidated(index: Int)
-            case miss(CacheReason)
+            case miss(DiskURLCache.Reason)
             /// The cache was not used: no lookup, and no answer stored.
-            case bypass(CacheReason)
+            case bypass(DiskURLCache.Reason)
             case failed(Failure)
         }
 
@@ -19,7 +19,7 @@ extension LoadMachine {
             /// A redirect too many, or a redirect to a URL that cannot be loaded.
             case redirects
             /// No request was allowed, and the store could not answer.
-            case notAllowed(CacheReason)
+            case notAllowed(DiskURLCache.Reason)
 
             /// The spelling in `Cache-Status`.
             var code: String {
@@ -40,14 +40,14 @@ extension LoadMachine {
         /// Whether the answer is to be stored; nil if there is no new answer to store. Only the driver knows whether it was.
         var storage: StorageVerdict?
         /// Why this load would have sent a request, if another load had not fetched the answer.
-        var collapsedInto: CacheReason?
+        var collapsedInto: DiskURLCache.Reason?
     }
 }
 
 extension LoadMachine.Report {
     /// For an answer from the store without a request.
-    init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: CacheReason? = nil) {
-        let allowance: CacheReason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
+    init(_ reuse: Reuse, of stored: StoredResponse, collapsedInto reason: DiskURLCache.Reason? = nil) {
+        let allowance: DiskURLCache.Reason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
         self.init(
             outcome: .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), age: reuse.age,
             timeToLive: reuse.timeToLive, collapsedInto: reason)
@@ -102,8 +102,8 @@ struct LoadSummary: Sendable {
     var report: LoadMachine.Report?
     var load: LoadFacts
     /// The layer of the stored response that was used; without meaning if none was.
-    var layer = CacheLayer.memory
-    var notStored: CacheReason?
+    var layer = DiskURLCache.Layer.memory
+    var notStored: DiskURLCache.Reason?
     /// The answer of this hop was stored.
     var isStored = false
     /// The cache's identifier in `Cache-Status`; nil if responses get no such field.
@@ -135,9 +135,9 @@ struct LoadSummary: Sendable {
 
     var isStale: Bool { if case .hit(_, _?) = report?.outcome { true } else { false } }
 
-    var loadReport: CacheLoadReport {
+    var loadReport: DiskURLCache.Report {
         let report = report ?? LoadMachine.Report(outcome: .miss(.notStored))
-        let outcome: CacheLoadReport.Outcome =
+        let outcome: DiskURLCache.Report.Outcome =
             switch report.outcome {
             case .hit(_, let allowance?): .staleHit(layer, allowance)
             case .hit(_, nil): .hit(layer)
@@ -148,7 +148,7 @@ struct LoadSummary: Sendable {
             case .failed: .failed
             }
         var isStored: Bool?
-        var refusal: CacheReason?
+        var refusal: DiskURLCache.Reason?
         switch (report.storage, outcome) {
         // A bypass stores no response, whatever the verdict.
         case (_?, .bypass(let reason)): (isStored, refusal) = (false, reason)
@@ -160,7 +160,7 @@ struct LoadSummary: Sendable {
             refusal = reason
         case (nil, _): break
         }
-        return CacheLoadReport(
+        return DiskURLCache.Report(
             url: load.url?.removingCredentials, method: load.method, outcome: outcome, status: report.status,
             bytes: load.bytes, age: report.age.map { Int(clamping: $0) }, duration: load.duration,
             startedAt: load.startedAt, requestedAt: load.requestedAt, respondedAt: load.respondedAt,
@@ -185,7 +185,7 @@ extension LoadMachine.Report.Outcome {
 extension EventHub {
     /// Counts a load, also without a listener for its report.
     func count(
-        _ outcome: LoadMachine.Report.Outcome, bytes: Int, duration: TimeInterval, layer: CacheLayer
+        _ outcome: LoadMachine.Report.Outcome, bytes: Int, duration: TimeInterval, layer: DiskURLCache.Layer
     ) {
         switch outcome {
         case .hit:

@@ -15,7 +15,7 @@ import Foundation
 /// Invariants for every order of events: an answer is a head, once, then data, then `.finish`; or `.fail`, with or without a part of
 /// those before it. A refresh in the background may end with `.finish` alone. After `.finish`, `.fail` or the event `.cancelled` no action
 /// is returned, except the `.cancelFetch` that `.cancelled` itself returns. An action that needs a reply is the last of its list.
-struct LoadMachine {
+package struct LoadMachine {
     enum Event {
         /// The beginning of a load, and the reply to `.lookUp`: the stored responses of the hop's key, the most recent first, and the
         /// options for them. Empty if the hop has no key.
@@ -102,8 +102,8 @@ struct LoadMachine {
         var completed: Data?
     }
 
-    /// A response that a delegate or the admission closure allowed, perhaps changed, before it was stored.
-    struct EditedResponse {
+    /// A response that a delegate or `Configuration.willCacheResponse` allowed, perhaps changed, before it was stored.
+    package struct EditedResponse {
         var fields: HeaderFields?
         var status: Int?
         /// Nil if the body stays as it was gathered.
@@ -137,7 +137,7 @@ struct LoadMachine {
 
     /// A request that was sent.
     struct Fetch {
-        var reason: CacheReason
+        var reason: DiskURLCache.Reason
         var revalidation: Revalidation?
         var requestTime: Date
         var isCollapsible: Bool
@@ -163,7 +163,7 @@ struct LoadMachine {
         var isReported = false
 
         /// For an answer whose body, once complete, turns out not to be storable.
-        func refused(_ reason: CacheReason) -> Answer {
+        func refused(_ reason: DiskURLCache.Reason) -> Answer {
             var answer = self
             answer.report.storage = .refuse(reason)
             answer.isReported = false
@@ -182,7 +182,7 @@ struct LoadMachine {
     var arrivedBytes = 0
     var hops = 0
     /// Why this load would have sent a request, if it had not waited for another load.
-    var waited: CacheReason?
+    var waited: DiskURLCache.Reason?
     /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh stores nothing and
     /// ends.
     var refreshed: Int?
@@ -271,7 +271,7 @@ struct LoadMachine {
     }
 
     /// - Parameter reason: why the stored responses do not answer, if the network may not be used.
-    func loadError(_ code: URLError.Code, because reason: CacheReason? = nil) -> URLError {
+    func loadError(_ code: URLError.Code, because reason: DiskURLCache.Reason? = nil) -> URLError {
         var userInfo: [String: Any] = [NSLocalizedDescriptionKey: Self.description(of: code)]
         if let reason {
             let policy =

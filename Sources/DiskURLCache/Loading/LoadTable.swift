@@ -5,7 +5,7 @@ import Foundation
 ///
 /// A waiting load gets no data from the other load: when that load has ended, it looks up its key again, and finds the answer if
 /// it could be stored.
-final class LoadTable: Sendable {
+package final class LoadTable: Sendable {
     enum Place {
         /// The caller fetches for all later loads, and must call `finish` or `release`.
         case leads
@@ -21,7 +21,7 @@ final class LoadTable: Sendable {
     private struct Waiter {
         let load: ObjectIdentifier
         let wake: Wake
-        let timeout: Timeouts.ID?
+        var timeout: Timeouts.ID?
     }
 
     private struct State {
@@ -47,11 +47,9 @@ final class LoadTable: Sendable {
         _ identity: String, of key: RequestKey, as load: ObjectIdentifier, patience: TimeInterval, now: Date,
         wake: @escaping Wake
     ) -> Place {
-        // Made outside the lock; nearly all loads end before it fires.
-        let timeout = Timeouts.shared.after(patience) { [weak self] in self?.giveUp(identity, load) }
         let place: Place = state.withLock { state in
             if let waiting = state.fetches[identity] {
-                state.fetches[identity] = waiting + [Waiter(load: load, wake: wake, timeout: timeout)]
+                state.fetches[identity] = waiting + [Waiter(load: load, wake: wake)]
                 return .waits
             }
             if let until = state.unshared[key.text] {
@@ -63,7 +61,15 @@ final class LoadTable: Sendable {
             state.fetches[identity] = []
             return .leads
         }
-        if case .waits = place {} else { Timeouts.shared.cancel(timeout) }
+        guard case .waits = place else { return place }
+        // Only now: it may fire at once, and is to find the waiter.
+        let timeout = Timeouts.shared.after(patience) { [weak self] in self?.giveUp(identity, load) }
+        let isWaiting = state.withLock { state in
+            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return false }
+            state.fetches[identity]?[index].timeout = timeout
+            return true
+        }
+        if !isWaiting { Timeouts.shared.cancel(timeout) }
         return place
     }
 

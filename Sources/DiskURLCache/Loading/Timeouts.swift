@@ -3,10 +3,10 @@ import Foundation
 
 /// Calls back after a time, for many loads. Nearly all end before that, so each is only a row in a table: the system has one timer, which
 /// is set again for an earlier call.
-final class Timeouts: Sendable {
-    static let shared = Timeouts()
+package final class Timeouts: Sendable {
+    package static let shared = Timeouts()
 
-    struct ID: Hashable, Sendable {
+    package struct ID: Hashable, Sendable {
         fileprivate let number: UInt64
     }
 
@@ -34,7 +34,7 @@ final class Timeouts: Sendable {
     }
 
     /// Nil for a time that never comes.
-    func after(_ seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) -> ID? {
+    package func after(_ seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) -> ID? {
         guard seconds < 1e9 else { return nil }
         let due = DispatchTime.now() + max(0, seconds)
         return state.withLock { state in
@@ -46,7 +46,7 @@ final class Timeouts: Sendable {
         }
     }
 
-    func cancel(_ id: ID?) {
+    package func cancel(_ id: ID?) {
         guard let id else { return }
         // Objects that the call holds are released outside the lock.
         _ = state.withLock { $0.calls.removeValue(forKey: id) }

@@ -79,7 +79,7 @@ class CachingURLProtocol: URLProtocol {
             let keyed = cache.map { KeyedRequest(request, in: $0) }
             let reason =
                 link.servesTasks
-                ? Self.reasonToBypass(task, keyed?.decision ?? .none(.noKey)) : CacheReason.unknownSession
+                ? Self.reasonToBypass(task, keyed?.decision ?? .none(.noKey)) : DiskURLCache.Reason.unknownSession
             if cache == nil || reason != nil {
                 guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
                 else { return fail() }
@@ -115,7 +115,7 @@ class CachingURLProtocol: URLProtocol {
 
     #if canImport(FoundationNetworking)
         /// Nil for a load that the cache serves.
-        private static func reasonToBypass(_ task: URLSessionTask, _ key: KeyDecision) -> CacheReason? {
+        private static func reasonToBypass(_ task: URLSessionTask, _ key: KeyDecision) -> DiskURLCache.Reason? {
             // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
             if task is URLSessionUploadTask { return .upload }
             guard task is URLSessionDataTask else { return .download }

@@ -12,7 +12,7 @@
         private var native: URLProtocol?
         private let client: any URLProtocolClient
         private let cache: (any LoadHost)?
-        private let reason: CacheReason?
+        private let reason: DiskURLCache.Reason?
         private let startTime: Date
         /// Of a `POST`: its answer may serve a later `GET`.
         private let ticket: StoreTicket?
@@ -27,7 +27,7 @@
         /// Nil when Foundation has no class for the request.
         init?(
             of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: (any LoadHost)?,
-            reason: CacheReason?
+            reason: DiskURLCache.Reason?
         ) {
             guard let client = outer.client,
                 let nativeClass = Self.nativeClass(for: outer.request, session: link.session)

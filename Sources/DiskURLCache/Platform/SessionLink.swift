@@ -122,7 +122,7 @@ struct SessionLink: Sendable {
     #endif
 }
 
-extension SessionLink: Transport {
+extension SessionLink: LoadTransport {
     func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
         let delegateQueue = inPieces && hasSerialDelegateQueue ? session?.delegateQueue : nil
         NetworkSessions.shared.start(

@@ -4,105 +4,108 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A treatment for the requests or responses that match. See ``CacheTreatment`` for what wins over what.
-///
-/// ```swift
-/// configuration.rules = [
-///     CacheRule(.contentType("image/*"), CacheTreatment(lifetime: .whenMissing(.days(7)))),
-///     CacheRule(.url("https://api.example.com/me*"), CacheTreatment(storage: .memoryOnly)),
-/// ]
-/// ```
-public struct CacheRule: Sendable {
-    /// The requests or responses that a rule applies to. Rules compare the canonical URL, as keys do: neither another spelling of the host,
-    /// the port or the percent-encoding nor a user name gets around them.
-    public struct Match: Sendable {
-        enum Kind: Sendable {
-            case all
-            case url(URLPattern)
-            case path(String, host: String?)
-            case host(String)
-            case contentType(String)
-            case request(@Sendable (URLRequest) -> Bool)
-            /// Nothing can match it, and why.
-            case nothing(String)
+extension DiskURLCache {
+    /// Options for the requests or responses that match. See ``Options`` for what wins over what.
+    ///
+    /// ```swift
+    /// configuration.rules = [
+    ///     DiskURLCache.Rule(.contentType("image/*"), DiskURLCache.Options(lifetime: .whenMissing(.days(7)))),
+    ///     DiskURLCache.Rule(.url("https://api.example.com/me*"), DiskURLCache.Options(storage: .memoryOnly)),
+    /// ]
+    /// ```
+    public struct Rule: Sendable {
+        /// The requests or responses that a rule applies to. Rules compare the canonical URL, as keys do: neither another spelling of the host,
+        /// the port or the percent-encoding nor a user name gets around them.
+        public struct Match: Sendable {
+            enum Kind: Sendable {
+                case all
+                case url(URLPattern)
+                case path(String, host: String?)
+                case host(String)
+                case contentType(String)
+                case request(@Sendable (URLRequest) -> Bool)
+                /// Nothing can match it, and why.
+                case nothing(String)
+            }
+
+            let kind: Kind
+
+            /// Every request.
+            public static let all = Match(kind: .all)
+
+            /// The whole URL without its fragment; `*` stands for any characters, none included. Begins with a scheme or a `*`.
+            public static func url(_ pattern: String) -> Match { Match(kind: URLPattern.match(pattern)) }
+
+            /// A path and the paths below it: `/me` stands for `/me`, `/me/settings` and `/me;v=1`, never for `/menu`.
+            /// - Parameters:
+            ///   - path: begins with `/`.
+            ///   - host: the host, its subdomains not included; nil for every host.
+            public static func path(_ path: String, host: String? = nil) -> Match {
+                Match(kind: URLPattern.match(path: path, host: host))
+            }
+
+            /// The host and its subdomains.
+            public static func host(_ name: String) -> Match {
+                guard let host = URLCanonicalizer.host(name) else {
+                    return Match(
+                        kind: .nothing("\"\(name)\" is not a host; give the name alone, as in \"example.com\"."))
+                }
+                return Match(kind: .host(host))
+            }
+
+            /// The response's media type without parameters; `*` as in `image/*`. Such a rule cannot change the key, and does
+            /// nothing before a response is known.
+            public static func contentType(_ pattern: String) -> Match {
+                let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
+                if pattern.contains(";") {
+                    return Match(
+                        kind: .nothing("media types are compared without parameters; leave out what follows the \";\".")
+                    )
+                }
+                guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && !$0.contains(" ") }) else {
+                    return Match(
+                        kind: .nothing(
+                            "\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\"."))
+                }
+                return Match(kind: .contentType(pattern.lowercased()))
+            }
+
+            /// Called on any thread, for each lookup and each store. The closure gets the request as it is, so a URL in it
+            /// may have any spelling.
+            public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
+                Match(kind: .request(predicate))
+            }
         }
 
-        let kind: Kind
+        let match: Match
+        let cacheOptions: Options
 
-        /// Every request.
-        public static let all = Match(kind: .all)
-
-        /// The whole URL without its fragment; `*` stands for any characters, none included. Begins with a scheme or a `*`.
-        public static func url(_ pattern: String) -> Match { Match(kind: URLPattern.match(pattern)) }
-
-        /// A path and the paths below it: `/me` stands for `/me`, `/me/settings` and `/me;v=1`, never for `/menu`.
         /// - Parameters:
-        ///   - path: begins with `/`.
-        ///   - host: the host, its subdomains not included; nil for every host.
-        public static func path(_ path: String, host: String? = nil) -> Match {
-            Match(kind: URLPattern.match(path: path, host: host))
+        ///   - match: what the rule applies to.
+        ///   - options: how the responses to that are kept.
+        public init(_ match: Match, _ cacheOptions: Options) {
+            self.match = match
+            self.cacheOptions = cacheOptions
         }
 
-        /// The host and its subdomains.
-        public static func host(_ name: String) -> Match {
-            guard let host = URLCanonicalizer.host(name) else {
-                return Match(
-                    kind: .nothing("\"\(name)\" is not a host; give the name alone, as in \"example.com\"."))
+        /// The options as it is applied: of a rule whose pattern cannot be, only the part that keeps responses away.
+        var appliedTreatment: Options {
+            if case .nothing = match.kind { Options(storage: cacheOptions.storage) } else { cacheOptions }
+        }
+
+        func matches(_ target: RuleTarget, contentType: String?) -> Bool {
+            switch match.kind {
+            // Of a rule that is to keep responses away, the safe meaning.
+            case .nothing: return cacheOptions.storage.map { $0 != .memoryAndDisk } ?? false
+            case .all: return true
+            case .request(let predicate): return predicate(target.request)
+            case .url(let pattern): return target.url.map(pattern.matches) ?? false
+            case .path(let path, let host): return target.isBelow(path, host: host)
+            case .host(let name): return target.host.map { $0 == name || $0.hasSuffix("." + name) } ?? false
+            case .contentType(let pattern):
+                guard let type = contentType?.prefix(while: { $0 != ";" }) else { return false }
+                return Glob.matches(pattern.utf8, type.lowercased().filter { $0 != " " }.utf8)
             }
-            return Match(kind: .host(host))
-        }
-
-        /// The response's media type without parameters; `*` as in `image/*`. Such a rule cannot change the key, and does
-        /// nothing before a response is known.
-        public static func contentType(_ pattern: String) -> Match {
-            let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
-            if pattern.contains(";") {
-                return Match(
-                    kind: .nothing("media types are compared without parameters; leave out what follows the \";\"."))
-            }
-            guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && !$0.contains(" ") }) else {
-                return Match(
-                    kind: .nothing(
-                        "\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\"."))
-            }
-            return Match(kind: .contentType(pattern.lowercased()))
-        }
-
-        /// Called on any thread, for each lookup and each store. The closure gets the request as it is, so a URL in it
-        /// may have any spelling.
-        public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
-            Match(kind: .request(predicate))
-        }
-    }
-
-    let match: Match
-    let treatment: CacheTreatment
-
-    /// - Parameters:
-    ///   - match: what the rule applies to.
-    ///   - treatment: how the responses to that are kept.
-    public init(_ match: Match, _ treatment: CacheTreatment) {
-        self.match = match
-        self.treatment = treatment
-    }
-
-    /// The treatment as it is applied: of a rule whose pattern cannot be, only the part that keeps responses away.
-    var appliedTreatment: CacheTreatment {
-        if case .nothing = match.kind { CacheTreatment(storage: treatment.storage) } else { treatment }
-    }
-
-    func matches(_ target: RuleTarget, contentType: String?) -> Bool {
-        switch match.kind {
-        // Of a rule that is to keep responses away, the safe meaning.
-        case .nothing: return treatment.storage.map { $0 != .memoryAndDisk } ?? false
-        case .all: return true
-        case .request(let predicate): return predicate(target.request)
-        case .url(let pattern): return target.url.map(pattern.matches) ?? false
-        case .path(let path, let host): return target.isBelow(path, host: host)
-        case .host(let name): return target.host.map { $0 == name || $0.hasSuffix("." + name) } ?? false
-        case .contentType(let pattern):
-            guard let type = contentType?.prefix(while: { $0 != ";" }) else { return false }
-            return Glob.matches(pattern.utf8, type.lowercased().filter { $0 != " " }.utf8)
         }
     }
 }

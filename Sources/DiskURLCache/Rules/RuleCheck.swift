@@ -3,64 +3,65 @@ import Foundation
 /// Whether rules make sense: each by itself, and none against another.
 enum RuleCheck {
     /// Nil when nothing is wrong.
-    static func problem(in rules: [CacheRule], keyPolicies: Set<String>) -> CacheError? {
-        var seen: [String: CacheTreatment] = [:]
+    static func problem(in rules: [DiskURLCache.Rule], keyPolicies: Set<String>) -> DiskURLCache.Error? {
+        var seen: [String: DiskURLCache.Options] = [:]
         for (index, rule) in rules.enumerated() {
             let text =
-                problem(in: rule.match) ?? problem(in: rule.treatment, keyPolicies: keyPolicies)
+                problem(in: rule.match) ?? problem(in: rule.cacheOptions, keyPolicies: keyPolicies)
                 ?? conflict(of: rule, with: &seen)
-            if let text { return CacheError(rule: index, text) }
+            if let text { return DiskURLCache.Error(rule: index, text) }
         }
         return cancelled(in: rules)
     }
 
     /// A rule for all requests that keeps everything out of the cache leaves no effect for rules by content type, except for those
     /// before it that say where their responses are stored.
-    private static func cancelled(in rules: [CacheRule]) -> CacheError? {
+    private static func cancelled(in rules: [DiskURLCache.Rule]) -> DiskURLCache.Error? {
         guard
             let last = rules.firstIndex(where: { rule in
-                if case .all = rule.match.kind { rule.treatment.storage == .never } else { false }
+                if case .all = rule.match.kind { rule.cacheOptions.storage == .never } else { false }
             })
         else { return nil }
         for (index, rule) in rules.enumerated() {
             guard case .contentType = rule.match.kind else { continue }
-            if index < last, rule.treatment.storage != nil { continue }
+            if index < last, rule.cacheOptions.storage != nil { continue }
             let advice =
                 index < last
                 ? "say storage: .memoryAndDisk in this rule" : "move this rule before it, and give it a storage"
-            return CacheError(
+            return DiskURLCache.Error(
                 rule: index, "rule \(last) keeps every response out of the cache; \(advice).")
         }
         return nil
     }
 
-    private static func problem(in match: CacheRule.Match) -> String? {
+    private static func problem(in match: DiskURLCache.Rule.Match) -> String? {
         if case .nothing(let problem) = match.kind { problem } else { nil }
     }
 
-    private static func problem(in treatment: CacheTreatment, keyPolicies: Set<String>) -> String? {
+    private static func problem(in cacheOptions: DiskURLCache.Options, keyPolicies: Set<String>) -> String? {
         var durations = [
-            treatment.staleWhileRevalidate, treatment.staleIfError, treatment.minimumDiskLifetime,
+            cacheOptions.staleWhileRevalidate, cacheOptions.staleIfError, cacheOptions.minimumDiskLifetime,
         ]
-        switch treatment.lifetime {
+        switch cacheOptions.lifetime {
         case .whenMissing(let seconds)?, .always(let seconds)?: durations.append(seconds)
         case nil: break
         }
         if durations.contains(where: { $0.map { !($0 >= 0) || $0.isInfinite } ?? false }) {
             return "durations are seconds of 0 or more."
         }
-        if let name = treatment.keyPolicy, !keyPolicies.contains(name) {
+        if let name = cacheOptions.keyPolicy, !keyPolicies.contains(name) {
             return "there is no key policy \"\(name)\" in Configuration.keyPolicies."
         }
-        if treatment == CacheTreatment() {
-            return "the treatment sets nothing; leave the rule out."
+        if cacheOptions == DiskURLCache.Options() {
+            return "the options set nothing; leave the rule out."
         }
-        var rest = treatment
+        var rest = cacheOptions
         rest.storage = nil
-        if treatment.storage == .never, rest != CacheTreatment() {
-            return "what is not stored needs no other treatment; drop the rest or the storage."
+        if cacheOptions.storage == .never, rest != DiskURLCache.Options() {
+            return "what is not stored needs no other options; drop the rest or the storage."
         }
-        if treatment.storage == .memoryOnly, treatment.isPinned == true || treatment.minimumDiskLifetime != nil {
+        if cacheOptions.storage == .memoryOnly, cacheOptions.isPinned == true || cacheOptions.minimumDiskLifetime != nil
+        {
             return "pins and disk lifetimes mean nothing for what stays in memory."
         }
         return nil
@@ -69,7 +70,7 @@ enum RuleCheck {
     /// A second rule for the same pattern may set other properties, but not the same ones to other values: it would
     /// never apply.
     private static func conflict(
-        of rule: CacheRule, with seen: inout [String: CacheTreatment]
+        of rule: DiskURLCache.Rule, with seen: inout [String: DiskURLCache.Options]
     ) -> String? {
         let name: String
         switch rule.match.kind {
@@ -80,10 +81,10 @@ enum RuleCheck {
         case .contentType(let pattern): name = "type \(pattern)"
         case .request, .nothing: return nil
         }
-        var merged = seen[name] ?? CacheTreatment()
-        merged.complete(from: rule.treatment)
-        var other = rule.treatment
-        other.complete(from: seen[name] ?? CacheTreatment())
+        var merged = seen[name] ?? DiskURLCache.Options()
+        merged.complete(from: rule.cacheOptions)
+        var other = rule.cacheOptions
+        other.complete(from: seen[name] ?? DiskURLCache.Options())
         guard merged == other else { return "an earlier rule for the same pattern says otherwise; keep one of them." }
         seen[name] = merged
         return nil

@@ -17,7 +17,7 @@ struct URLPattern: Sendable {
 
     /// The kind of match for a pattern as an app writes it. A pattern that no canonical URL can match is an error, not a rule without
     /// effect.
-    static func match(_ written: String) -> CacheRule.Match.Kind {
+    static func match(_ written: String) -> DiskURLCache.Rule.Match.Kind {
         if written.isEmpty { return .nothing("the URL pattern is empty; use Match.all for every request.") }
         if written.contains("#") {
             return .nothing("URLs are compared without their fragments; leave out what follows the \"#\".")
@@ -44,7 +44,7 @@ struct URLPattern: Sendable {
     }
 
     /// - Parameter rest: the text behind the two slashes.
-    private static func match(scheme: String, _ rest: Substring, of written: String) -> CacheRule.Match.Kind {
+    private static func match(scheme: String, _ rest: Substring, of written: String) -> DiskURLCache.Rule.Match.Kind {
         guard ["http", "https"].contains(where: { Glob.matches(scheme.utf8, $0.utf8) }) else {
             return .nothing("no URL matches \"\(written)\": only http and https are cached.")
         }
@@ -69,7 +69,7 @@ struct URLPattern: Sendable {
         }
     }
 
-    static func match(path: String, host: String?) -> CacheRule.Match.Kind {
+    static func match(path: String, host: String?) -> DiskURLCache.Rule.Match.Kind {
         guard path.hasPrefix("/"), !path.contains(where: { "*?#".contains($0) }) else {
             return .nothing("\"\(path)\" is not a path; write it as \"/me\", and patterns as Match.url.")
         }

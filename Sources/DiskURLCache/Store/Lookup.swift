@@ -1,5 +1,5 @@
 /// What is stored of one key, as far as it is known without the disk; the rest is read when it is asked for.
-struct Lookup: Sendable {
+package struct Lookup: Sendable {
     /// All stored variants, the most recent first, where memory knows them all; nil where the disk has to be asked.
     let known: [StoredVariant]?
     private let below: (store: TieredStore, key: RequestKey)?

@@ -101,7 +101,7 @@ private struct LastRemovals {
 }
 
 /// Taken by a load when it asks the network, and kept until it stores the answer.
-struct StoreTicket: Sendable {
+package struct StoreTicket: Sendable {
     /// Tickets are numbered in the order in which they were taken.
     let number: UInt64
     let askedAt: Date

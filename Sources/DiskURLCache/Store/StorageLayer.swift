@@ -1,5 +1,12 @@
+/// Makes a disk layer that is not the built-in one.
+package protocol StorageMaker: Sendable {
+    /// Whether caches of several users keep their entries in it.
+    var isForSeveralUsers: Bool { get }
+    func layer(keepsURLs: Bool) -> any StorageLayer
+}
+
 /// What the store needs of the layer under memory: the built-in disk store, or an app's storage.
-protocol StorageLayer: AnyObject, Sendable {
+package protocol StorageLayer: AnyObject, Sendable {
     // Lookups, from any thread.
     /// All stored variants of a key, the most recent first. Counts as a use.
     func variants(of key: RequestKey) -> [StoredVariant]
@@ -46,6 +53,5 @@ protocol StorageLayer: AnyObject, Sendable {
 }
 
 extension DiskStore: StorageLayer {
-    var canBeChangedByOthers: Bool { true }
-    func remove(_ key: RequestKey, variant: VaryKey) { remove(key, variant: variant, tells: true) }
+    package var canBeChangedByOthers: Bool { true }
 }

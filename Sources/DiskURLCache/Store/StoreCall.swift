@@ -16,11 +16,11 @@ struct StoreCall: Sendable {
         /// `lost` names the keys of `userInfo` whose values cannot be written to disk.
         case stored(EntryMetadata, lost: [String])
         /// - Parameter removesOlder: whether the older response of the key is removed: the app does not want it served any more.
-        case refused(CacheReason, removesOlder: Bool)
+        case refused(DiskURLCache.Reason, removesOlder: Bool)
     }
 
     /// - Parameter tags: the groups that the entry belongs to.
-    func outcome(treatment: CacheTreatment, tags: [String], options: CachingOptions) -> Outcome {
+    func outcome(cacheOptions: DiskURLCache.Options, tags: [String], options: CachingOptions) -> Outcome {
         guard response.storagePolicy != .notAllowed else { return .refused(.refused, removesOlder: false) }
         var fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
         if isBySystem { fields = fields.map { SystemHead.restored($0) } }
@@ -48,9 +48,9 @@ struct StoreCall: Sendable {
             response: EntryMetadata.Response(
                 response.response, fields: fields, method: facts.method, vary: vary, time: time),
             storedAt: time,
-            placement: response.storagePolicy == .allowedInMemoryOnly || treatment.storage == .memoryOnly
+            placement: response.storagePolicy == .allowedInMemoryOnly || cacheOptions.storage == .memoryOnly
                 ? .memoryOnly : .memoryAndDisk,
-            userInfo: userInfo, tags: tags, isPinned: treatment.isPinned == true)
+            userInfo: userInfo, tags: tags, isPinned: cacheOptions.isPinned == true)
         return .stored(metadata, lost: lost)
     }
 }

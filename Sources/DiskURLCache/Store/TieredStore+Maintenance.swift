@@ -23,14 +23,19 @@ extension TieredStore {
 
     private func drain(to disk: any StorageLayer) {
         while let next = buffer.next() {
-            writing.withLock { _ in
+            let result = writing.withLock { _ -> DiskWriteResult? in
                 // Removed or replaced while it waited.
-                guard let write = buffer.current(next) else { return }
-                disk.write(write.entry, for: write.key, usedAt: write.usedAt)
+                guard let write = buffer.current(next) else { return nil }
+                return disk.write(write.entry, for: write.key, usedAt: write.usedAt)
             }
             // A removal by another process that began meanwhile may not have found the file. The entry is still in the buffer, and goes.
             disk.lookNow()
             buffer.finish(next)
+            // Another cache stored a later response of the variant.
+            if result == .superseded {
+                let sequence = next.entry.metadata.sequence
+                removeFromMemory(next.key) { $0.sequence == sequence }
+            }
             if let diskStore, diskStore.isOverCapacity {
                 noteUses()
                 diskStore.evictIfNeeded(now: false)

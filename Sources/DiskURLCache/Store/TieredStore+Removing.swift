@@ -215,11 +215,10 @@ extension TieredStore {
         if !cancelled.isEmpty { writing.withLock { _ in } }
         // Its older versions may not be among what was removed, and are not to come back.
         for write in cancelled {
-            let varyKey = write.entry.metadata.varyKey
             if let diskStore {
-                diskStore.remove(write.key, variant: varyKey, tells: false)
+                diskStore.removeReplaced(by: write.entry, of: write.key)
             } else {
-                disk?.remove(write.key, variant: varyKey)
+                disk?.remove(write.key, variant: write.entry.metadata.varyKey)
             }
         }
         buffer.drop(cancelled)

@@ -24,8 +24,8 @@ extension TieredStore {
     func store(
         _ metadata: EntryMetadata, body: Data, presented: CachedURLResponse? = nil, for key: RequestKey,
         ticket: StoreTicket? = nil
-    ) -> CacheReason? {
-        let reason = stripe(of: key).withLock { _ -> CacheReason? in
+    ) -> DiskURLCache.Reason? {
+        let reason = stripe(of: key).withLock { _ -> DiskURLCache.Reason? in
             // What comes after the removal is not to go with it.
             disk?.lookNow()
             var metadata = metadata
@@ -37,7 +37,13 @@ extension TieredStore {
                 erase(key, varyKey: entry.metadata.varyKey)
                 return .tooLarge(bytes: entry.body.count, limit: limit)
             }
-            return place(entry, for: key)
+            let reason = place(entry, for: key)
+            // A removal by another cache may have been applied since `prepare` asked.
+            guard let ticket, history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) else {
+                return reason
+            }
+            erase(key, varyKey: metadata.varyKey)
+            return .removedMeanwhile
         }
         tellStored(metadata, bytes: body.count, unless: reason)
         updateReserved()
@@ -45,7 +51,7 @@ extension TieredStore {
     }
 
     /// - Parameter reason: why it was not stored.
-    func tellStored(_ metadata: EntryMetadata, bytes: Int, unless reason: CacheReason?) {
+    func tellStored(_ metadata: EntryMetadata, bytes: Int, unless reason: DiskURLCache.Reason?) {
         // An event is made where somebody listens only, and so is its URL.
         if let reason {
             hub.emit(.notStored(url: metadata.foundationURL, reason: reason))
@@ -64,7 +70,9 @@ extension TieredStore {
 
     /// Gives the response the tags of the one that it replaces: a request without tags takes no entry out of reach of a removal. Returns why
     /// an answer that was under way meanwhile is not stored any more. With the key's stripe held.
-    private func prepare(_ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?) -> CacheReason? {
+    private func prepare(_ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?) -> DiskURLCache
+        .Reason?
+    {
         if let ticket, history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) {
             return .removedMeanwhile
         }
@@ -91,11 +99,11 @@ extension TieredStore {
     }
 
     /// With the key's stripe held.
-    private func place(_ entry: StoredEntry, for key: RequestKey) -> CacheReason? {
+    private func place(_ entry: StoredEntry, for key: RequestKey) -> DiskURLCache.Reason? {
         weakResponses.remove(key)
         let varyKey = entry.metadata.varyKey
         let isKept = entry.memoryCost <= largestMemoryEntry
-        var reason: CacheReason?
+        var reason: DiskURLCache.Reason?
         if disk != nil {
             if entry.metadata.placement != .memoryAndDisk || entry.body.count > disk?.largestEntry ?? 0 {
                 eraseBelow(key) {
@@ -237,7 +245,7 @@ extension TieredStore {
 
     /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Tells why where that cannot be
     /// done. From one thread at a time.
-    func append(_ data: Data, to body: inout IncomingBody?) -> CacheReason? {
+    func append(_ data: Data, to body: inout IncomingBody?) -> DiskURLCache.Reason? {
         guard let disk = diskStore else { return .diskFailed(errno: 0) }
         do throws(Errno) {
             if body == nil { body = try disk.beginIncoming() }
@@ -264,9 +272,9 @@ extension TieredStore {
     /// Stores a response whose body has arrived whole, as `store` does with one in memory.
     func store(
         _ metadata: EntryMetadata, _ body: IncomingBody, for key: RequestKey, ticket: StoreTicket?
-    ) -> CacheReason? {
+    ) -> DiskURLCache.Reason? {
         let length = body.count
-        let reason = stripe(of: key).withLock { _ -> CacheReason? in
+        let reason = stripe(of: key).withLock { _ -> DiskURLCache.Reason? in
             disk?.lookNow()
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
@@ -282,9 +290,10 @@ extension TieredStore {
     /// With the key's stripe held.
     private func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
-    ) -> CacheReason? {
+    ) -> DiskURLCache.Reason? {
         guard let disk = diskStore else { return .diskFailed(errno: 0) }
         let varyKey = metadata.varyKey
+        let start = history.next
         var buffered: [WriteBuffer.Write] = []
         let result = writing.withLock { _ -> DiskWriteResult? in
             // Removals by others are taken in without the stripe; those that come from now on wait for this write and find it.
@@ -300,7 +309,6 @@ extension TieredStore {
         }
         buffer.drop(buffered)
         // A removal by another process that began meanwhile may not have found the record.
-        let start = history.next
         disk.lookNow()
         if history.concerns(key, metadata, since: start) {
             disk.remove(key, sequence: metadata.sequence)
@@ -313,7 +321,7 @@ extension TieredStore {
         case .dropped(.unavailable)?: return .diskFailed(errno: 0)
         case .dropped(let reason)?:
             removeFromMemory(key) { $0.varyKey == varyKey }
-            return CacheReason(reason)
+            return DiskURLCache.Reason(reason)
         case .written?, .superseded?:
             weakResponses.remove(key)
             memory.update(key) { record in

@@ -14,7 +14,7 @@ final class TieredStore: Sendable {
         var memoryCapacity: Int
         var memoryCountLimit: Int
         /// The largest entry of memory as a share of its capacity.
-        var maximumEntryShare: Double
+        var maximumEntryFraction: Double
         /// Bytes that may wait to be written.
         var writeBufferLimit: Int
     }
@@ -47,7 +47,8 @@ final class TieredStore: Sendable {
     ///   - disk: with the queue on which it wants its passes, which become those of this store.
     ///   - storage: an app's, in place of the disk.
     init(
-        configuration: Configuration, disk: DiskStore?, storage: StorageAdapter? = nil, maintenance: MaintenanceQueue,
+        configuration: Configuration, disk: DiskStore?, storage: (any StorageLayer)? = nil,
+        maintenance: MaintenanceQueue,
         fallbacks: [DiskStore], hub: EventHub
     ) {
         self.configuration = configuration
@@ -189,5 +190,5 @@ final class TieredStore: Sendable {
     /// The largest body that any layer takes, in bytes.
     var largestStorableBody: Int { max(largestMemoryEntry, disk?.largestEntry ?? 0) }
 
-    var largestMemoryEntry: Int { memoryCapacity.share(configuration.maximumEntryShare) }
+    var largestMemoryEntry: Int { memoryCapacity.share(configuration.maximumEntryFraction) }
 }

@@ -5,7 +5,7 @@
 /// is. It does not stop attackers.
 ///
 /// The format is in `OnDiskFormat.md`: it must never change within format version 1.
-struct Checksum {
+package struct Checksum {
     // Vectors, since the compiler makes none of eight variables. Little-endian machines only, as all that Swift supports.
     private var sums: SIMD8<UInt64>
     private var products = SIMD8<UInt64>()
@@ -19,7 +19,7 @@ struct Checksum {
         sums = (SIMD8(1, 2, 3, 4, 5, 6, 7, 8) &+ SIMD8(repeating: seed)) &* SIMD8(repeating: 0xD6E8_FEB8_6659_FD93)
     }
 
-    static func of(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
+    package static func of(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
         var checksum = Checksum(seed: seed)
         return checksum.finish(bytes)
     }

@@ -1,9 +1,9 @@
 /// A SHA-256 digest as four big-endian words: small enough to copy, cheap to hash and compare.
-struct KeyDigest: Sendable, Hashable {
+package struct KeyDigest: Sendable, Hashable {
     var words: SIMD4<UInt64>
 
     /// 64 lower-case hexadecimal digits.
-    var hex: String {
+    package var hex: String {
         String(unsafeUninitializedCapacity: 64) { buffer in
             writeHex(to: UnsafeMutableRawPointer(buffer.baseAddress!))
             return 64
@@ -20,7 +20,7 @@ struct KeyDigest: Sendable, Hashable {
     }
 
     // The words of a SHA-256 digest are uniform already: one of them is as good a hash as any.
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(words[0])
     }
 }

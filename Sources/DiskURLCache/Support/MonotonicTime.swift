@@ -9,7 +9,7 @@
 #endif
 
 /// The time of a clock that is never set.
-enum MonotonicTime {
+package enum MonotonicTime {
     /// Coarse and cheap, since each lookup reads it.
     static var seconds: Double {
         var time = timespec()
@@ -22,7 +22,7 @@ enum MonotonicTime {
     }
 
     /// Exact, to tell which of two uses was the later one.
-    static var nanoseconds: UInt64 {
+    package static var nanoseconds: UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(truncatingIfNeeded: time.tv_sec) &* 1_000_000_000 &+ UInt64(truncatingIfNeeded: time.tv_nsec)

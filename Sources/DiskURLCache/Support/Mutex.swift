@@ -15,7 +15,7 @@
 ///
 /// `@unchecked Sendable`: the value is reached only inside `withLock`, and its type may be anything because it never
 /// leaves the lock by itself.
-final class Mutex<Value>: @unchecked Sendable {
+package final class Mutex<Value>: @unchecked Sendable {
     #if canImport(Darwin)
         private typealias Lock = os_unfair_lock
     #else
@@ -30,7 +30,7 @@ final class Mutex<Value>: @unchecked Sendable {
 
     /// - Parameter isContended: true if threads take this lock and its neighbours all the time: the lock then fills whole cache
     ///   lines, and threads that take different locks do not slow each other down. Costs 1,000 instructions.
-    init(_ value: Value, isContended: Bool = false) {
+    package init(_ value: Value, isContended: Bool = false) {
         let unit = isContended ? 64 : 16
         let valueOffset =
             (MemoryLayout<Lock>.size + MemoryLayout<Value>.alignment - 1) / MemoryLayout<Value>.alignment
@@ -55,7 +55,7 @@ final class Mutex<Value>: @unchecked Sendable {
     }
 
     @inline(__always)
-    func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
+    package func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         #if canImport(Darwin)
             os_unfair_lock_lock(lock)
             defer { os_unfair_lock_unlock(lock) }

@@ -1,6 +1,6 @@
 /// Sums of values that come from outside: a wrong number must not trap.
 extension FixedWidthInteger where Self: SignedInteger {
-    func subtractingSaturated(_ other: Self) -> Self {
+    package func subtractingSaturated(_ other: Self) -> Self {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other > 0 ? .min : .max) : difference
     }

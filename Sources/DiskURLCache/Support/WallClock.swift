@@ -1,7 +1,7 @@
 import Foundation
 
 /// The time, injected so that tests can set it.
-struct WallClock: Sendable {
+package struct WallClock: Sendable {
     var now: @Sendable () -> Date
 
     static let system = WallClock { Date() }

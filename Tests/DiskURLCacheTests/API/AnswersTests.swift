@@ -98,9 +98,9 @@ import Testing
         let cache = makeCache()
         let request = URLRequest(url: origin.url("/a"))
         func collect(alwaysRefreshing: Bool = false) async throws -> [(
-            String, CacheAnswer.Source, Bool
+            String, DiskURLCache.Answer.Source, Bool
         )] {
-            var elements: [(String, CacheAnswer.Source, Bool)] = []
+            var elements: [(String, DiskURLCache.Answer.Source, Bool)] = []
             for try await answer in cache.answers(for: request, alwaysRefreshing: alwaysRefreshing) {
                 elements.append((String(decoding: answer.data, as: UTF8.self), answer.source, answer.isStale))
             }
@@ -205,12 +205,12 @@ import Testing
         let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=86400"]) }
         let cache = makeCache()
         var request = URLRequest(url: origin.url("/a"))
-        request.cacheTreatment = .init(storage: .never)
+        request.cacheOptions = .init(storage: .never)
         let kept = try await cache.data(for: request).report
         // The method is one that is cached: that was not the reason.
         #expect(kept.notStoredReason == .keptOut && kept.outcome == .bypass(.keptOut))
         #expect(kept.cacheStatus == "DiskURLCache; fwd=bypass; fwd-status=200; detail=never")
-        request.cacheTreatment = nil
+        request.cacheOptions = nil
         #expect(try await cache.data(for: request).report.notStoredReason == nil)
         request.httpMethod = "POST"
         let posted = try await cache.data(for: request).report
@@ -279,7 +279,7 @@ import Testing
         for _ in 0..<2 {
             let failed = await cache.prefetch(requests)
             #expect(failed.map(\.request.url?.path) == ["/none"])
-            #expect(failed.first?.error as? CacheReason == .responseNoStore)
+            #expect(failed.first?.error as? DiskURLCache.Reason == .responseNoStore)
             #expect(requests.map(cache.contains) == [true, false, true])
         }
     }

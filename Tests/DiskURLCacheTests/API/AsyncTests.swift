@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -20,7 +21,7 @@ struct AsyncTests {
 
     private func store(_ path: String, tag: String? = nil) -> URLRequest {
         var request = Responses.request(path)
-        if let tag { request.cacheTreatment = .init(tags: [tag]) }
+        if let tag { request.cacheOptions = .init(tags: [tag]) }
         cache.storeCachedResponse(Responses.cached(Responses.url(path), path), for: request)
         return request
     }
@@ -82,7 +83,8 @@ struct AsyncTests {
 
     /// With a disk layer of the app's own: the built-in one may take its own clearing for that of another process, and then
     /// empties memory too.
-    @Test(arguments: [CacheLayer.memory, .disk, .fallback]) func oneLayerIsEmptied(_ layer: CacheLayer) {
+    @Test(arguments: [DiskURLCache.Layer.memory, .disk, .fallback]) func oneLayerIsEmptied(_ layer: DiskURLCache.Layer)
+    {
         let disk = CountingStorage()
         var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20)
         settings.diskStorage = disk
@@ -96,7 +98,7 @@ struct AsyncTests {
 }
 
 /// Counts what it is told, and keeps nothing.
-private final class CountingStorage: EntryStorage {
+private final class CountingStorage: DiskURLCache.EntryStorage {
     let counts = Mutex((stores: 0, flushes: 0, removals: 0))
     var capacity: Int {
         get { 1 << 20 }
@@ -104,8 +106,8 @@ private final class CountingStorage: EntryStorage {
     }
     let usage = 0
 
-    func entries(named name: String) -> [CacheEntry] { [] }
-    func store(_ entry: CacheEntry, named name: String) { counts.withLock { $0.stores += 1 } }
-    func removeEntries(matching criteria: EntryCriteria) { counts.withLock { $0.removals += 1 } }
+    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    func store(_ entry: DiskURLCache.Entry, named name: String) { counts.withLock { $0.stores += 1 } }
+    func removeEntries(matching criteria: DiskURLCache.Criteria) { counts.withLock { $0.removals += 1 } }
     func flush() { counts.withLock { $0.flushes += 1 } }
 }

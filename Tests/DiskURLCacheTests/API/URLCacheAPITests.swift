@@ -323,7 +323,7 @@ import Testing
     }
 
     @Test func theLargestEntryIsAStatedShare() async {
-        let cache = makeCache(memory: 0, disk: 1 << 20) { $0.maximumEntryShare = 0.25 }
+        let cache = makeCache(memory: 0, disk: 1 << 20) { $0.maximumEntryFraction = 0.25 }
         var events = cache.events().makeAsyncIterator()
         let request = Responses.request("/a")
         cache.storeCachedResponse(Responses.cached(request.url!, "old"), for: request)
@@ -339,7 +339,7 @@ import Testing
             return
         }
         #expect(reason == .tooLarge)
-        #expect(reason.description == CacheReason.tooLarge(bytes: 300_000, limit: 1 << 18).description)
+        #expect(reason.description == DiskURLCache.Reason.tooLarge(bytes: 300_000, limit: 1 << 18).description)
         cache.storeCachedResponse(
             Responses.cached(request.url!, String(repeating: "x", count: 200_000)), for: request)
         #expect(cache.cachedResponse(for: request)?.data.count == 200_000)

@@ -87,7 +87,10 @@ final class ConformanceClient: Sendable {
             settings.isShared = mode == .shared
             settings.targetedFields = ["CDN-Cache-Control"]
             let cache = DiskURLCache(configuration: settings)
-            return (cache, cache.makeSession(configuration: .default.patient, delegate: delegate))
+            let configuration = URLSessionConfiguration.default.patient
+            // Other tests have cookies for this host in the storage that sessions share, and a shared cache stores less of such requests.
+            configuration.httpCookieStorage = nil
+            return (cache, cache.makeSession(configuration: configuration, delegate: delegate))
         }
     }
 }

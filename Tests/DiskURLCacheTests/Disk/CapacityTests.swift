@@ -46,7 +46,7 @@ import Testing
     func tooLarge() throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()
-        let store = fixture.open(capacity: 1 << 20, files: files) { $0.maximumEntryShare = 0.25 }
+        let store = fixture.open(capacity: 1 << 20, files: files) { $0.maximumEntryFraction = 0.25 }
         store.store(.test(testBody(1, length: 250 << 10)), for: key)
         store.store(.test(testBody(2), language: "de"), for: key)
         store.flush()

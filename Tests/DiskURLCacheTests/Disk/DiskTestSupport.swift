@@ -1,6 +1,7 @@
 import Foundation
 
 @testable import DiskURLCache
+@testable import DiskURLCacheTools
 
 extension RequestKey {
     /// The key of a made-up URL.

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheTools
 
 /// Directories, folders and records of another user, and folders that other users may write: nothing in them is believed or changed.
 @Suite("File owner") struct FileOwnerTests {
@@ -195,9 +196,9 @@ import Testing
             let store = DiskStore(configuration: .init(directory: theirs, capacity: 1 << 20))
             #expect(store.openingError == .otherOwner(path: theirs, user: 65_534))
             #expect(store.variants(of: key).isEmpty)
-            let inspector = try CacheInspector(directory: URL(fileURLWithPath: theirs))
+            let inspector = try DiskURLCache.Inspector(directory: URL(fileURLWithPath: theirs))
             #expect(try inspector.records().map(\.problem) == [nil], "root looks into any cache")
-            #expect { try inspector.rebuildIndex() } throws: { ($0 as? CacheError)?.code == .otherOwner }
+            #expect { try inspector.rebuildIndex() } throws: { ($0 as? DiskURLCache.Error)?.code == .otherOwner }
         }
     #endif
 }

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheTools
 
 /// What is not records (index, changes, lock) takes its small share of a small capacity, and no more.
 @Suite("Small capacities") struct SmallCapacityTests {
@@ -19,16 +20,19 @@ import Testing
         guest.flush()
         let limit = ChangeFile.limit(capacity: capacity)
         #expect(limit <= max(4096, capacity / 64))
-        var sizes: [Int] = []
-        for number in 0..<limit / 64 {
-            guest.store(.test(testBody(number, length: 300)), for: .test("\(number)"))
-            owner.remove(.test("\(number)"))
-            sizes.append(try SystemFiles().status(at: fixture.directory + "/changes").size)
+        let changes = fixture.directory + "/changes"
+        for round in 0..<3 {
+            var longest = 0
+            for number in 0..<limit / 64 {
+                guest.store(.test(testBody(number, length: 300)), for: .test("\(round) \(number)"))
+                owner.remove(.test("\(round) \(number)"))
+                longest = max(longest, try SystemFiles().status(at: changes).size)
+            }
+            // The owner replaces the file in its passes, and not with each row.
+            #expect(longest > limit / 2)
+            owner.flush()
+            #expect(try SystemFiles().status(at: changes).size <= limit)
         }
-        #expect(sizes.allSatisfy { $0 <= limit })
-        // It was begun anew at least once, and not with each row.
-        #expect(zip(sizes, sizes.dropFirst()).contains { $0 > $1 })
-        #expect(sizes.contains { $0 > limit / 2 })
     }
 
     @Test("The index does not eat a small capacity", arguments: [350 << 10, 200 << 10])
@@ -77,7 +81,7 @@ import Testing
         let store = fixture.open()
         for number in 0..<500 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.close()
-        let inspector = try CacheInspector(directory: URL(fileURLWithPath: fixture.directory))
+        let inspector = try DiskURLCache.Inspector(directory: URL(fileURLWithPath: fixture.directory))
         let result = try inspector.trim(toBytes: 1 << 20)
         #expect(result.bytes <= 1 << 20)
         #expect(result.bytes > 1 << 20 - 3 * 4096)

@@ -63,19 +63,19 @@ import Testing
 
     /// "stored; detail=not-stored" would contradict itself: a detail says only what `fwd` does not.
     @Test(arguments: [
-        (CacheReason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
+        (DiskURLCache.Reason.notStored, "uri-miss"), (.variantNotStored, "vary-miss"), (.stale, "stale"),
         (.methodNotCached, "method"), (.noCache, "stale; fwd-status=200; detail=no-cache"),
         (.cachePolicy, "request; fwd-status=200; detail=cache-policy"),
     ])
-    func detailSaysWhatForwardDoesNot(_ reason: CacheReason, _ expected: String) {
+    func detailSaysWhatForwardDoesNot(_ reason: DiskURLCache.Reason, _ expected: String) {
         let text = Self.text(.miss(reason), storage: nil, isStored: false)
         #expect(text == "c; fwd=\(expected)" + (expected.contains(";") ? "" : "; fwd-status=200"))
     }
 
     @Test func reasonsToForward() {
-        #expect(CacheReason.notStored.forward.rawValue == "uri-miss")
-        #expect(CacheReason.variantNotStored.forward.rawValue == "vary-miss")
-        #expect(CacheReason.requestDirective.forward.rawValue == "request")
-        #expect(CacheReason.rangeNotHeld.forward.rawValue == "partial")
+        #expect(DiskURLCache.Reason.notStored.forward.rawValue == "uri-miss")
+        #expect(DiskURLCache.Reason.variantNotStored.forward.rawValue == "vary-miss")
+        #expect(DiskURLCache.Reason.requestDirective.forward.rawValue == "request")
+        #expect(DiskURLCache.Reason.rangeNotHeld.forward.rawValue == "partial")
     }
 }

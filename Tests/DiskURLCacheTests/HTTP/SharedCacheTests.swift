@@ -18,7 +18,7 @@ import Testing
 
     private static func refusal(
         isShared: Bool = true, of request: HeaderFields = [:], _ fields: HeaderFields
-    ) -> CacheReason? {
+    ) -> DiskURLCache.Reason? {
         var cache = cache(isShared: isShared)
         _ = cache.load(request, answer: fields)
         guard case .refuse(let reason) = cache.lastVerdict else { return nil }
@@ -211,12 +211,12 @@ import Testing
         var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
         configuration.directory = scratch.appending("c")
         configuration.isShared = true
-        let byCookie = KeyPolicy.standard.includingHeaders("Cookie")
+        let byCookie = DiskURLCache.KeyPolicy.standard.includingHeaders("Cookie")
         switch setting {
         case "keyed": configuration.keyPolicy = byCookie
         case "ruled":
             configuration.keyPolicies["c"] = byCookie
-            configuration.rules = [CacheRule(.all, CacheTreatment(keyPolicy: "c"))]
+            configuration.rules = [DiskURLCache.Rule(.all, DiskURLCache.Options(keyPolicy: "c"))]
         case "trusting": configuration.sharesCautiously = false
         default: break
         }

@@ -8,7 +8,7 @@ import Testing
 
     static func refusal(
         method: String = "GET", of request: HeaderFields = [:], status: Int = 200, _ fields: HeaderFields
-    ) -> CacheReason? {
+    ) -> DiskURLCache.Reason? {
         var cache = PureCache()
         _ = cache.load(method: method, request, status: status, answer: fields)
         guard case .refuse(let reason) = cache.lastVerdict else { return nil }

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheTools
 
 @Suite("An inspector looks without touching, and changes only what it is told to")
 struct CacheInspectorTests {
@@ -19,7 +20,7 @@ struct CacheInspectorTests {
         let cache = DiskURLCache(configuration: settings)
         for number in 0..<entries {
             var request = Responses.request("/\(number)")
-            request.cacheTreatment = .init(tags: ["n\(number)"])
+            request.cacheOptions = .init(tags: ["n\(number)"])
             let body = String(repeating: "\(number % 10)", count: bodyLength)
             cache.storeCachedResponse(
                 Responses.cached(
@@ -39,7 +40,7 @@ struct CacheInspectorTests {
 
     @Test func factsOfARecordAreThoseThatWereStored() throws {
         let cache = makeCache()
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         let records = try inspector.records()
         #expect(records.count == 3)
         let record = try #require(records.first { $0.url == "https://example.com/1" })
@@ -58,7 +59,7 @@ struct CacheInspectorTests {
     @Test func lookingChangesNoByteAndNoName() throws {
         let cache = makeCache()
         let before = tree()
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         for record in try inspector.records(verifyingBodies: true) { _ = inspector.body(of: record) }
         #expect(tree() == before)
         withExtendedLifetime(cache) {}
@@ -66,7 +67,7 @@ struct CacheInspectorTests {
 
     @Test func urlsThatWereNotKeptAreUnknown() throws {
         _ = makeCache(keepsURLs: false)
-        let records = try CacheInspector(directory: directory).records()
+        let records = try DiskURLCache.Inspector(directory: directory).records()
         #expect(records.count == 3)
         #expect(records.allSatisfy { $0.url == nil && $0.status == 200 })
     }
@@ -77,7 +78,7 @@ struct CacheInspectorTests {
         var bytes = try Data(contentsOf: scratch.appending(name))
         bytes[bytes.count - 1] ^= 1
         try bytes.write(to: scratch.appending(name))
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         let records = try inspector.records(verifyingBodies: true)
         let damaged = records.filter { $0.problem?.code == .damaged }
         #expect(damaged.map { "cache/records/" + $0.fileName } == [name])
@@ -90,16 +91,16 @@ struct CacheInspectorTests {
     @Test(arguments: ["", "missing", "file"]) func whatIsNoCacheIsSaidAndNotMade(_ name: String) throws {
         let place = name.isEmpty ? scratch.url : scratch.appending(name)
         if name == "file" { try Data("x".utf8).write(to: place) }
-        let codes: [String: CacheError.Code] = ["": .notACache, "missing": .notACache, "file": .obstructed]
+        let codes: [String: DiskURLCache.Error.Code] = ["": .notACache, "missing": .notACache, "file": .obstructed]
         let before = tree()
-        let error = #expect(throws: CacheError.self) { try CacheInspector(directory: place) }
+        let error = #expect(throws: DiskURLCache.Error.self) { try DiskURLCache.Inspector(directory: place) }
         #expect(error?.code == codes[name])
         #expect(tree() == before)
     }
 
     @Test func removedRecordsAreGoneForTheProgramThatUsesTheCache() throws {
         let cache = makeCache()
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         let victims = try inspector.records().filter { $0.url?.hasSuffix("/1") == true }
         #expect(inspector.remove(victims) == 1)
         #expect(cache.cachedResponse(for: Responses.request("/1")) == nil)
@@ -109,7 +110,7 @@ struct CacheInspectorTests {
 
     @Test func aRecordThatWasReplacedSinceItWasListedStays() throws {
         let cache = makeCache(entries: 1)
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         let listed = try inspector.records()
         cache.storeCachedResponse(Responses.cached(Responses.url("/0"), "new"), for: Responses.request("/0"))
         cache.flush()
@@ -121,7 +122,7 @@ struct CacheInspectorTests {
         let cache = makeCache(entries: 40, bodyLength: 10_000)
         #expect(cache.setPinned(true, for: Responses.request("/0")))
         cache.flush()
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         let before = try inspector.records().reduce(inspector.overhead) { $0 + $1.allocated }
         let result = try inspector.trim(toBytes: before / 2)
         #expect(result.removed > 10)
@@ -133,7 +134,7 @@ struct CacheInspectorTests {
         // Many small entries: their index takes as much as a tenth of them, and shrinks with them.
         let cache = makeCache(entries: 600, bodyLength: 10)
         cache.store.disk?.close()
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         let before = try inspector.records().reduce(inspector.overhead) { $0 + $1.allocated }
         let target = before * 3 / 4
         let result = try inspector.trim(toBytes: target)
@@ -144,7 +145,7 @@ struct CacheInspectorTests {
     @Test func trimmingToNothingRemovesAllAndTheFolderThatHasGrown() throws {
         let cache = makeCache(entries: 300, bodyLength: 10)
         cache.store.disk?.close()
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         let folder = directory.appendingPathComponent("records").path
         let grown = try FileManager.default.attributesOfItem(atPath: folder)[.size] as? Int ?? 0
         let result = try inspector.trim(toBytes: 0)
@@ -157,7 +158,7 @@ struct CacheInspectorTests {
     /// Also where it heard of the last removal before the folder was replaced.
     @Test(arguments: [false, true]) func aCacheInUseGoesOnAfterItWasTrimmedToNothing(hearsEarly: Bool) throws {
         let cache = makeCache()
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         let result = try inspector.trim(toBytes: 0) { done, total in
             if hearsEarly, done == total { #expect(!cache.contains(Responses.request("/1"))) }
         }
@@ -166,14 +167,14 @@ struct CacheInspectorTests {
         cache.storeCachedResponse(Responses.cached(Responses.url("/new"), "new"), for: Responses.request("/new"))
         cache.flush()
         #expect(cache.cachedResponse(for: Responses.request("/new"))?.data == Data("new".utf8))
-        #expect(try CacheInspector(directory: directory).records().count == 1)
+        #expect(try DiskURLCache.Inspector(directory: directory).records().count == 1)
     }
 
     @Test func anIndexIsMadeAnewFromTheRecords() throws {
         makeCache().store.disk?.close()
         let index = directory.appendingPathComponent("index.plist")
         try Data("garbage".utf8).write(to: index)
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         #expect(!inspector.hasValidIndex)
         #expect(try inspector.rebuildIndex() == 3)
         #expect(inspector.hasValidIndex)
@@ -182,8 +183,8 @@ struct CacheInspectorTests {
 
     @Test func theIndexOfACacheInUseIsLeftToItsProgram() throws {
         let cache = makeCache()
-        let inspector = try CacheInspector(directory: directory)
-        let error = #expect(throws: CacheError.self) { try inspector.rebuildIndex() }
+        let inspector = try DiskURLCache.Inspector(directory: directory)
+        let error = #expect(throws: DiskURLCache.Error.self) { try inspector.rebuildIndex() }
         #expect(error?.code == .inUse)
         withExtendedLifetime(cache) {}
     }

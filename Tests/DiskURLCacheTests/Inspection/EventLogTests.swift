@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheTools
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -156,11 +157,11 @@ struct EventLogTests {
     }
 
     private static func load(
-        _ outcome: CacheLoadReport.Outcome, notStored: CacheReason? = nil, isCollapsed: Bool = false,
+        _ outcome: DiskURLCache.Report.Outcome, notStored: DiskURLCache.Reason? = nil, isCollapsed: Bool = false,
         error: URLError? = nil, bytes: Int = 4, duration: Double = 0.5
-    ) -> CacheEvent {
+    ) -> DiskURLCache.Event {
         .load(
-            CacheLoadReport(
+            DiskURLCache.Report(
                 url: URL(string: "https://example.com/a?b=%20c"), method: "GET", outcome: outcome, status: 200,
                 bytes: bytes, age: 7, duration: duration, startedAt: Date(timeIntervalSince1970: 0.5), requestedAt: nil,
                 respondedAt: nil,
@@ -174,7 +175,7 @@ struct EventLogTests {
         return encoder
     }()
 
-    private static let reasons: [CacheReason] = [
+    private static let reasons: [DiskURLCache.Reason] = [
         .notStored, .variantNotStored, .stale, .noCache, .requestDirective, .requestNoStore, .cachePolicy,
         .unsupportedRange,
         .rangeNotHeld, .precondition, .mismatchedAnswer, .maxStale, .staleWhileRevalidate, .staleIfError, .offline,
@@ -188,14 +189,14 @@ struct EventLogTests {
         .aboutRequestOnly, .notReusable,
         .varyAsterisk, .variesByUnseenField, .partialContent, .notModified, .malformed,
     ]
-    private static let codes: [CacheError.Code] = [
+    private static let codes: [DiskURLCache.Error.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
         .loaderMissing, .otherOwner, .writableByOthers, .otherSettings, .sharedStorage,
     ]
 
-    private static let events: [CacheEvent] = {
+    private static let events: [DiskURLCache.Event] = {
         let url = URL(string: "https://example.com/a")
-        let layers: [CacheLayer] = [.memory, .disk, .fallback]
+        let layers: [DiskURLCache.Layer] = [.memory, .disk, .fallback]
         var events = layers.flatMap { layer in
             [load(.hit(layer)), load(.revalidated(layer)), load(.staleHit(layer, .offline))]
         }
@@ -207,7 +208,7 @@ struct EventLogTests {
             ]
         }
         events += [load(.failed), load(.failed, error: URLError(.timedOut))]
-        events += codes.map { .problem(CacheError($0, path: "/x", errno: EACCES)) }
+        events += codes.map { .problem(DiskURLCache.Error($0, path: "/x", errno: EACCES)) }
         events += [
             load(.hit(.memory), isCollapsed: true), .stored(url: url, bytes: 3, inMemoryOnly: true),
             .stored(url: nil, bytes: 3, inMemoryOnly: false), .userInfoKeptInMemory(url: url, keys: ["a", "b"]),
@@ -218,7 +219,7 @@ struct EventLogTests {
     }()
 
     /// All that a value holds, as text: events cannot be compared, since a load may hold an error.
-    private func dumped(_ event: CacheEvent) -> String {
+    private func dumped(_ event: DiskURLCache.Event) -> String {
         var text = ""
         dump(event, to: &text)
         return text
@@ -291,6 +292,6 @@ struct EventLogTests {
     }
 }
 
-private func storedURL(_ event: CacheEvent) -> String? {
+private func storedURL(_ event: DiskURLCache.Event) -> String? {
     if case .stored(let url, _, _) = event { url?.absoluteString } else { nil }
 }

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -16,7 +17,7 @@ import Testing
         var body: String
     }
 
-    private struct Origin: CacheTransport {
+    private struct Origin: DiskURLCache.Transport {
         let answer: Answer
         /// Confirms what is stored, with its tag, or for want of one with its date.
         var confirms = false
@@ -24,10 +25,11 @@ import Testing
         var hasOwnTags = false
         var fails = false
 
-        func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+        func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
             if fails { throw URLError(.cannotConnectToHost) }
             guard confirms else {
-                receiver.receive(CacheHead(status: answer.status, fields: answer.fields.map { ($0.key, $0.value) }))
+                receiver.receive(
+                    DiskURLCache.Head(status: answer.status, fields: answer.fields.map { ($0.key, $0.value) }))
                 return await receiver.receive(Data(answer.body.utf8))
             }
             var fields: [(String, String)] = []
@@ -36,7 +38,7 @@ import Testing
             if let date = request.value(forHTTPHeaderField: "If-Modified-Since") {
                 fields.append(("Last-Modified", date))
             }
-            receiver.receive(CacheHead(status: 304, fields: fields))
+            receiver.receive(DiskURLCache.Head(status: 304, fields: fields))
         }
     }
 
@@ -120,10 +122,10 @@ import Testing
                 ])
             }
             if isTrue(oneIn: 8) {
-                request.cacheTreatment = one([
-                    CacheTreatment(storage: .never), CacheTreatment(storage: .memoryOnly),
-                    CacheTreatment(lifetime: .always(25)), CacheTreatment(lifetime: .whenMissing(25)),
-                    CacheTreatment(staleWhileRevalidate: 50), CacheTreatment(staleIfError: 50),
+                request.cacheOptions = one([
+                    DiskURLCache.Options(storage: .never), DiskURLCache.Options(storage: .memoryOnly),
+                    DiskURLCache.Options(lifetime: .always(25)), DiskURLCache.Options(lifetime: .whenMissing(25)),
+                    DiskURLCache.Options(staleWhileRevalidate: 50), DiskURLCache.Options(staleIfError: 50),
                 ])
             }
         }
@@ -136,15 +138,15 @@ import Testing
             memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
         settings.clock = clock.wallClock
         settings.isShared = isShared
-        settings.keyPolicies = ["other": KeyPolicy.standard.includingBody(ofMethods: "POST")]
+        settings.keyPolicies = ["other": DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST")]
         settings.rules = [
-            CacheRule(.contentType("image/*"), CacheTreatment(lifetime: .whenMissing(30))),
-            CacheRule(.url("https://example.com/never*"), CacheTreatment(storage: .never)),
-            CacheRule(.url("https://example.com/posts*"), CacheTreatment(keyPolicy: "other")),
+            DiskURLCache.Rule(.contentType("image/*"), DiskURLCache.Options(lifetime: .whenMissing(30))),
+            DiskURLCache.Rule(.url("https://example.com/never*"), DiskURLCache.Options(storage: .never)),
+            DiskURLCache.Rule(.url("https://example.com/posts*"), DiskURLCache.Options(keyPolicy: "other")),
         ]
         let cache = DiskURLCache(configuration: settings)
         let seed = TestLength.fuzzSeed ?? 1
-        for number in 0..<TestLength.pick(plain: 2_000, long: 10_000) {
+        for number in 0..<TestLength.pick(plain: 500, long: 10_000) {
             let draw = Draw(random: SplitMix(seed: UInt64(seed) << 32 + UInt64(number)), clock: clock)
             try await check(draw, number, cache)
         }
@@ -153,7 +155,7 @@ import Testing
     private func check(_ given: Draw, _ number: Int, _ cache: DiskURLCache) async throws {
         var draw = given
         let path = draw.one(["/a", "/a", "/a", "/a", "/posts", "/never"]) + "\(number)"
-        func load(_ request: URLRequest, _ origin: Origin) async throws -> CacheLoadReport {
+        func load(_ request: URLRequest, _ origin: Origin) async throws -> DiskURLCache.Report {
             let stream = try await cache.load(request, through: origin, redirect: { _, _ in nil })
             for try await _ in stream {}
             return stream.report
@@ -189,7 +191,7 @@ import Testing
         if case .revalidated = explanation.outcome { origin.confirms = true }
         origin.hasOwnTags = request.value(forHTTPHeaderField: "If-None-Match") != nil
         origin.fails = draw.isTrue(oneIn: 5)
-        var report: CacheLoadReport?
+        var report: DiskURLCache.Report?
         do {
             report = try await load(request, origin)
         } catch let error as URLError where error.code == .cannotConnectToHost {
@@ -221,7 +223,7 @@ import Testing
     private static let standIn = "the stored one is used"
 
     /// What an explanation finds on disk is in memory from then on.
-    private static func isSame(_ load: CacheLoadReport.Outcome, _ explained: CacheLoadReport.Outcome) -> Bool {
+    private static func isSame(_ load: DiskURLCache.Report.Outcome, _ explained: DiskURLCache.Report.Outcome) -> Bool {
         switch (load, explained) {
         case (.hit(.memory), .hit(.disk)), (.revalidated(.memory), .revalidated(.disk)): true
         case (.staleHit(.memory, let reason), .staleHit(.disk, let other)): reason == other
@@ -230,7 +232,7 @@ import Testing
     }
 }
 
-extension CacheLoadReport.Outcome {
+extension DiskURLCache.Report.Outcome {
     /// Without a word of the origin.
     fileprivate var isFromStore: Bool {
         switch self {

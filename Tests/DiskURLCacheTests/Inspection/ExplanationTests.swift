@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
+@testable import DiskURLCacheTools
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -106,11 +108,11 @@ struct ExplanationTests {
     }
 
     @Test(arguments: [
-        ("no-store", 200, "RFC 9111 §5.2.2.5", CacheReason.responseNoStore),
+        ("no-store", 200, "RFC 9111 §5.2.2.5", DiskURLCache.Reason.responseNoStore),
         ("max-age=60, must-understand", 299, "RFC 9111 §5.2.2.3", .statusNotUnderstood),
         ("", 404, "RFC 9111 §3", .notReusable), ("", 500, "RFC 9111 §3", .statusNotCacheable),
     ])
-    func whyAResponseIsNotStored(_ control: String, _ status: Int, _ source: String, _ reason: CacheReason) {
+    func whyAResponseIsNotStored(_ control: String, _ status: Int, _ source: String, _ reason: DiskURLCache.Reason) {
         let response = Responses.http(Responses.url("/a"), status: status, fields: ["Cache-Control": control])
         let explanation = cache.explanation(for: Responses.request("/a"), response: response)
         #expect(explanation.notStoredReason == reason)
@@ -168,7 +170,7 @@ struct ExplanationTests {
         cache.flush()
         let before = scratch.files()
         let request = Responses.request("/a", fields: ["Accept": "text/html"])
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         #expect(inspector.explanation(for: request, now: clock.now) == cache.explanation(for: request))
         #expect(inspector.explanation(for: request, now: clock.now).description.contains("2 variants"))
         #expect(scratch.files() == before)
@@ -179,9 +181,9 @@ struct ExplanationTests {
     private func load(_ path: String, variant: String?, _ cache: DiskURLCache, _ control: String = "max-age=600")
         async throws
     {
-        struct Canned: CacheTransport {
+        struct Canned: DiskURLCache.Transport {
             let control: String
-            func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+            func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
                 guard let url = request.url else { throw URLError(.badURL) }
                 receiver.receive(Responses.http(url, fields: ["Cache-Control": control]))
                 await receiver.receive(Data("body".utf8))
@@ -200,7 +202,7 @@ struct ExplanationTests {
         #expect(explanation.outcome == .hit(.disk))
         #expect(text(explanation, .key).contains("The variant \"mine\""))
         #expect(!text(explanation, .key).contains("key policy"))
-        let inspector = try CacheInspector(directory: directory)
+        let inspector = try DiskURLCache.Inspector(directory: directory)
         #expect(inspector.explanation(for: request, now: clock.now).outcome == .miss(.notStored))
         #expect(inspector.explanation(for: request, variant: "mine", now: clock.now) == explanation)
     }
@@ -215,7 +217,7 @@ struct ExplanationTests {
         try await load("/a", variant: variant, cache, "max-age=600, s-maxage=10")
         clock.advance(by: 60)
         let request = Responses.request("/a")
-        let inspector = try CacheInspector(directory: folder)
+        let inspector = try DiskURLCache.Inspector(directory: folder)
         let explanation = inspector.explanation(for: request, now: clock.now)
         #expect(explanation == cache.explanation(for: request, variant: variant))
         #expect(explanation.outcome == (isShared ? .miss(.stale) : .hit(.disk)))

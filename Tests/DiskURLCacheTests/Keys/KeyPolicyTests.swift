@@ -21,7 +21,7 @@ import Testing
     // MARK: Standard
 
     @Test func theQueryTellsRequestsApart() {
-        let policy = KeyPolicy.standard
+        let policy = DiskURLCache.KeyPolicy.standard
         let one = policy.key(for: request("http://h/a?page=1"))
         #expect(one != policy.key(for: request("http://h/a?page=2")))
         #expect(one != policy.key(for: request("http://h/a")))
@@ -30,27 +30,27 @@ import Testing
     }
 
     @Test func schemeAndPortTellRequestsApart() {
-        let policy = KeyPolicy.standard
+        let policy = DiskURLCache.KeyPolicy.standard
         #expect(policy.key(for: request("http://h/a")) != policy.key(for: request("https://h/a")))
         #expect(policy.key(for: request("http://h:8080/a")) != policy.key(for: request("http://h/a")))
     }
 
     @Test func headHasTheKeyOfGet() {
-        let policy = KeyPolicy.standard
+        let policy = DiskURLCache.KeyPolicy.standard
         #expect(policy.key(for: request("http://h/a", method: "HEAD")) == policy.key(for: request("http://h/a")))
     }
 
     @Test(arguments: ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"])
     func otherMethodsHaveNoKey(method: String) {
-        #expect(KeyPolicy.standard.key(for: request("http://h/a", method: method)) == nil)
+        #expect(DiskURLCache.KeyPolicy.standard.key(for: request("http://h/a", method: method)) == nil)
     }
 
     @Test func aGetWithABodyHasNoKey() {
-        #expect(KeyPolicy.standard.key(for: request("http://h/a", body: "x")) == nil)
+        #expect(DiskURLCache.KeyPolicy.standard.key(for: request("http://h/a", body: "x")) == nil)
     }
 
     @Test func twoCredentialsNeverShareAKey() {
-        let policies: [KeyPolicy] = [
+        let policies: [DiskURLCache.KeyPolicy] = [
             .standard, .standard.includingHeaders("sign"), .standard.sortingQueryItems(), .custom { _ in "one" },
         ]
         for policy in policies {
@@ -68,18 +68,18 @@ import Testing
         "http://h/.%2e/?q",
     ])
     func aPathWithDotSegmentsHasNoKey(url: String) {
-        for policy in [KeyPolicy.standard, .standard.sortingQueryItems(), .custom { _ in "one" }] {
+        for policy in [DiskURLCache.KeyPolicy.standard, .standard.sortingQueryItems(), .custom { _ in "one" }] {
             guard case .none(.dotSegments) = policy.decision(for: request(url)) else {
                 Issue.record("\(url) has a key")
                 continue
             }
         }
-        #expect(KeyPolicy.standard.key(for: request("http://h/.well-known/..a?x=/../")) != nil)
+        #expect(DiskURLCache.KeyPolicy.standard.key(for: request("http://h/.well-known/..a?x=/../")) != nil)
     }
 
     /// User name and trailing dot are sent, so they tell entries apart; the resource is one.
     @Test func userInformationAndTrailingDotTellRequestsApart() throws {
-        for policy in [KeyPolicy.standard, .custom { _ in "one" }] {
+        for policy in [DiskURLCache.KeyPolicy.standard, .custom { _ in "one" }] {
             let keys = try ["http://h/a", "http://u@h/a", "http://v@h/a", "http://h./a"].map {
                 try #require(policy.key(for: request($0)))
             }
@@ -92,14 +92,14 @@ import Testing
     @Test func aStreamedBodyHasNoKey() {
         var streamed = request("http://h/a", method: "POST")
         streamed.httpBodyStream = InputStream(data: Data("x".utf8))
-        #expect(KeyPolicy.standard.includingBody(ofMethods: "POST").key(for: streamed) == nil)
-        #expect(KeyPolicy.custom { _ in "fixed" }.key(for: streamed) == nil)
+        #expect(DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST").key(for: streamed) == nil)
+        #expect(DiskURLCache.KeyPolicy.custom { _ in "fixed" }.key(for: streamed) == nil)
     }
 
     // MARK: Recipes
 
     @Test func aSignedPostIsOneEntry() {
-        let policy = KeyPolicy.standard.includingHeaders("Sign").includingBody(ofMethods: "post")
+        let policy = DiskURLCache.KeyPolicy.standard.includingHeaders("Sign").includingBody(ofMethods: "post")
         func key(_ sign: String?, _ body: String) -> RequestKey? {
             policy.key(
                 for: request("http://h/api", method: "POST", headers: sign.map { ["sign": $0] } ?? [:], body: body))
@@ -112,29 +112,31 @@ import Testing
     }
 
     @Test func aHeaderValueCannotImitateAnother() {
-        let policy = KeyPolicy.standard.includingHeaders("a", "b")
+        let policy = DiskURLCache.KeyPolicy.standard.includingHeaders("a", "b")
         let honest = policy.key(for: request("http://h/", headers: ["a": "1", "b": "2"]))
         let forged = policy.key(for: request("http://h/", headers: ["a": "1\nb:1:2"]))
         #expect(honest != forged)
     }
 
     @Test func droppedQueryItems() {
-        let policy = KeyPolicy.standard.droppingQueryItems("utm_source").droppingQueryItems { $0.hasPrefix("_") }
+        let policy = DiskURLCache.KeyPolicy.standard.droppingQueryItems("utm_source").droppingQueryItems {
+            $0.hasPrefix("_")
+        }
         let plain = policy.key(for: request("http://h/a?id=1"))
         #expect(plain == policy.key(for: request("http://h/a?utm_source=x&id=1&_t=99")))
         #expect(plain != policy.key(for: request("http://h/a?id=2&utm_source=x")))
         #expect(policy.key(for: request("http://h/a?utm_source=x")) == policy.key(for: request("http://h/a")))
-        #expect(KeyPolicy.standard.key(for: request("http://h/a?id=1")) == plain)
+        #expect(DiskURLCache.KeyPolicy.standard.key(for: request("http://h/a?id=1")) == plain)
     }
 
     @Test func sortedQueryItems() {
-        let policy = KeyPolicy.standard.sortingQueryItems()
+        let policy = DiskURLCache.KeyPolicy.standard.sortingQueryItems()
         #expect(policy.key(for: request("http://h/?b=1&a=2")) == policy.key(for: request("http://h/?a=2&b=1")))
         #expect(policy.key(for: request("http://h/?a=1&a=2")) != policy.key(for: request("http://h/?a=2&a=1")))
     }
 
     @Test func canonicalJSONBodies() {
-        let policy = KeyPolicy.standard.includingJSONBody(ofMethods: "POST")
+        let policy = DiskURLCache.KeyPolicy.standard.includingJSONBody(ofMethods: "POST")
         func key(_ body: String) -> RequestKey? {
             policy.key(for: request("http://h/graphql", method: "POST", body: body))
         }
@@ -159,7 +161,7 @@ import Testing
     }
 
     @Test func aClosureDecides() {
-        let policy = KeyPolicy.custom { request in
+        let policy = DiskURLCache.KeyPolicy.custom { request in
             request.url?.path == "/private" ? nil : "device-1 \(request.url?.path ?? "")"
         }
         #expect(policy.key(for: request("http://h/private")) == nil)
@@ -171,7 +173,7 @@ import Testing
     // MARK: Digests
 
     @Test func diskKeysHoldDigestsOfAllThatMatters() throws {
-        let policy = KeyPolicy.standard.droppingQueryItems("t")
+        let policy = DiskURLCache.KeyPolicy.standard.droppingQueryItems("t")
         let first = try #require(policy.key(for: request("http://h/a?t=1"))).diskKey
         let second = try #require(policy.key(for: request("http://h/a?t=2"))).diskKey
         #expect(first == second)
@@ -185,12 +187,12 @@ import Testing
 
     /// The request's own `Host` field is part of what is asked: two hosts share no entry (RFC 9110 §7.1).
     @Test func theHostFieldTellsRequestsApart() throws {
-        func key(_ host: String?, _ policy: KeyPolicy = .standard) throws -> RequestKey {
+        func key(_ host: String?, _ policy: DiskURLCache.KeyPolicy = .standard) throws -> RequestKey {
             var request = request("http://example.com:8080/a")
             request.setValue(host, forHTTPHeaderField: "Host")
             return try #require(policy.key(for: request))
         }
-        for policy in [KeyPolicy.standard, .custom { _ in "one" }] {
+        for policy in [DiskURLCache.KeyPolicy.standard, .custom { _ in "one" }] {
             #expect(try key("a.example", policy) != key("b.example", policy))
             #expect(try key("a.example", policy) != key(nil, policy))
             #expect(try key("A.example", policy) == key("a.example", policy))
@@ -201,7 +203,7 @@ import Testing
 
     /// Names on disk must stay the same from version to version.
     @Test func namesAreStable() throws {
-        let key = try #require(KeyPolicy.standard.key(for: request("http://example.com/a?b=1"))).diskKey
+        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: request("http://example.com/a?b=1"))).diskKey
         #expect(key.digest == SHA256Digest.digest(of: "http://example.com/a?b=1"))
         #expect(key.name.hex == "377e04413498c640126026a221c8e872")
     }

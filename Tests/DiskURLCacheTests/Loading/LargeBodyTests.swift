@@ -128,7 +128,7 @@ import Testing
         let usage = cache.currentDiskUsage
         // Another cache reads the same.
         let store = DiskStore(configuration: .init(directory: directory, capacity: 64 << 20))
-        #expect(store.body(KeyPolicy.standard.key(for: Responses.request(url))!) == Self.body)
+        #expect(store.body(DiskURLCache.KeyPolicy.standard.key(for: Responses.request(url))!) == Self.body)
         #expect(store.usage == usage)
         store.close()
     }
@@ -170,7 +170,7 @@ import Testing
     @Test(arguments: ["rule", "lifetime"]) func whatDoesNotGoToDiskGoesToNoFile(what: String) async throws {
         let cache = cache(memory: 16 << 20) { configuration in
             if what == "rule" {
-                configuration.rules = [CacheRule(.all, CacheTreatment(storage: .memoryOnly))]
+                configuration.rules = [DiskURLCache.Rule(.all, DiskURLCache.Options(storage: .memoryOnly))]
             } else {
                 configuration.minimumDiskLifetime = 1_000_000
             }
@@ -244,12 +244,12 @@ import Testing
             #expect(record.data == Self.body && record.error == nil)
             // An open file needs no other.
             if isLate, operation == .open { continue }
-            let reason = CacheReason.diskFailed(errno: code).description
+            let reason = DiskURLCache.Reason.diskFailed(errno: code).description
             #expect(record.report?.isStored == false && record.report?.notStoredReason?.description == reason)
             for await case .notStored(let url, let reason) in events {
                 #expect(
                     url == Responses.url(self.url)
-                        && reason.description == CacheReason.diskFailed(errno: code).description)
+                        && reason.description == DiskURLCache.Reason.diskFailed(errno: code).description)
                 break
             }
             #expect(incoming == [])
@@ -315,7 +315,7 @@ import Testing
 
     @Test(arguments: ["store", "refuse", "edit"]) func theAppSeesTheBody(what: String) async throws {
         let cache = cache { configuration in
-            configuration.admission = { response, _ in
+            configuration.willCacheResponse = { response, _ in
                 #expect(response.data == Self.body)
                 switch what {
                 case "store": return response
@@ -440,7 +440,7 @@ import Testing
     @Test func aHitWhoseFileGoesIsReadToItsEnd() async throws {
         let cache = cache()
         await store(in: cache)
-        let key = try #require(KeyPolicy.standard.key(for: Responses.request(url)))
+        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request(url)))
         var body = try #require(cache.store.lookup(key).variants().first?.open?())
         var read = Data()
         while !body.isEmpty, let piece = body.next() {

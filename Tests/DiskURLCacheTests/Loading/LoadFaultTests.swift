@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -57,13 +58,15 @@ import Testing
     }
 
     /// The load's own time ends at the same moment as the request's, and before it where the disk was asked first.
-    @Test(arguments: [CacheLayer.memory, .disk]) func aStoredAnswerStandsInForATransportThatHangs(layer: CacheLayer)
+    @Test(arguments: [DiskURLCache.Layer.memory, .disk]) func aStoredAnswerStandsInForATransportThatHangs(
+        layer: DiskURLCache.Layer
+    )
         async throws
     {
         try await fill(["Cache-Control": "max-age=60, stale-if-error=6000"])
         clock.advance(by: 100)
-        struct Hangs: CacheTransport {
-            func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+        struct Hangs: DiskURLCache.Transport {
+            func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
                 try await Task.sleep(for: .seconds(60))
             }
         }
@@ -81,15 +84,16 @@ import Testing
 
     /// It is refused in any other answer, too.
     @Test func aMalformedFieldOfTheRestIsNotStored() async throws {
-        struct Parts: CacheTransport {
-            func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+        struct Parts: DiskURLCache.Transport {
+            func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
                 let fields = [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")]
                 if request.value(forHTTPHeaderField: "Range") == "bytes=0-3" {
-                    receiver.receive(CacheHead(status: 206, fields: fields + [("Content-Range", "bytes 0-3/8")]))
+                    receiver.receive(
+                        DiskURLCache.Head(status: 206, fields: fields + [("Content-Range", "bytes 0-3/8")]))
                     await receiver.receive(Data("0123".utf8))
                 } else {
                     receiver.receive(
-                        CacheHead(
+                        DiskURLCache.Head(
                             status: 206,
                             fields: fields + [("Content-Range", "bytes 4-7/8"), ("X-A", "1\r\nX-Admin: 1")]))
                     await receiver.receive(Data("4567".utf8))

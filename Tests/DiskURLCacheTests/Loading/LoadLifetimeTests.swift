@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -68,7 +69,7 @@ import Testing
             clock.advance(by: way == .hit ? 1 : way == .refreshed ? 90 : 1_000)
             let stream = try await cache.load(request, through: transport)
             _ = try await stream.pieces()
-            let outcomes: [Way: CacheLoadReport.Outcome] = [
+            let outcomes: [Way: DiskURLCache.Report.Outcome] = [
                 .hit: .hit(.memory), .revalidated: .revalidated(.memory),
                 .refreshed: .staleHit(.memory, .staleWhileRevalidate),
             ]

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -18,7 +19,7 @@ import Testing
         scratch = try ScratchDirectory("hunt")
     }
 
-    private final class Body: CacheTransport {
+    private final class Body: DiskURLCache.Transport {
         let status: Int
         let fields: [(name: String, value: String)]
         let pieces: Int
@@ -35,13 +36,13 @@ import Testing
             self.waits = waits
         }
 
-        func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+        func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
             await waits()
             if request.url?.path == "/b" {
-                receiver.receive(CacheHead(status: 200, fields: []))
+                receiver.receive(DiskURLCache.Head(status: 200, fields: []))
                 return
             }
-            receiver.receive(CacheHead(status: status, fields: fields))
+            receiver.receive(DiskURLCache.Head(status: status, fields: fields))
             for _ in 0..<pieces {
                 await receiver.receive(Data(count: 1 << 20))
                 try Task.checkCancellation()

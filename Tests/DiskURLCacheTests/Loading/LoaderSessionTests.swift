@@ -95,7 +95,7 @@ import Testing
         }
         harness.cache.storeCachedResponse(
             Responses.cached(Responses.url("/last"), "x"), for: Responses.request("/last"))
-        var problems: [CacheError] = []
+        var problems: [DiskURLCache.Error] = []
         for await event in events {
             if case .problem(let error) = event { problems.append(error) }
             if case .stored = event { break }

@@ -58,7 +58,7 @@ import Testing
         #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
     }
 
-    // MARK: The admission closure
+    // MARK: `Configuration.willCacheResponse`
 
     @Test func admissionRefusesAndEdits() async throws {
         let origin = try OriginServer { request in
@@ -68,7 +68,7 @@ import Testing
         }
         let asked = Mutex<[String]>([])
         let harness = try LoadingHarness(configure: { settings in
-            settings.admission = { response, request in
+            settings.willCacheResponse = { response, request in
                 let path = request.url?.path ?? ""
                 asked.withLock { $0.append(path) }
                 switch path {
@@ -83,7 +83,7 @@ import Testing
         let events = harness.cache.events()
         for path in ["/refuse", "/edit", "/forbid", "/memory", "/keep"] { try await harness.load(origin.url(path)) }
         for await case .load(let report) in events {
-            #expect(report.notStoredReason?.description.contains("admission") == true, "the first one")
+            #expect(report.notStoredReason?.description.contains("willCacheResponse") == true, "the first one")
             break
         }
         #expect(!harness.cache.contains(URLRequest(origin.url("/forbid"))))
@@ -127,7 +127,8 @@ import Testing
         for await case .load(let report) in events {
             #expect(report.isStored == false)
             #expect(
-                report.notStoredReason?.description == CacheReason.tooLarge(bytes: 300_000, limit: 100_000).description)
+                report.notStoredReason?.description
+                    == DiskURLCache.Reason.tooLarge(bytes: 300_000, limit: 100_000).description)
             break
         }
         #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
@@ -178,7 +179,7 @@ import Testing
                         #expect(loaded.text.hasSuffix(language) && loaded["X-A"]?.isEmpty == false)
                     }
                     // One look at the disk brings all small variants of a key into memory.
-                    let hit = CacheLoadReport.Outcome.hit(language == "en" ? .disk : .memory)
+                    let hit = DiskURLCache.Report.Outcome.hit(language == "en" ? .disk : .memory)
                     #expect(report.outcome == (round == 1 ? report.missOutcome : hit))
                 }
             }
@@ -229,7 +230,7 @@ import Testing
 
         func outcome(
             _ path: String, method: String = "GET", policy: URLRequest.CachePolicy = .useProtocolCachePolicy
-        ) async throws -> CacheLoadReport.Outcome {
+        ) async throws -> DiskURLCache.Report.Outcome {
             let report = try await harness.report {
                 _ = try? await harness.load(origin.url(path), method: method, policy: policy)
             }
@@ -311,7 +312,7 @@ import Testing
     }
 }
 
-extension CacheLoadReport {
+extension DiskURLCache.Report {
     /// Itself where it is a miss, whatever the reason.
     fileprivate var missOutcome: Outcome? { if case .miss = outcome { outcome } else { nil } }
 }

@@ -180,7 +180,7 @@ import Testing
                 body: Data(repeating: UInt8(truncatingIfNeeded: count), count: count))
         }
         let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate) { $0.maximumEntryShare = 0.9 }
+        let harness = try LoadingHarness(delegate: delegate) { $0.maximumEntryFraction = 0.9 }
         for size in [0, 1, 65_537, TestLength.pick(plain: 6 << 20, long: 50 << 20) + 3] {
             let body = Data(repeating: UInt8(truncatingIfNeeded: size), count: size)
             for _ in 1...2 {

@@ -65,7 +65,7 @@ final class LoadingHarness: Sendable {
     }
 
     /// The event of the load that `body` makes.
-    func report(of body: () async throws -> Void) async throws -> CacheLoadReport {
+    func report(of body: () async throws -> Void) async throws -> DiskURLCache.Report {
         let events = cache.events()
         try await body()
         for await case .load(let report) in events { return report }
@@ -83,7 +83,7 @@ struct Loaded: Sendable {
 
 extension LoadReader {
     convenience init(
-        _ request: URLRequest, from cache: DiskURLCache, over transport: any Transport, takesPieces: Bool = false,
+        _ request: URLRequest, from cache: DiskURLCache, over transport: any LoadTransport, takesPieces: Bool = false,
         timeout: TimeInterval? = nil
     ) {
         self.init(
@@ -94,7 +94,7 @@ extension LoadReader {
 
 extension LoadDriver {
     convenience init(
-        cache: DiskURLCache, request: URLRequest, transport: any Transport, client: any LoadClient
+        cache: DiskURLCache, request: URLRequest, transport: any LoadTransport, client: any LoadClient
     ) {
         self.init(
             cache: cache, request: KeyedRequest(request, in: cache, variant: transport.keyVariant),

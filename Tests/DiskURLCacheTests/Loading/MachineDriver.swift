@@ -76,7 +76,7 @@ struct MachineDriver {
     }
 
     private static func keyed(_ request: URLRequest, _ options: Options) -> KeyedRequest {
-        KeyedRequest(request, key: options.hasKey ? KeyPolicy.standard.key(for: request) : nil)
+        KeyedRequest(request, key: options.hasKey ? DiskURLCache.KeyPolicy.standard.key(for: request) : nil)
     }
 
     var hasEnded: Bool { machine.hasEnded }

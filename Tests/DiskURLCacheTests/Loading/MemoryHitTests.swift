@@ -24,10 +24,10 @@ import Testing
         return DiskURLCache(configuration: configuration)
     }
 
-    private func hit(_ request: URLRequest, _ cache: DiskURLCache) -> CacheAnswer? {
+    private func hit(_ request: URLRequest, _ cache: DiskURLCache) -> DiskURLCache.Answer? {
         let keyed = KeyedRequest(request, in: cache)
         guard let key = keyed.key, let known = cache.store.lookup(key).known else { return nil }
-        return CacheAnswer(inMemory: known, of: keyed, in: cache)
+        return DiskURLCache.Answer(inMemory: known, of: keyed, in: cache)
     }
 
     /// What is stored, and what is asked; true where memory answers alone.

@@ -14,7 +14,7 @@ import Testing
         let session: URLSession
         let clock = ManualClock()
 
-        init(keyPolicy: KeyPolicy = .standard) {
+        init(keyPolicy: DiskURLCache.KeyPolicy = .standard) {
             var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
             settings.clock = clock.wallClock
             settings.keyPolicy = keyPolicy
@@ -38,7 +38,7 @@ import Testing
         let server = try OriginServer { request in
             .ok(String(decoding: request.body, as: UTF8.self), ["Cache-Control": "max-age=60"])
         }
-        let loader = Loader(keyPolicy: KeyPolicy.standard.includingBody(ofMethods: "POST"))
+        let loader = Loader(keyPolicy: DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST"))
         for body in ["one", "two", "one", "two"] {
             #expect(try await loader.load(server.url("/"), method: "POST", body: body).0 == body)
         }

@@ -44,7 +44,7 @@ import Testing
             try await harness.load(url)
             harness.clock.advance(by: way == .hit ? 1 : way == .refreshed ? 90 : 1_000)
             let report = try await harness.report { try await harness.load(url) }
-            let outcomes: [Way: CacheLoadReport.Outcome] = [
+            let outcomes: [Way: DiskURLCache.Report.Outcome] = [
                 .hit: .hit(.memory), .revalidated: .revalidated(.memory),
                 .refreshed: .staleHit(.memory, .staleWhileRevalidate),
             ]

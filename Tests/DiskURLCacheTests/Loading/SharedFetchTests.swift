@@ -90,7 +90,7 @@ import Testing
     /// Where the last answer could not be shared, nothing is waited for; that is forgotten after a while, and with many other keys.
     @Test func aKeyWhoseAnswerCouldNotBeSharedIsRemembered() throws {
         let table = LoadTable()
-        let key = try #require(KeyPolicy.standard.key(for: Responses.request("/a")))
+        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
         let (now, load) = (Date(timeIntervalSince1970: 1_790_000_000), ObjectIdentifier(table))
         func join(after seconds: TimeInterval) -> LoadTable.Place {
             table.join("a", of: key, as: load, patience: 60, now: now + seconds) { _ in }
@@ -106,7 +106,7 @@ import Testing
         #expect(join(after: LoadTable.unsharedTime) == .leads)
         table.release("a", of: key, now: now)
         for number in 0..<LoadTable.unsharedLimit {
-            let other = try #require(KeyPolicy.standard.key(for: Responses.request("/\(number)")))
+            let other = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/\(number)")))
             table.release("none", of: other, now: now)
         }
         #expect(join(after: 1) == .leads)
@@ -132,6 +132,25 @@ import Testing
         #expect(try await late.next() == nil)
         #expect(network.requests.count == 1 && other.requests.count == 1 && stopped.report.isStored == nil)
         #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("whole".utf8))
+    }
+
+    /// The time to wait may be over before the call that begins it returns.
+    @Test func aWaitOfNoTimeEnds() throws {
+        let table = LoadTable()
+        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
+        let woken = DispatchSemaphore(value: 0)
+        func join() -> LoadTable.Place {
+            let load = ObjectIdentifier(NSObject())
+            return table.join("a", of: key, as: load, patience: 0, now: Date()) { _ in woken.signal() }
+        }
+        #expect(join() == .leads)
+        for number in 0..<500 {
+            #expect(join() == .waits)
+            guard woken.isSignalled() else {
+                Issue.record("wait \(number) does not end")
+                return
+            }
+        }
     }
 
     // MARK: The app's code
@@ -161,11 +180,11 @@ import Testing
             return request.url?.absoluteString
         }
         configuration.rules = [
-            CacheRule(
+            DiskURLCache.Rule(
                 .request { request in
                     if request.url?.path != "/other" { ask() }
                     return false
-                }, CacheTreatment(storage: .never))
+                }, DiskURLCache.Options(storage: .never))
         ]
         let cache = DiskURLCache(configuration: configuration)
         asked.withLock { $0 = cache }

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -27,7 +28,7 @@ final class PieceClient: LoadClient {
     struct Record {
         var heads: [HTTPURLResponse] = []
         var data = Data()
-        var report: CacheLoadReport?
+        var report: DiskURLCache.Report?
         var error: (any Error)?
         var hasEnded = false
         var isClosed = false
@@ -109,7 +110,7 @@ final class PieceClient: LoadClient {
 }
 
 /// A network that answers from memory.
-final class MemoryTransport: Transport {
+final class MemoryTransport: LoadTransport {
     /// A request that is under way: the test says what comes back.
     struct Exchange: Sendable {
         let url: URL
@@ -167,7 +168,7 @@ extension URLRequest {
     }
 }
 
-extension CacheStream {
+extension DiskURLCache.ResponseStream {
     func pieces() async throws -> [String] {
         var pieces: [String] = []
         for try await piece in self { pieces.append(String(decoding: piece, as: UTF8.self)) }
@@ -184,10 +185,10 @@ final class Flag: Sendable {
 }
 
 /// A transport that is a closure.
-final class ClosureTransport: CacheTransport {
+final class ClosureTransport: DiskURLCache.Transport {
     struct Exchange: Sendable {
         let url: URL
-        let receiver: CacheReceiver
+        let receiver: DiskURLCache.Receiver
         let transport: ClosureTransport
 
         func head(_ status: Int, _ fields: [String: String] = [:]) {
@@ -214,7 +215,7 @@ final class ClosureTransport: CacheTransport {
     var heads: [HTTPURLResponse] { state.withLock { $0.heads } }
     var cancelled: Int { state.withLock { $0.cancelled } }
 
-    func send(_ request: URLRequest, to receiver: CacheReceiver) async throws {
+    func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
         guard let url = request.url else { throw URLError(.badURL) }
         state.withLock { $0.requests.append(request) }
         try await answer(request, Exchange(url: url, receiver: receiver, transport: self))

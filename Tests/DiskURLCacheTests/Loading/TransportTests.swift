@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -29,7 +30,7 @@ import Testing
 
     private func load(
         _ request: URLRequest, through transport: ClosureTransport, _ door: Door
-    ) async throws -> (text: String, report: CacheLoadReport) {
+    ) async throws -> (text: String, report: DiskURLCache.Report) {
         switch door {
         case .whole:
             let answer = try await LoadReader(
@@ -89,18 +90,18 @@ import Testing
     @Test func fieldsAreAsTheyCame() async throws {
         let transport = ClosureTransport { _, exchange in
             exchange.receiver.receive(
-                CacheHead(
+                DiskURLCache.Head(
                     status: 203,
                     fields: [
                         ("Cache-Control", "max-age=60"), ("X-Twice", "1"), ("set-cookie", "a=1"), ("x-twice", "2"),
                         ("Set-Cookie", "b=2"), ("Date", HTTPDate.format(clock.now)),
                     ]))
         }
-        for layer in [nil, CacheLayer.memory, .disk] {
+        for layer in [nil, DiskURLCache.Layer.memory, .disk] {
             let stream = try await cache.load(request, through: transport)
             #expect(try await stream.pieces() == [])
             #expect(stream.head.status == 203)
-            let outcome = layer.map { CacheLoadReport.Outcome.hit($0) } ?? .miss(.notStored)
+            let outcome = layer.map { DiskURLCache.Report.Outcome.hit($0) } ?? .miss(.notStored)
             #expect(stream.report.outcome == outcome)
             func values(_ name: String) -> [String] {
                 stream.head.fields.filter { $0.name.lowercased() == name }.map(\.value)
@@ -119,7 +120,7 @@ import Testing
 
     @Test(arguments: [-1, 0, 99, 1_000]) func aStatusThatIsNoneIsAnError(status: Int) async throws {
         let transport = ClosureTransport { _, exchange in
-            exchange.receiver.receive(CacheHead(status: status, fields: [("Cache-Control", "max-age=60")]))
+            exchange.receiver.receive(DiskURLCache.Head(status: status, fields: [("Cache-Control", "max-age=60")]))
             await exchange.piece("body")
         }
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
@@ -145,7 +146,7 @@ import Testing
                 ["ETag": "\"1\"", "Cache-Control": "max-age=60, stale-while-revalidate=100"])
             if !isKnown { await exchange.piece("body") }
         }
-        let steps: [(wait: TimeInterval, outcome: CacheLoadReport.Outcome)] = [
+        let steps: [(wait: TimeInterval, outcome: DiskURLCache.Report.Outcome)] = [
             (0, .miss(.notStored)), (1_000, .revalidated(.memory)), (100, .staleHit(.memory, .staleWhileRevalidate)),
             (0, .hit(.memory)),
         ]
@@ -203,7 +204,7 @@ import Testing
     }
 
     @Test func whatComesTwiceOrLateIsDropped() async throws {
-        let kept = Mutex<CacheReceiver?>(nil)
+        let kept = Mutex<DiskURLCache.Receiver?>(nil)
         let transport = ClosureTransport { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60"])
             exchange.head(404)
@@ -267,7 +268,7 @@ import Testing
             exchange.head(200, ["Cache-Control": "max-age=60"])
             await exchange.untilCancelled()
         }
-        var stream: CacheStream? = try await cache.load(request, through: transport)
+        var stream: DiskURLCache.ResponseStream? = try await cache.load(request, through: transport)
         #expect(stream?.response.statusCode == 200 && transport.cancelled == 0)
         stream = nil
         await eventually { transport.cancelled != 0 }
@@ -317,7 +318,7 @@ import Testing
             while !Task.isCancelled { await exchange.receiver.receive(Data(count: 1 << 20)) }
             exchange.noteCancellation()
         }
-        var stream: CacheStream? = try await cache.load(request, through: transport)
+        var stream: DiskURLCache.ResponseStream? = try await cache.load(request, through: transport)
         #expect(stream != nil)
         stream = nil
         await eventually { transport.cancelled != 0 }

@@ -292,11 +292,11 @@ import Testing
         settings.staleIfError = 60
         settings.staleWhileRevalidate = 60
         settings.cacheStatusName = "app"
-        settings.admission = { response, _ in response }
-        settings.rules = [CacheRule(.host("example.com"), CacheTreatment(lifetime: .always(60)))]
+        settings.willCacheResponse = { response, _ in response }
+        settings.rules = [DiskURLCache.Rule(.host("example.com"), DiskURLCache.Options(lifetime: .always(60)))]
         #expect(
             settings.settingsOfLoader == [
-                "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "admission", "cacheStatusName",
+                "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "willCacheResponse", "cacheStatusName",
             ])
 
         let events = cache.events()
@@ -305,7 +305,7 @@ import Testing
             _ = await lookup(plain.dataTask(with: Responses.url("/a")), in: cache)
         }
         cache.hub.emit(.removedDamagedRecord)
-        var problems: [CacheError] = []
+        var problems: [DiskURLCache.Error] = []
         for await event in events {
             if case .problem(let error) = event { problems.append(error) } else { break }
         }
@@ -330,14 +330,16 @@ import Testing
     @Test func aMissingLoaderIsToldOnceWhateverTheURL() {
         let lines = Mutex<[String]>([])
         let hub = EventHub { line in lines.withLock { $0.append(line) } }
-        for path in ["/a", "/b"] { hub.report(once: CacheError(.loaderMissing, path: "https://example.com" + path)) }
+        for path in ["/a", "/b"] {
+            hub.report(once: DiskURLCache.Error(.loaderMissing, path: "https://example.com" + path))
+        }
         #expect(lines.withLock { $0 }.count == 1 && lines.withLock { $0 }[0].contains("https://example.com/a"))
     }
 
     @Test func aProblemIsLoggedOnceAndSentOnceToTheFirstListener() async {
         let lines = Mutex<[String]>([])
         let hub = EventHub { line in lines.withLock { $0.append(line) } }
-        let problem = CacheError(.loaderMissing, settings: ["isOffline"])
+        let problem = DiskURLCache.Error(.loaderMissing, settings: ["isOffline"])
         for _ in 1...2 { hub.report(once: problem) }
         #expect(lines.withLock { $0 } == [problem.description])
         let sent = Mutex(0)

@@ -2,14 +2,15 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheTools
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
 
 @Suite(.fewAtATime) struct RulesTests {
-    typealias Rule = CacheRule
-    typealias Treatment = CacheTreatment
+    typealias Rule = DiskURLCache.Rule
+    typealias Treatment = DiskURLCache.Options
     let scratch: ScratchDirectory
     let clock = ManualClock()
 
@@ -39,37 +40,37 @@ import Testing
             Rule(.all, Treatment(lifetime: .always(3), staleWhileRevalidate: 300, staleIfError: 30)),
         ])
         var request = Responses.request("/abc")
-        #expect(cache.treatment(for: request).lifetime == .always(1))
-        #expect(cache.treatment(for: request).staleIfError == 20)
-        #expect(cache.treatment(for: request).staleWhileRevalidate == 300)
-        #expect(cache.treatment(for: request).tags == ["a", "host"])
-        #expect(cache.treatment(for: Responses.request("/b")).lifetime == .always(2))
-        #expect(cache.treatment(for: URLRequest(url: URL(string: "https://other.org/")!)).lifetime == .always(3))
-        request.cacheTreatment = Treatment(lifetime: .whenMissing(9), tags: ["mine"])
-        #expect(cache.treatment(for: request).lifetime == .whenMissing(9))
-        #expect(cache.treatment(for: request).staleIfError == 20)
-        #expect(cache.treatment(for: request).tags == ["a", "host", "mine"])
-        request.cacheTreatment = nil
-        #expect(cache.treatment(for: request).lifetime == .always(1))
+        #expect(cache.cacheOptions(for: request).lifetime == .always(1))
+        #expect(cache.cacheOptions(for: request).staleIfError == 20)
+        #expect(cache.cacheOptions(for: request).staleWhileRevalidate == 300)
+        #expect(cache.cacheOptions(for: request).tags == ["a", "host"])
+        #expect(cache.cacheOptions(for: Responses.request("/b")).lifetime == .always(2))
+        #expect(cache.cacheOptions(for: URLRequest(url: URL(string: "https://other.org/")!)).lifetime == .always(3))
+        request.cacheOptions = Treatment(lifetime: .whenMissing(9), tags: ["mine"])
+        #expect(cache.cacheOptions(for: request).lifetime == .whenMissing(9))
+        #expect(cache.cacheOptions(for: request).staleIfError == 20)
+        #expect(cache.cacheOptions(for: request).tags == ["a", "host", "mine"])
+        request.cacheOptions = nil
+        #expect(cache.cacheOptions(for: request).lifetime == .always(1))
     }
 
     @Test func aTreatmentTravelsWithItsRequest() throws {
         var request = Responses.request("/a", fields: ["X": "y"])
         request.httpMethod = "POST"
         request.httpBody = Data("b".utf8)
-        let treatment = Treatment(
+        let cacheOptions = Treatment(
             storage: .memoryOnly, lifetime: .always(1.5), staleWhileRevalidate: 2, staleIfError: 3,
             minimumDiskLifetime: 4, keyPolicy: "k", tags: ["t", "ü / ?#"], isPinned: false)
-        request.cacheTreatment = treatment
-        #expect(request.cacheTreatment == treatment)
+        request.cacheOptions = cacheOptions
+        #expect(request.cacheOptions == cacheOptions)
         request.setValue("z", forHTTPHeaderField: "X")
-        #expect(request.cacheTreatment == treatment)
+        #expect(request.cacheOptions == cacheOptions)
         #expect(request.httpBody == Data("b".utf8))
         let task = URLSession(configuration: .ephemeral).dataTask(with: request)
-        #expect(task.originalRequest?.cacheTreatment == treatment)
+        #expect(task.originalRequest?.cacheOptions == cacheOptions)
         task.cancel()
-        request.cacheTreatment = nil
-        #expect(request.cacheTreatment == nil)
+        request.cacheOptions = nil
+        #expect(request.cacheOptions == nil)
     }
 
     @Test(arguments: [
@@ -77,10 +78,10 @@ import Testing
         Treatment(storage: .memoryOnly), Treatment(lifetime: .whenMissing(7)), Treatment(lifetime: .always(0)),
         Treatment(keyPolicy: "k", tags: ["t"]),
     ])
-    func eachTreatmentArrivesAsItLeft(_ treatment: Treatment) {
+    func eachTreatmentArrivesAsItLeft(_ cacheOptions: Treatment) {
         var request = Responses.request("/a")
-        request.cacheTreatment = treatment
-        #expect(request.cacheTreatment == treatment)
+        request.cacheOptions = cacheOptions
+        #expect(request.cacheOptions == cacheOptions)
     }
 
     @Test(arguments: [
@@ -108,7 +109,7 @@ import Testing
         #expect(!matches("https://example.com.evil.org/"))
     }
 
-    // MARK: What treatments do
+    // MARK: What options do
 
     @Test func lifetimes() async throws {
         let origin = try OriginServer { request in
@@ -145,7 +146,7 @@ import Testing
         #expect(records.isEmpty)
         #expect(origin.requests.map(\.path) == ["/private", "/never", "/never"])
         var optOut = URLRequest(url: origin.url("/public"))
-        optOut.cacheTreatment = Treatment(storage: .never)
+        optOut.cacheOptions = Treatment(storage: .never)
         _ = try await cache.data(for: optOut)
         #expect(!cache.contains(URLRequest(url: origin.url("/public"))))
     }
@@ -218,7 +219,7 @@ import Testing
         _ = try await cache.data(from: origin.url("/other?id=1&utm=a"))
         #expect(try await cache.data(from: origin.url("/other?id=1&utm=b")).source == .network)
         var unknown = Responses.request("/x")
-        unknown.cacheTreatment = Treatment(keyPolicy: .nobody)
+        unknown.cacheOptions = Treatment(keyPolicy: .nobody)
         #expect(cache.key(for: unknown) == nil)
     }
 
@@ -227,7 +228,7 @@ import Testing
         let cache = try makeCache()
         func load(_ path: String, tags: Set<String>) async throws {
             var request = URLRequest(url: origin.url(path))
-            request.cacheTreatment = Treatment(tags: tags)
+            request.cacheOptions = Treatment(tags: tags)
             _ = try await cache.data(for: request)
         }
         try await load("/a", tags: ["account-1"])
@@ -253,7 +254,7 @@ import Testing
         let cache = try makeCache()
         let plain = URLRequest(url: origin.url("/a"))
         var tagged = plain
-        tagged.cacheTreatment = Treatment(tags: ["account-1"])
+        tagged.cacheOptions = Treatment(tags: ["account-1"])
         let (first, second) = ["store", "network"].contains(way) ? (tagged, plain) : (plain, tagged)
         _ = try await cache.data(for: first)
         cache.flush()
@@ -294,7 +295,7 @@ import Testing
         cache.removeAllCachedResponses(from: .memory)
         cache.removeCachedResponses(authorization: "Bearer a")
         #expect(requests.map { cache.contains($0) } == [false, false, true, true])
-        let records = try CacheInspector(directory: scratch.appending("cache")).records()
+        let records = try DiskURLCache.Inspector(directory: scratch.appending("cache")).records()
         #expect(!records.contains { $0.tags.contains { $0.contains("Bearer") } })
     }
 
@@ -421,9 +422,9 @@ import Testing
         let never = try makeCache([Rule(.url("example.com/me"), Treatment(storage: .never))])
         #expect(never.key(for: request) == nil)
         let memory = try makeCache([Rule(.path("me"), Treatment(storage: .memoryOnly, lifetime: .always(9)))])
-        #expect(memory.treatment(for: request) == Treatment(storage: .memoryOnly))
+        #expect(memory.cacheOptions(for: request) == Treatment(storage: .memoryOnly))
         let other = try makeCache([Rule(.path("me"), Treatment(lifetime: .always(9)))])
-        #expect(other.treatment(for: request).lifetime == nil && other.key(for: request) != nil)
+        #expect(other.cacheOptions(for: request).lifetime == nil && other.key(for: request) != nil)
     }
 
     @Test func aLifetimeForOneRequest() throws {
@@ -431,13 +432,13 @@ import Testing
         var request = Responses.request("/a")
         #expect(request.cacheLifetime == nil)
         request.cacheLifetime = .days(7)
-        #expect(request.cacheLifetime == 604_800 && request.cacheTreatment == Treatment(lifetime: .always(604_800)))
+        #expect(request.cacheLifetime == 604_800 && request.cacheOptions == Treatment(lifetime: .always(604_800)))
         #expect(cache.cachingOptions(for: request, response: nil).lifetime == .always(seconds: 604_800))
-        request.cacheTreatment?.tags = ["a"]
+        request.cacheOptions?.tags = ["a"]
         request.cacheLifetime = nil
-        #expect(request.cacheTreatment == Treatment(tags: ["a"]))
-        request.cacheTreatment = Treatment(lifetime: .whenMissing(.hours(2)))
-        #expect(request.cacheLifetime == nil && request.cacheTreatment?.lifetime == .whenMissing(7_200))
+        #expect(request.cacheOptions == Treatment(tags: ["a"]))
+        request.cacheOptions = Treatment(lifetime: .whenMissing(.hours(2)))
+        #expect(request.cacheLifetime == nil && request.cacheOptions?.lifetime == .whenMissing(7_200))
         #expect(TimeInterval.minutes(1.5) == 90)
     }
 

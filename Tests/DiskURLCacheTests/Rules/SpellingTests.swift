@@ -24,7 +24,7 @@ import Testing
     ]
     static let dotted = ["https://api.example.com/x/../me", "https://api.example.com/x/%2e%2E/me"]
 
-    static let matches: [CacheRule.Match] = [
+    static let matches: [DiskURLCache.Rule.Match] = [
         .url("https://api.example.com/me*"), .url("HTTPS://u@API.example.com.:443/%6De*"), .url("*/me"),
         .url("*://api.example.com/m*"), .url("*API.example.com/me"), .path("/%6de"),
         .path("/me", host: "API.example.com."),
@@ -32,7 +32,7 @@ import Testing
     ]
 
     private func makeCache(
-        _ rules: [CacheRule] = [], _ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }
+        _ rules: [DiskURLCache.Rule] = [], _ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }
     ) throws -> DiskURLCache {
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("cache"))
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: matches.indices) func neverIsNever(row: Int) throws {
-        let cache = try makeCache([CacheRule(Self.matches[row], CacheTreatment(storage: .never))])
+        let cache = try makeCache([DiskURLCache.Rule(Self.matches[row], DiskURLCache.Options(storage: .never))])
         for text in Self.spellings + Self.dotted {
             try store(text, in: cache)
             #expect(cache.key(for: try request(text)) == nil, "\(text)")
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: matches.indices) func memoryOnlyIsMemoryOnly(row: Int) throws {
-        let cache = try makeCache([CacheRule(Self.matches[row], CacheTreatment(storage: .memoryOnly))])
+        let cache = try makeCache([DiskURLCache.Rule(Self.matches[row], DiskURLCache.Options(storage: .memoryOnly))])
         for text in Self.spellings + Self.dotted { try store(text, in: cache) }
         cache.flush()
         #expect(scratch.files().filter { $0.contains("records/") }.isEmpty)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: matches.indices) func aKeyPolicyIsApplied(row: Int) throws {
-        let rules = [CacheRule(Self.matches[row], CacheTreatment(keyPolicy: .byUser))]
+        let rules = [DiskURLCache.Rule(Self.matches[row], DiskURLCache.Options(keyPolicy: .byUser))]
         let cache = try makeCache(rules) { $0.keyPolicies[.byUser] = .standard.includingHeaders("X-User") }
         for text in Self.spellings {
             var alice = try request(text)
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func aPathIsAComponent() throws {
-        let rule = CacheRule(.path("/me"), CacheTreatment(storage: .never))
+        let rule = DiskURLCache.Rule(.path("/me"), DiskURLCache.Options(storage: .never))
         func matches(_ text: String) throws -> Bool { rule.matches(RuleTarget(try request(text)), contentType: nil) }
         for path in ["/me", "/me/", "/me/a", "/me?x", "/me;v=1", "/%6de/a"] {
             #expect(try matches("https://h" + path), "\(path)")

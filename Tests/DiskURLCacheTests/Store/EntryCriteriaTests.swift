@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -15,7 +16,7 @@ import Testing
         scratch = try ScratchDirectory()
     }
 
-    private func cache(_ storage: any EntryStorage, memory: Int = 1 << 20) -> DiskURLCache {
+    private func cache(_ storage: any DiskURLCache.EntryStorage, memory: Int = 1 << 20) -> DiskURLCache {
         var configuration = DiskURLCache.Configuration(memoryCapacity: memory, directory: scratch.appending("none"))
         configuration.diskStorage = storage
         return DiskURLCache(configuration: configuration)
@@ -23,7 +24,7 @@ import Testing
 
     private func store(_ url: String, tags: Set<String> = [], in cache: DiskURLCache) -> URLRequest {
         var request = URLRequest(url: URL(string: url)!)
-        request.cacheTreatment = .init(tags: tags)
+        request.cacheOptions = .init(tags: tags)
         cache.storeCachedResponse(Responses.cached(request.url!, "body"), for: request)
         cache.flush()
         return request
@@ -41,7 +42,7 @@ import Testing
         #expect(entries.map(\.groups.count).sorted() == [3, 3, 4])
         #expect(entries.flatMap(\.groups).allSatisfy { $0.utf8.count == 64 && $0.allSatisfy(\.isHexDigit) })
 
-        func found(_ remove: () -> Void) throws -> (scope: EntryCriteria.Scope, count: Int) {
+        func found(_ remove: () -> Void) throws -> (scope: DiskURLCache.Criteria.Scope, count: Int) {
             storage.asked.withLock { $0 = [] }
             remove()
             let criteria = try #require(storage.asked.withLock { $0.last })
@@ -55,7 +56,7 @@ import Testing
             #expect(criteria.message.utf8.count <= 33)
             return (criteria.scope, entries.count { criteria.matches($0) })
         }
-        func isGroup(_ scope: EntryCriteria.Scope) -> Bool { if case .group = scope { true } else { false } }
+        func isGroup(_ scope: DiskURLCache.Criteria.Scope) -> Bool { if case .group = scope { true } else { false } }
 
         let tag = try found { cache.removeCachedResponses(tag: "x") }
         #expect(isGroup(tag.scope) && tag.count == 2)
@@ -86,12 +87,12 @@ import Testing
         )
         let entry = try #require(storage.all.first { $0.groups.count == 3 })
         // As another process does it.
-        func removeElsewhere(_ criteria: EntryCriteria?) {
+        func removeElsewhere(_ criteria: DiskURLCache.Criteria?) {
             storage.removals.withLock { $0 = [criteria.map { [$0.message] }] }
             storage.removeEntries(matching: criteria ?? .everything)
         }
-        #expect(entry.groups.contains { .group($0) == EntryCriteria(tag: "x").scope })
-        removeElsewhere(EntryCriteria(try #require(cache.key(for: tagged)).diskKey))
+        #expect(entry.groups.contains { .group($0) == DiskURLCache.Criteria(EntryCriteria(tag: "x")).scope })
+        removeElsewhere(DiskURLCache.Criteria(EntryCriteria(try #require(cache.key(for: tagged)).diskKey)))
         // A store looks in any case.
         _ = store("https://a.example/3", in: cache)
         #expect(cache.cachedResponse(for: tagged) == nil)
@@ -108,7 +109,7 @@ import Testing
         let cache = cache(storage)
         _ = store("https://a.example/1", in: cache)
         let request = URLRequest(url: URL(string: "https://a.example/2")!)
-        let message = EntryCriteria(try #require(cache.key(for: request)).diskKey).message
+        let message = DiskURLCache.Criteria(EntryCriteria(try #require(cache.key(for: request)).diskKey)).message
         // Told while the entry is on its way.
         storage.beforeStore.withLock { $0 = { storage.removals.withLock { $0 = [[message]] } } }
         let tagged = store("https://a.example/2", tags: ["x"], in: cache)
@@ -118,19 +119,19 @@ import Testing
 }
 
 /// Keeps all, and remembers what it was asked to remove.
-private final class RecordingStorage: EntryStorage, @unchecked Sendable {
-    let entries = Mutex<[String: [CacheEntry]]>([:])
-    let asked = Mutex<[EntryCriteria]>([])
+private final class RecordingStorage: DiskURLCache.EntryStorage, @unchecked Sendable {
+    let entries = Mutex<[String: [DiskURLCache.Entry]]>([:])
+    let asked = Mutex<[DiskURLCache.Criteria]>([])
     /// What others removed, for each call.
     let removals = Mutex<[[String]?]>([])
     let beforeStore = Mutex<(@Sendable () -> Void)?>(nil)
     // Set before a cache has the storage.
     var isShared = false
 
-    var all: [CacheEntry] { entries.withLock { $0.values.flatMap(\.self) } }
-    func entries(named name: String) -> [CacheEntry] { entries.withLock { $0[name] ?? [] } }
+    var all: [DiskURLCache.Entry] { entries.withLock { $0.values.flatMap(\.self) } }
+    func entries(named name: String) -> [DiskURLCache.Entry] { entries.withLock { $0[name] ?? [] } }
 
-    func store(_ entry: CacheEntry, named name: String) {
+    func store(_ entry: DiskURLCache.Entry, named name: String) {
         beforeStore.withLock { announce in
             announce?()
             announce = nil
@@ -141,7 +142,7 @@ private final class RecordingStorage: EntryStorage, @unchecked Sendable {
         }
     }
 
-    func removeEntries(matching criteria: EntryCriteria) {
+    func removeEntries(matching criteria: DiskURLCache.Criteria) {
         asked.withLock { $0.append(criteria) }
         entries.withLock { entries in
             for name in entries.keys { entries[name]?.removeAll { criteria.matches($0) } }

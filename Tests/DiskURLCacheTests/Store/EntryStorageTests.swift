@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -131,22 +132,22 @@ import Testing
         cache.flush()
         let entry = try #require(storage.all.first)
         let bytes = try #require(entry.encoded())
-        let decoded = try #require(CacheEntry(encoded: bytes))
+        let decoded = try #require(DiskURLCache.Entry(encoded: bytes))
         #expect(decoded.entry.metadata.url == request.url?.absoluteString)
         #expect(decoded.variant == entry.variant)
         #expect(decoded.entry.body == Data("body".utf8))
         #expect(decoded.entry.metadata == entry.entry.metadata)
-        #expect(CacheEntry(encoded: Data()) == nil)
+        #expect(DiskURLCache.Entry(encoded: Data()) == nil)
         for index in bytes.indices {
-            #expect(CacheEntry(encoded: bytes.prefix(index)) == nil)
+            #expect(DiskURLCache.Entry(encoded: bytes.prefix(index)) == nil)
             for bit in 0..<8 {
                 var damaged = bytes
                 damaged[index] ^= 1 << bit
-                #expect(CacheEntry(encoded: damaged) == nil, "byte \(index), bit \(bit)")
+                #expect(DiskURLCache.Entry(encoded: damaged) == nil, "byte \(index), bit \(bit)")
             }
         }
-        #expect(CacheEntry(encoded: Data([0]) + bytes).map { _ in true } == nil)
-        #expect(CacheEntry(encoded: (Data([0]) + bytes).dropFirst()) != nil, "a slice counts from its start")
+        #expect(DiskURLCache.Entry(encoded: Data([0]) + bytes).map { _ in true } == nil)
+        #expect(DiskURLCache.Entry(encoded: (Data([0]) + bytes).dropFirst()) != nil, "a slice counts from its start")
     }
 
     /// A lookup takes no lock of the key: what it read from disk just before a change must not end in memory after it.
@@ -156,7 +157,7 @@ import Testing
         configuration.diskStorage = disk
         let cache = DiskURLCache(configuration: configuration)
         var request = Responses.request("/a")
-        request.cacheTreatment = .init(tags: ["tag"])
+        request.cacheOptions = .init(tags: ["tag"])
         let tagged = request
         cache.storeCachedResponse(Responses.cached(tagged.url!, "old"), for: tagged)
         cache.flush()
@@ -251,7 +252,7 @@ import Testing
 }
 
 /// A storage as an app might write it.
-final class DictionaryStorage: EntryStorage {
+final class DictionaryStorage: DiskURLCache.EntryStorage {
     /// Called once, just before the next change.
     let beforeNextChange = Mutex<(@Sendable () -> Void)?>(nil)
     /// Called once, just after the next change.
@@ -269,7 +270,7 @@ final class DictionaryStorage: EntryStorage {
     }
 
     private struct State {
-        var entries: [String: [(entry: CacheEntry, stamp: Int)]] = [:]
+        var entries: [String: [(entry: DiskURLCache.Entry, stamp: Int)]] = [:]
         var stamp = 0
         var capacity: Int
 
@@ -283,14 +284,14 @@ final class DictionaryStorage: EntryStorage {
         self.isForSeveralUsers = isForSeveralUsers
     }
 
-    var all: [CacheEntry] { state.withLock { $0.entries.values.joined().map(\.entry) } }
+    var all: [DiskURLCache.Entry] { state.withLock { $0.entries.values.joined().map(\.entry) } }
     var count: Int { all.count }
 
-    func entries(named name: String) -> [CacheEntry] {
+    func entries(named name: String) -> [DiskURLCache.Entry] {
         state.withLock { $0.entries[name, default: []].map(\.entry) }
     }
 
-    func store(_ entry: CacheEntry, named name: String) {
+    func store(_ entry: DiskURLCache.Entry, named name: String) {
         announce(beforeNextChange)
         defer { announce(afterNextChange) }
         state.withLock { state in
@@ -306,7 +307,7 @@ final class DictionaryStorage: EntryStorage {
         }
     }
 
-    func removeEntries(matching criteria: EntryCriteria) {
+    func removeEntries(matching criteria: DiskURLCache.Criteria) {
         announce(beforeNextChange)
         defer { announce(afterNextChange) }
         state.withLock { state in
@@ -329,7 +330,7 @@ final class DictionaryStorage: EntryStorage {
 
 /// A disk layer as an app might write it: one file an entry, its bytes changed by a key. The cipher stands for a real
 /// one.
-private final class EncryptedFolder: EntryStorage {
+private final class EncryptedFolder: DiskURLCache.EntryStorage {
     private let folder: URL
     private let capacityBox: Mutex<Int>
     /// Calls come from several threads, and a file is not to be read while it is written.
@@ -350,19 +351,19 @@ private final class EncryptedFolder: EntryStorage {
         return names.map { ($0, folder.appendingPathComponent($0)) }
     }
 
-    private func read(_ url: URL) -> CacheEntry? {
-        (try? Data(contentsOf: url)).flatMap { CacheEntry(encoded: crypt($0)) }
+    private func read(_ url: URL) -> DiskURLCache.Entry? {
+        (try? Data(contentsOf: url)).flatMap { DiskURLCache.Entry(encoded: crypt($0)) }
     }
 
-    func entries(named name: String) -> [CacheEntry] {
+    func entries(named name: String) -> [DiskURLCache.Entry] {
         isBusy.withLock { _ in files().filter { $0.name.hasPrefix(name) }.compactMap { read($0.url) } }
     }
 
-    func store(_ entry: CacheEntry, named name: String) {
+    func store(_ entry: DiskURLCache.Entry, named name: String) {
         isBusy.withLock { _ in write(entry, named: name) }
     }
 
-    private func write(_ entry: CacheEntry, named name: String) {
+    private func write(_ entry: DiskURLCache.Entry, named name: String) {
         guard let bytes = entry.encoded() else { return }
         let url = folder.appendingPathComponent("\(name)-\(entry.variant)")
         try? crypt(bytes).write(to: url)
@@ -372,11 +373,11 @@ private final class EncryptedFolder: EntryStorage {
         }
     }
 
-    func removeEntries(matching criteria: EntryCriteria) {
+    func removeEntries(matching criteria: DiskURLCache.Criteria) {
         isBusy.withLock { _ in remove(matching: criteria) }
     }
 
-    private func remove(matching criteria: EntryCriteria) {
+    private func remove(matching criteria: DiskURLCache.Criteria) {
         // What is to be removed by name need not be read.
         if case .name(let name, let variant) = criteria.scope {
             for file in files()

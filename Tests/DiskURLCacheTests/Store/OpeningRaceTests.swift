@@ -13,7 +13,7 @@ import Testing
             if round.isMultiple(of: 2) { cache.removeAllCachedResponses() }
             for path in ["/x/1", "/x/2", "/y"] {
                 var request = Responses.request(path)
-                request.cacheTreatment = .init(tags: path == "/y" ? ["other"] : ["group"])
+                request.cacheOptions = .init(tags: path == "/y" ? ["other"] : ["group"])
                 cache.storeCachedResponse(Responses.cached(request.url!, "\(path) \(round)"), for: request)
             }
             cache.removeCachedResponses(tag: "group")

@@ -29,7 +29,7 @@ import Testing
         return metadata
     }
 
-    private func arrive(_ ticket: StoreTicket, requestTime: Date = Date()) -> CacheReason? {
+    private func arrive(_ ticket: StoreTicket, requestTime: Date = Date()) -> DiskURLCache.Reason? {
         cache.store.store(metadata(requestTime: requestTime), body: Data("late".utf8), for: key, ticket: ticket)
     }
 

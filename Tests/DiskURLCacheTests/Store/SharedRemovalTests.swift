@@ -30,7 +30,7 @@
         private static func store(
             _ body: String, _ key: RequestKey = key, in store: TieredStore, memoryOnly: Bool = false,
             ticket: StoreTicket? = nil
-        ) -> CacheReason? {
+        ) -> DiskURLCache.Reason? {
             var metadata = StoredEntry.test(Data(), tags: key == other ? [] : ["account"], url: key.text).metadata
             metadata.placement = memoryOnly ? .memoryOnly : .memoryAndDisk
             return store.store(metadata, body: Data(body.utf8), for: key, ticket: ticket)
@@ -54,7 +54,7 @@
             case "since": store.remove(matching: EntryCriteria(storedAfter: .distantPast))
             case "all": store.removeAll()
             default:
-                let inspector = try CacheInspector(directory: URL(fileURLWithPath: directory))
+                let inspector = try DiskURLCache.Inspector(directory: URL(fileURLWithPath: directory))
                 let records = try inspector.records().filter { $0.url == key.text }
                 #expect(inspector.remove(records) == 1)
             }
@@ -381,7 +381,8 @@
             #expect(limit <= 1 << 14)
             for number in 0..<1_500 {
                 let change = DirectoryChange.removed(KeyName(resource: 1, low: UInt64(number)))
-                writer.tell(change, capacity: 1 << 20)
+                writer.tell(change)
+                writer.replaceIfFull(capacity: 1 << 20)
                 // A reader reads a file to its end, though another one replaced it.
                 #expect(read(steady) == [change])
                 #expect(try SystemFiles().status(at: paths.changes).size <= limit)
@@ -413,7 +414,7 @@
         static func over(_ disk: DiskStore, _ maintenance: MaintenanceQueue) -> TieredStore {
             TieredStore(
                 configuration: TieredStore.Configuration(
-                    memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryShare: 0.5,
+                    memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryFraction: 0.5,
                     writeBufferLimit: 8 << 20),
                 disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
         }

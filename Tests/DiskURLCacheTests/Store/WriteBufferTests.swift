@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import DiskURLCache
+@testable import DiskURLCacheAdapters
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -331,7 +332,7 @@ import Testing
 
     /// An entry in the buffer that is looked up counts as used.
     @Test func aLookupOfABufferedEntryCountsAsItsUse() throws {
-        let fixture = try Fixture(memory: 0, disk: 140_000) { $0.lowWaterShare = 0.8 }
+        let fixture = try Fixture(memory: 0, disk: 140_000) { $0.lowWaterFraction = 0.8 }
         for number in 0..<40 { fixture.store("/\(number)", "x") }
         #expect(fixture.body("/0") == "x")
         fixture.cache.flush()
@@ -523,12 +524,12 @@ import Testing
 }
 
 /// Tells when something was stored.
-private final class SignallingStorage: EntryStorage {
+private final class SignallingStorage: DiskURLCache.EntryStorage {
     let isStored = DispatchSemaphore(value: 0)
 
-    func entries(named name: String) -> [CacheEntry] { [] }
-    func store(_ entry: CacheEntry, named name: String) { isStored.signal() }
-    func removeEntries(matching criteria: EntryCriteria) {}
+    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    func store(_ entry: DiskURLCache.Entry, named name: String) { isStored.signal() }
+    func removeEntries(matching criteria: DiskURLCache.Criteria) {}
     var capacity: Int {
         get { 1 << 20 }
         set {}

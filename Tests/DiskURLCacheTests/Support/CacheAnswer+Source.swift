@@ -1,9 +1,9 @@
 import DiskURLCache
 
-extension CacheAnswer {
+extension DiskURLCache.Answer {
     enum Source: Hashable {
-        case stored(CacheLayer)
-        case revalidated(CacheLayer)
+        case stored(DiskURLCache.Layer)
+        case revalidated(DiskURLCache.Layer)
         case network
     }
 

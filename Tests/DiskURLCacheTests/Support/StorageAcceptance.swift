@@ -6,7 +6,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What every layer must do, told through the public API alone: copy this file to check an `EntryStorage` of your own.
+/// What every layer must do, told through the public API alone: copy this file to check an `DiskURLCache.EntryStorage` of your own.
 ///
 /// `make` opens a cache whose one layer is the storage under test; called again with the same label, it opens the same
 /// storage anew where `isPersistent`.
@@ -79,7 +79,7 @@ struct StorageAcceptance {
         cache.removeAllCachedResponses()
         for path in ["/x/1", "/x/2", "/y"] {
             var request = request(path)
-            request.cacheTreatment = .init(tags: path == "/y" ? ["other"] : ["group"])
+            request.cacheOptions = .init(tags: path == "/y" ? ["other"] : ["group"])
             cache.storeCachedResponse(response(request, path), for: request)
         }
         cache.removeCachedResponses(tag: "group")
@@ -111,7 +111,7 @@ struct StorageAcceptance {
                 for path in ["/x/1", "/y"] {
                     for language in ["de", "en"] {
                         var request = request(path, language: language)
-                        request.cacheTreatment = .init(tags: path == "/y" ? ["other"] : ["group"])
+                        request.cacheOptions = .init(tags: path == "/y" ? ["other"] : ["group"])
                         cache.storeCachedResponse(
                             response(request, "\(language) \(round)", fields: ["Vary": "Accept-Language"]), for: request
                         )

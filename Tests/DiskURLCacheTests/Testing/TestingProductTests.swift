@@ -9,15 +9,17 @@ import Testing
 
 /// The product `DiskURLCacheTesting`, used as an app's own tests use it: through public API alone.
 @Suite(.fewAtATime) struct TestingProductTests {
-    let clock = TestClock(now: Date(timeIntervalSince1970: 1_800_000_000))
+    let clock = DiskURLCache.TestClock(now: Date(timeIntervalSince1970: 1_800_000_000))
 
-    private func session(_ cache: DiskURLCache, _ origin: StubOrigin) -> URLSession {
+    private func session(_ cache: DiskURLCache, _ origin: DiskURLCache.StubOrigin) -> URLSession {
         cache.makeSession(configuration: origin.configuration)
     }
 
     @Test func aResponseExpiresByTheClockOfTheTest() async throws {
         let cache = DiskURLCache.forTesting(clock: clock)
-        let origin = StubOrigin(clock: clock) { _ in .init(fields: ["Cache-Control": "max-age=60"], body: "one") }
+        let origin = DiskURLCache.StubOrigin(clock: clock) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: "one")
+        }
         let session = session(cache, origin)
         let url = origin.url.appendingPathComponent("a")
         for _ in 0..<3 {
@@ -32,8 +34,8 @@ import Testing
 
     @Test func eachOriginAnswersItsRequestsOnly() async throws {
         let cache = DiskURLCache.forTesting(clock: clock)
-        let first = StubOrigin(clock: clock) { _ in .init(body: "first") }
-        let second = StubOrigin(clock: clock) { _ in .init(body: "second") }
+        let first = DiskURLCache.StubOrigin(clock: clock) { _ in .init(body: "first") }
+        let second = DiskURLCache.StubOrigin(clock: clock) { _ in .init(body: "second") }
         let session = session(cache, first)
         let (one, _) = try await session.data(from: first.url)
         let (two, _) = try await session.data(from: second.url)
@@ -43,7 +45,7 @@ import Testing
 
     @Test func anErrorOfTheOriginFailsTheLoad() async throws {
         let cache = DiskURLCache.forTesting(clock: clock)
-        let origin = StubOrigin(clock: clock) { _ in throw URLError(.networkConnectionLost) }
+        let origin = DiskURLCache.StubOrigin(clock: clock) { _ in throw URLError(.networkConnectionLost) }
         let session = session(cache, origin)
         await #expect(throws: URLError.self) { _ = try await session.data(from: origin.url) }
     }
@@ -51,7 +53,9 @@ import Testing
     @Test func aCacheForTestingOpensNoFolder() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         let cache = DiskURLCache.forTesting(clock: clock) { $0.directory = folder }
-        let origin = StubOrigin(clock: clock) { _ in .init(fields: ["Cache-Control": "max-age=60"], body: "one") }
+        let origin = DiskURLCache.StubOrigin(clock: clock) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: "one")
+        }
         _ = try await session(cache, origin).data(from: origin.url)
         cache.flush()
         #expect(cache.openingError == nil)

@@ -37,7 +37,7 @@ func serve(_ settings: ServerSettings, _ metrics: PrometheusText, _ logger: Logg
             // The client's timeout is for the head only: an upstream that never ends a body would hold the request for ever.
             return try await within(.seconds(2)) {
                 let answer = try await client.execute(
-                    request, timeout: .seconds(2), treatment: settings.treatment, logger: context.logger)
+                    request, timeout: .seconds(2), cacheOptions: settings.cacheOptions, logger: context.logger)
                 guard answer.status == .ok else { throw Failure("it answered \(answer.status.code)") }
                 let body = try await answer.body.collect(upTo: 1 << 20)
                 return Response(

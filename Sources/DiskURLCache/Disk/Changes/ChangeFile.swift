@@ -11,9 +11,10 @@ import Foundation
 /// A writer that is not the owner appends a row before it writes its record, and again after it. From the first row on the owner
 /// looks at the files of that key, not at the index: a record of a writer that was killed is found, too.
 ///
-/// Each file begins with a row that has a number, and the number of the file that it replaced because that one was full. A reader holds its file
-/// open: so it reads that file to the end, though it was replaced, and no other file can be taken for it. A reader that finds a file with another
-/// predecessor than its own file, or bytes that are not rows, takes every record for removed.
+/// Each file begins with a row that has a number, and the number of the file that it replaced because that one was full; only the owner of
+/// the directory replaces files. A reader holds its file open: so it reads that file to the end, though it was replaced, and no other file can
+/// be taken for it. A reader that finds a file with another predecessor than its own file, or bytes that are not rows, takes every record for
+/// removed.
 final class ChangeFile: Sendable {
     /// A file that is open for reading, up to where it was read.
     private final class Opened: Sendable {
@@ -61,7 +62,7 @@ final class ChangeFile: Sendable {
     /// Held while changes are read and applied: a caller that comes meanwhile finds them applied.
     private let reading = Mutex(())
 
-    /// More than this is not read: then every record counts as removed.
+    /// Without an owner the file grows to this, in bytes. More is not read: then every record counts as removed.
     private static let maximumLength = 1 << 20
 
     init(_ files: any FileSystem, _ paths: DiskPaths) {
@@ -69,11 +70,9 @@ final class ChangeFile: Sendable {
         self.paths = paths
     }
 
-    /// The largest file, in bytes: a small share of the capacity, towards which it counts. One block costs nothing.
-    static func limit(capacity: Int) -> Int {
-        // An inspector does not know the capacity, and is to leave the directory no larger than it was.
-        capacity == .max ? 4_096 : max(4_096, min(64 << 10, capacity / 64))
-    }
+    /// The length at which the owner replaces the file, in bytes: a small share of the capacity, towards which it counts. One block costs
+    /// nothing.
+    static func limit(capacity: Int) -> Int { max(4_096, min(64 << 10, capacity / 64)) }
 
     // MARK: Reading
 
@@ -145,7 +144,8 @@ final class ChangeFile: Sendable {
         } catch {
             guard mayMake, error.isMissing || error.code == ELOOP else { throw error }
             do throws(Errno) {
-                _ = try append([], limit: .max)
+                if error.code == ELOOP { try files.unlink(paths.changes) }
+                _ = try append([])
             } catch let other {
                 // Where this cache may not make a file, there is none.
                 throw error.isMissing && (other.isNotPermitted || other.code == EROFS) ? error : other
@@ -191,11 +191,11 @@ final class ChangeFile: Sendable {
     // MARK: Writing
 
     /// Tells the other caches. Never fails: where a row cannot be appended, they take every record for removed.
-    func tell(_ change: DirectoryChange, capacity: Int) {
+    func tell(_ change: DirectoryChange) {
         let row = ChangeRow.change(change, writer: writer).bytes
-        // Each round but the last found that another cache replaced the file meanwhile.
+        // The owner may have replaced the file meanwhile, but not again and again.
         for _ in 0..<8 {
-            guard let isDone = try? append(row, limit: Self.limit(capacity: capacity)) else { break }
+            guard let isDone = try? append(row) else { break }
             if isDone { return }
         }
         // No room, or no right to write. An empty file needs no room, and is another one each time, since readers hold theirs open.
@@ -207,19 +207,12 @@ final class ChangeFile: Sendable {
 
     /// Appends a row, or nothing but the row with which a file begins. A row never lies across two pages, so a reader sees it whole or not at all.
     /// - Returns: false where the file was replaced meanwhile: the row is lost.
-    private func append(_ row: [UInt8], limit: Int) throws(Errno) -> Bool {
+    private func append(_ row: [UInt8]) throws(Errno) -> Bool {
         let before = position.withLock { $0 }
-        let opened: (file: Int32, status: FileStatus)
-        do throws(Errno) {
-            opened = try files.openRegular(paths.changes, O_RDWR | O_APPEND | O_CREAT)
-        } catch {
-            // A link, or whatever else is no file of this cache's.
-            if error.code == ELOOP { return try replace(nil, row) }
-            throw error
-        }
+        let opened = try files.openRegular(paths.changes, O_WRONLY | O_APPEND | O_CREAT)
         defer { files.closeQuietly(opened.file) }
         let size = opened.status.size
-        if size % ChangeRow.length != 0 || size + row.count > limit { return try replace(opened.file, row) }
+        guard size % ChangeRow.length == 0, size < Self.maximumLength else { throw Errno(EFBIG) }
         // A reader of another file takes everything for removed, but not a reader that knew of none.
         let start = size == 0 ? newStart(after: before.isFirst(of: opened.status) ? 0 : .random(in: 1 ... .max)) : []
         try files.writeFully(opened.file, start + row)
@@ -230,25 +223,20 @@ final class ChangeFile: Sendable {
         ChangeRow.start(ChangeRow.Start(number: .random(in: 1 ... .max), predecessor: predecessor)).bytes
     }
 
-    /// Puts another file in the place of one that is full, or is none of a cache's.
-    private func replace(_ old: Int32?, _ row: [UInt8]) throws(Errno) -> Bool {
-        let number = old.flatMap { start(of: $0) }?.number
+    /// Puts another file in the place of one that is full. For the owner of the directory alone, which does not lose the ownership meanwhile:
+    /// a reader of the full file would not notice that two caches had replaced it.
+    func replaceIfFull(capacity: Int) {
+        guard let size = (try? files.status(at: paths.changes))?.size, size > Self.limit(capacity: capacity),
+            let old = try? files.openRegular(paths.changes, O_RDONLY).file
+        else { return }
+        defer { files.closeQuietly(old) }
         try? files.unlink(paths.newChanges)
-        let file: (file: Int32, status: FileStatus)
-        do throws(Errno) {
-            file = try files.openRegular(paths.newChanges, O_WRONLY | O_APPEND | O_CREAT | O_EXCL)
-        } catch {
-            if error.code == EEXIST { return false }
-            throw error
-        }
-        defer { files.closeQuietly(file.file) }
-        try files.writeFully(file.file, newStart(after: number ?? .random(in: 1 ... .max)) + row)
-        do throws(Errno) {
-            try files.rename(paths.newChanges, to: paths.changes)
-        } catch {
-            // Another cache has put this file there, or removed it.
-            if !error.isMissing { throw error }
-        }
-        return try files.status(at: paths.changes).identity == file.status.identity
+        guard let start = start(of: old),
+            let new = try? files.openRegular(paths.newChanges, O_WRONLY | O_CREAT | O_EXCL).file
+        else { return }
+        defer { files.closeQuietly(new) }
+        // Where there is no room, the full file stays.
+        guard (try? files.writeFully(new, newStart(after: start.number))) != nil else { return }
+        try? files.rename(paths.newChanges, to: paths.changes)
     }
 }

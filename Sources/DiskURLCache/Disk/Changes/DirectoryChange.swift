@@ -1,5 +1,5 @@
 /// What a cache changed in a directory: one row of the file `changes`, for the other caches on that directory.
-enum DirectoryChange: Sendable, Hashable {
+package enum DirectoryChange: Sendable, Hashable {
     /// The records of a key are other ones. The row comes after the change.
     case stored(KeyName)
     /// The records of a key are removed. One row comes before the removal, and one after it.
@@ -10,7 +10,7 @@ enum DirectoryChange: Sendable, Hashable {
     case removedAll
 
     /// Whether the records of a key are removed.
-    func removes(_ key: KeyName) -> Bool {
+    package func removes(_ key: KeyName) -> Bool {
         switch self {
         case .stored: false
         case .removed(let name): name == key

@@ -1,8 +1,8 @@
 /// The paths in a cache directory. Each is resolved anew whenever it is used: no directory is kept open, so a directory
 /// that was replaced, or cleared by another process, is seen at once.
-struct DiskPaths: Sendable {
-    let directory: String
-    var records: String { directory + "/records" }
+package struct DiskPaths: Sendable {
+    package let directory: String
+    package var records: String { directory + "/records" }
     var index: String { directory + "/index.plist" }
     var newIndex: String { directory + "/index.plist.new" }
     var changes: String { directory + "/changes" }
@@ -16,7 +16,7 @@ struct DiskPaths: Sendable {
     /// The bytes before a record's name.
     private let prefix: [CChar]
 
-    init(directory: String) {
+    package init(directory: String) {
         var directory = directory
         while directory.count > 1, directory.hasSuffix("/") { directory.removeLast() }
         self.directory = directory
@@ -50,7 +50,7 @@ struct DiskPaths: Sendable {
 
     /// Calls with the path of a record, without allocating.
     @inline(__always)
-    func withRecord<Result>(_ name: RecordName, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    package func withRecord<Result>(_ name: RecordName, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: prefix.count + RecordName.length + 1) { buffer in
             guard let base = buffer.baseAddress else { return body("") }
             prefix.withUnsafeBufferPointer { source in
@@ -72,5 +72,5 @@ struct DiskPaths: Sendable {
     }
 
     /// Everything besides the records that counts towards the capacity.
-    var besidesRecords: [String] { [directory + "/.", records, index, lock, changes] }
+    package var besidesRecords: [String] { [directory + "/.", records, index, lock, changes] }
 }

@@ -9,7 +9,7 @@
 #endif
 
 /// The user whose folders and records a store believes: another user could forge responses in them.
-enum FileOwner: Sendable, Hashable {
+package enum FileOwner: Sendable, Hashable {
     /// The user that the process runs as now.
     case process
     /// That user, or root: a folder that is only read may come with the system, or from its administrator.
@@ -17,7 +17,7 @@ enum FileOwner: Sendable, Hashable {
     /// Tools look into the cache of any user.
     case user(UInt32)
 
-    func owns(_ status: FileStatus) -> Bool {
+    package func owns(_ status: FileStatus) -> Bool {
         switch self {
         case .process: status.owner == geteuid()
         case .processOrRoot: status.owner == geteuid() || status.owner == 0

@@ -9,10 +9,10 @@
 #endif
 
 /// The number that a failed system call left.
-struct Errno: Error, Hashable, Sendable {
-    let code: Int32
+package struct Errno: Error, Hashable, Sendable {
+    package let code: Int32
 
-    init(_ code: Int32) {
+    package init(_ code: Int32) {
         self.code = code
     }
 
@@ -29,26 +29,26 @@ struct Errno: Error, Hashable, Sendable {
 }
 
 /// What `stat` says of a file, as far as we ask.
-struct FileStatus: Sendable, Hashable {
-    enum Kind: Sendable { case regular, directory, symbolicLink, other }
+package struct FileStatus: Sendable, Hashable {
+    package enum Kind: Sendable { case regular, directory, symbolicLink, other }
 
-    var kind: Kind
-    var permissions: UInt32
+    package var kind: Kind
+    package var permissions: UInt32
     /// The user that the file belongs to.
-    var owner: UInt32
-    var size: Int
+    package var owner: UInt32
+    package var size: Int
     /// What the file takes on disk, in bytes: allocated blocks, not its length.
-    var allocated: Int
-    var links: Int
-    var identity: FileIdentity
+    package var allocated: Int
+    package var links: Int
+    package var identity: FileIdentity
     /// Nanoseconds since 1970.
     var modified: Int
 
-    var modifiedSeconds: UInt32 { UInt32(clamping: modified / 1_000_000_000) }
+    package var modifiedSeconds: UInt32 { UInt32(clamping: modified / 1_000_000_000) }
 }
 
 /// Two paths lead to the same file exactly when these are equal.
-struct FileIdentity: Sendable, Hashable {
+package struct FileIdentity: Sendable, Hashable {
     var device: UInt64
     var inode: UInt64
 }
@@ -56,7 +56,7 @@ struct FileIdentity: Sendable, Hashable {
 /// The few file operations that the disk layer uses: a seam for tests, which fail, shorten, log or replay the k-th of them.
 ///
 /// Each method is one system call, its errors and its short counts included; what loops until done is in the extension.
-protocol FileSystem: Sendable {
+package protocol FileSystem: Sendable {
     func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32
     func close(_ file: Int32) throws(Errno)
     func status(_ file: Int32) throws(Errno) -> FileStatus
@@ -86,7 +86,7 @@ protocol FileSystem: Sendable {
 extension FileSystem {
     /// Opens for reading or writing as asked; never follows a symbolic link in the last place, never leaks over exec,
     /// never hangs on a FIFO.
-    func openFile(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
+    package func openFile(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
         while true {
             do throws(Errno) {
                 return try open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -97,7 +97,7 @@ extension FileSystem {
     }
 
     /// Opens or makes a file of the cache: a regular file of the user with one name and mode 0600. `ELOOP` for anything else.
-    func openRegular(
+    package func openRegular(
         _ path: String, _ flags: Int32, owner: FileOwner = .process
     ) throws(Errno) -> (file: Int32, status: FileStatus) {
         let file = try openFile(path, flags)
@@ -130,7 +130,7 @@ extension FileSystem {
     }
 
     /// Writes all of both pieces, or throws.
-    func writeFully(
+    package func writeFully(
         _ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer = .init(start: nil, count: 0)
     ) throws(Errno) {
         let total = first.count + second.count
@@ -148,7 +148,7 @@ extension FileSystem {
         }
     }
 
-    func writeFully(_ file: Int32, _ bytes: [UInt8]) throws(Errno) {
+    package func writeFully(_ file: Int32, _ bytes: [UInt8]) throws(Errno) {
         try bytes.withUnsafeBytes { buffer in Result { () throws(Errno) in try writeFully(file, buffer) } }.get()
     }
 
@@ -170,7 +170,7 @@ extension FileSystem {
     }
 
     /// Closes, the error told or not: the descriptor is gone either way.
-    func closeQuietly(_ file: Int32) {
+    package func closeQuietly(_ file: Int32) {
         try? close(file)
     }
 }

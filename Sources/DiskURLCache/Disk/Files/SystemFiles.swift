@@ -9,8 +9,12 @@
 #endif
 
 /// The operating system's files. New files get mode 0600 less what the umask takes, new directories 0700.
-struct SystemFiles: FileSystem {
-    func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
+package struct SystemFiles: FileSystem {
+
+    package init() {
+    }
+
+    package func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
         #if canImport(Darwin)
             let file = Darwin.open(path, flags, mode_t(0o600))
         #elseif canImport(Glibc)
@@ -24,7 +28,7 @@ struct SystemFiles: FileSystem {
         return file
     }
 
-    func close(_ file: Int32) throws(Errno) {
+    package func close(_ file: Int32) throws(Errno) {
         #if canImport(Darwin)
             let result = Darwin.close(file)
         #elseif canImport(Glibc)
@@ -37,25 +41,25 @@ struct SystemFiles: FileSystem {
         if result != 0 { throw .last }
     }
 
-    func status(_ file: Int32) throws(Errno) -> FileStatus {
+    package func status(_ file: Int32) throws(Errno) -> FileStatus {
         var value = stat()
         if fstat(file, &value) != 0 { throw .last }
         return FileStatus(value)
     }
 
-    func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
+    package func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
         var value = stat()
         if lstat(path, &value) != 0 { throw .last }
         return FileStatus(value)
     }
 
-    func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
+    package func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
         var value = stat()
         if fstatat(directory, name, &value, AT_SYMLINK_NOFOLLOW) != 0 { throw .last }
         return FileStatus(value)
     }
 
-    func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
+    package func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
         // Android takes no null.
         guard let start = buffer.baseAddress else { return 0 }
         let count = pread(file, start, buffer.count, off_t(offset))
@@ -63,7 +67,9 @@ struct SystemFiles: FileSystem {
         return count
     }
 
-    func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno) -> Int {
+    package func write(_ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Errno)
+        -> Int
+    {
         let count = withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { pieces in
             pieces.initializeElement(
                 at: 0, to: iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count))
@@ -77,23 +83,23 @@ struct SystemFiles: FileSystem {
         return count
     }
 
-    func truncate(_ file: Int32, _ length: Int) throws(Errno) {
+    package func truncate(_ file: Int32, _ length: Int) throws(Errno) {
         if ftruncate(file, off_t(length)) != 0 { throw .last }
     }
 
-    func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno) {
+    package func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno) {
         if fchmod(file, mode_t(permissions)) != 0 { throw .last }
     }
 
-    func unlink(_ path: UnsafePointer<CChar>) throws(Errno) {
+    package func unlink(_ path: UnsafePointer<CChar>) throws(Errno) {
         if unlinkat(AT_FDCWD, path, 0) != 0 { throw .last }
     }
 
-    func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno) {
+    package func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno) {
         if renameat(AT_FDCWD, path, AT_FDCWD, newPath) != 0 { throw .last }
     }
 
-    func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
+    package func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
         if mkdir(path, 0o700) != 0 { throw .last }
         // A umask may have taken rights of the owner. Never by the path: another user may have put a link there by now.
         guard let file = try? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) else { return }
@@ -104,11 +110,11 @@ struct SystemFiles: FileSystem {
         try? setPermissions(file, 0o700)
     }
 
-    func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
+    package func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) {
         if rmdir(path) != 0 { throw .last }
     }
 
-    func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
+    package func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
         let file = try open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard let directory = fdopendir(file) else {
             let error = Errno.last
@@ -130,14 +136,14 @@ struct SystemFiles: FileSystem {
         }
     }
 
-    func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
+    package func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
         if flock(file, (exclusively ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 { return true }
         let error = Errno.last
         if error.code == EWOULDBLOCK { return false }
         throw error
     }
 
-    func lockProcess(_ file: Int32) throws(Errno) -> Bool {
+    package func lockProcess(_ file: Int32) throws(Errno) -> Bool {
         #if canImport(Darwin)
             var request = flock(l_start: 0, l_len: 0, l_pid: 0, l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET))
         #else

@@ -50,14 +50,25 @@ final class Catalog: Sendable {
 
     var state: DiskState { contents.withLock { $0.state } }
 
-    /// Returns the state before: the lock of a directory is released outside this one.
+    /// Returns the state before: the lock of a directory is released outside this one. A closed one stays closed.
     func enter(_ state: DiskState) -> DiskState {
         contents.withLock { contents in
-            defer { contents.state = state }
-            // The listing that follows knows them.
-            if !state.isCurrent { contents.isUncertain = false }
+            defer { if !contents.state.isClosed { contents.state = state } }
             return contents.state
         }
+    }
+
+    /// The index may lack records, or be about another folder: the owner lists the folder again, and slots are probed until then.
+    func distrust() {
+        contents.withLock { contents in
+            contents.isUncertain = true
+            if case .owner(let lock, .some) = contents.state { contents.state = .owner(lock, folder: nil) }
+        }
+    }
+
+    /// The listing that begins now knows all records that are there.
+    func beginListing() {
+        contents.withLock { $0.isUncertain = false }
     }
 
     /// The index knows every record from now on, but for those of keys that are to be examined. False where more keys changed
@@ -65,10 +76,7 @@ final class Catalog: Sendable {
     func becomeCurrent(_ index: DiskIndex, _ lock: OwnerLock, _ folder: FileIdentity) -> Bool {
         contents.withLock { contents in
             contents.index = index
-            if contents.isUncertain {
-                contents.isUncertain = false
-                return false
-            }
+            if contents.isUncertain { return false }
             contents.state = .owner(lock, folder: folder)
             contents.noteEarlyUses()
             return true

@@ -4,11 +4,17 @@ import Foundation
 /// only where the record's file is provably the file that the row is about: see `DiskIndex.init(_:listing:)`.
 ///
 /// Rows lie in the order of use, the least recent first.
-struct IndexFile {
+package struct IndexFile {
     let files: any FileSystem
     let paths: DiskPaths
     /// The user whose file is read.
-    var owner = FileOwner.process
+    var owner: FileOwner
+
+    package init(files: any FileSystem, paths: DiskPaths, owner: FileOwner = .process) {
+        self.files = files
+        self.paths = paths
+        self.owner = owner
+    }
 
     struct Column: Sendable {
         var name: String
@@ -98,7 +104,7 @@ struct IndexFile {
 
     // MARK: The file
 
-    enum Loading {
+    package enum Loading {
         /// - Parameter savedAt: when the file was written, in nanoseconds since 1970.
         case loaded([IndexRow], savedAt: Int)
         case missing
@@ -107,7 +113,7 @@ struct IndexFile {
         case unreadable
     }
 
-    func load() -> Loading {
+    package func load() -> Loading {
         do throws(Errno) {
             let (file, status) = try files.openRegular(paths.index, O_RDONLY, owner: owner)
             defer { files.closeQuietly(file) }

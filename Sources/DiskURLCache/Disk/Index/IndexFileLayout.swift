@@ -3,8 +3,8 @@
 /// The file is a binary property list, readable by any tool for those: a dictionary of three numbers and twelve columns
 /// of packed data. All its numbers are written in full width, so the count of rows alone decides every byte but the columns and
 /// the checksum. A reader need not parse: it compares.
-struct IndexFileLayout {
-    static let rowLength = IndexFile.columns.reduce(0) { $0 + $1.width }
+package struct IndexFileLayout {
+    package static let rowLength = IndexFile.columns.reduce(0) { $0 + $1.width }
     static let version: UInt64 = 1
     /// 200 MB: more than a cache of small files on any disk of ours; bounds what a hostile file can make us allocate.
     static let maximumCount = 4 << 20

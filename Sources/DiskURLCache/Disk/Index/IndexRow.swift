@@ -1,5 +1,5 @@
 /// What the index knows of one record. `IndexFile.columns` says what is saved of it.
-struct IndexRow: Sendable, Hashable {
+package struct IndexRow: Sendable, Hashable {
     var key: KeyName
     /// The first 32 bits of the key's digest: tells keys apart that share a name, as far as it matters without their records.
     var keyCheck: UInt32 = 0
@@ -11,7 +11,7 @@ struct IndexRow: Sendable, Hashable {
     /// When the file was written, in nanoseconds since 1970; 0 where that is not known.
     var modified: Int64 = 0
     /// Seconds since 1970, for age limits, for the inspector, and for the place of a record that has no other.
-    var accessedAt: UInt32
+    package var accessedAt: UInt32
     var storedAt: UInt32 = 0
     var slot: UInt8
     var flags: Flags
@@ -30,7 +30,7 @@ struct IndexRow: Sendable, Hashable {
 
     static let blockSize = 512
 
-    var name: RecordName { RecordName(key: key, slot: slot) }
+    package var name: RecordName { RecordName(key: key, slot: slot) }
     var bytes: Int { Int(blocks) * Self.blockSize }
     var isPinned: Bool { flags.contains(.pinned) }
     var isPartial: Bool { flags.contains(.partial) }

@@ -4,7 +4,7 @@ import Dispatch
 /// left to do.
 ///
 /// Tests pause it, and then run a pass or a flush as one step.
-final class MaintenanceQueue: Sendable {
+package final class MaintenanceQueue: Sendable {
     private struct State {
         /// When the timer is to fire; nil while it is suspended.
         var deadline: Double?

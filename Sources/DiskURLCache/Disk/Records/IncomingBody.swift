@@ -4,7 +4,7 @@ import Foundation
 /// records when it is whole.
 ///
 /// One writer, any number of readers. The file has a name until it became a record or was given up; readers go on after that.
-final class IncomingBody: Sendable {
+package final class IncomingBody: Sendable {
     /// Guarded by the lock around it; no file operation while it is held.
     private struct State {
         var count = 0

@@ -2,7 +2,7 @@ import Foundation
 
 /// The bytes of an entry's metadata, as `OnDiskFormat.md` lists them. `sequence` and `isPinned` are not among them: the
 /// record's header has those.
-enum MetadataCodec {
+package enum MetadataCodec {
     /// Bounds what a lookup may allocate for an entry besides its body. Servers limit a message's header fields to
     /// 8–64 KB in all; 4 MB leaves room for large `userInfo`.
     static let maximumLength = 4 << 20
@@ -27,7 +27,7 @@ enum MetadataCodec {
         return writer.count <= maximumLength
     }
 
-    static func decode(_ bytes: UnsafeRawBufferPointer, sequence: UInt64, isPinned: Bool) -> EntryMetadata? {
+    package static func decode(_ bytes: UnsafeRawBufferPointer, sequence: UInt64, isPinned: Bool) -> EntryMetadata? {
         var reader = ByteReader(bytes)
         guard let storedAt = reader.date(), let url = reader.optionalString(), let kind = reader.number(UInt8.self)
         else { return nil }

@@ -23,7 +23,7 @@ extension Date {
         return seconds >= Double(UInt32.max) ? .max : UInt32(seconds)
     }
 
-    init(recordSeconds: UInt32) {
+    package init(recordSeconds: UInt32) {
         self.init(timeIntervalSince1970: Double(recordSeconds))
     }
 }

@@ -1,22 +1,22 @@
 /// The fixed part at the start of each head of a record. `OnDiskFormat.md` shows it byte by byte.
 ///
 /// It repeats what the index holds of the record, so that the index can be made again from the files.
-struct RecordHeader: Sendable, Hashable {
+package struct RecordHeader: Sendable, Hashable {
     var name: RecordName
     /// SHA-256 of the key: proves whose record this is.
-    var digest: KeyDigest
-    var isPinned: Bool
-    var sequence: UInt64
+    package var digest: KeyDigest
+    package var isPinned: Bool
+    package var sequence: UInt64
     var hostHash: UInt32
     var tagFilter: TagFilter
     /// Whole seconds since 1970.
     var storedAt: UInt32
     var varyHash: UInt64
-    var metadataLength: Int
-    var bodyLength: Int
-    var bodyChecksum: UInt64
+    package var metadataLength: Int
+    package var bodyLength: Int
+    package var bodyChecksum: UInt64
 
-    static let length = 116
+    package static let length = 116
     static let version: UInt16 = 1
     /// "DURC": read as a little-endian number.
     static let magic: UInt32 = 0x4352_5544
@@ -26,7 +26,7 @@ struct RecordHeader: Sendable, Hashable {
     var headLength: Int { Self.length + metadataLength }
 
     /// The length of a record with this as its only head; nil when the lengths cannot be added.
-    var recordLength: Int? {
+    package var recordLength: Int? {
         let (sum, overflow) = headLength.addingReportingOverflow(bodyLength)
         return overflow ? nil : sum
     }
@@ -57,7 +57,7 @@ struct RecordHeader: Sendable, Hashable {
         append(Checksum.of(UnsafeRawBufferPointer(rebasing: head[Self.length...]), seed: seed))
     }
 
-    enum Decoded {
+    package enum Decoded {
         case header(RecordHeader)
         /// Another version of the format, or no record at all: not ours to judge.
         case foreign
@@ -65,7 +65,7 @@ struct RecordHeader: Sendable, Hashable {
     }
 
     /// Reads the header alone; its checksum also covers the metadata, so `isIntact` decides.
-    static func decode(_ bytes: UnsafeRawBufferPointer) -> Decoded {
+    package static func decode(_ bytes: UnsafeRawBufferPointer) -> Decoded {
         var reader = ByteReader(bytes)
         guard bytes.count >= length, let magic = reader.number(UInt32.self), let version = reader.number(UInt16.self)
         else { return .damaged }
@@ -90,7 +90,7 @@ struct RecordHeader: Sendable, Hashable {
     }
 
     /// Whether header and metadata are as they were written; `bytes` must hold both.
-    static func isIntact(_ bytes: UnsafeRawBufferPointer, metadataLength: Int) -> Bool {
+    package static func isIntact(_ bytes: UnsafeRawBufferPointer, metadataLength: Int) -> Bool {
         guard bytes.count >= length + metadataLength else { return false }
         let stored = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: checksumOffset, as: UInt64.self))
         let header = UnsafeRawBufferPointer(rebasing: bytes[..<checksumOffset])
@@ -108,7 +108,7 @@ struct RecordHeader: Sendable, Hashable {
 
 extension DiskKey {
     /// The key of the record with this header.
-    init(_ header: RecordHeader) {
+    package init(_ header: RecordHeader) {
         self.init(
             name: header.name.key, digest: header.digest, hostHash: header.hostHash)
     }

@@ -2,20 +2,20 @@
 ///
 /// A name has eight slots. They hold the variants of a key, and let a new record be written beside the one it replaces: no
 /// rename, which costs ten times a create. Keys that share a name share its slots.
-struct RecordName: Sendable, Hashable {
+package struct RecordName: Sendable, Hashable {
     var key: KeyName
     var slot: UInt8
 
     static let length = KeyName.length + 1
-    static let slots: UInt8 = 8
+    package static let slots: UInt8 = 8
 
-    init(key: KeyName, slot: UInt8) {
+    package init(key: KeyName, slot: UInt8) {
         self.key = key
         self.slot = slot
     }
 
     /// Nil for a name that is not a record's: that file is somebody else's.
-    init?(_ name: UnsafePointer<CChar>) {
+    package init?(_ name: UnsafePointer<CChar>) {
         var count = 0
         while count <= Self.length, name[count] != 0 { count += 1 }
         guard count == Self.length else { return nil }
@@ -27,7 +27,7 @@ struct RecordName: Sendable, Hashable {
     }
 
     /// The digits.
-    var text: String { key.hex + String(slot) }
+    package var text: String { key.hex + String(slot) }
 
     /// Writes the digits and a NUL.
     @inline(__always)

@@ -1,19 +1,19 @@
 import Foundation
 
 /// One record as read from its file.
-struct LoadedRecord: Sendable {
+package struct LoadedRecord: Sendable {
     /// The last head of the record.
-    var header: RecordHeader
-    var metadata: EntryMetadata
+    package var header: RecordHeader
+    package var metadata: EntryMetadata
     /// Nil when only the head was asked for.
-    var body: Data?
+    package var body: Data?
     var status: FileStatus
     /// Bytes of the heads that follow the body.
     var chainLength: Int
 }
 
 /// The result of reading a record's file.
-enum RecordReading {
+package enum RecordReading {
     case record(LoadedRecord)
     case missing
     /// The system did not let us read the file. The record may be good.
@@ -26,11 +26,17 @@ enum RecordReading {
 
 /// Reads and verifies records: a head, the body, and the heads that updates appended, of which the last one counts.
 /// Nothing is mapped: a file cut by somebody else must not kill the reader.
-struct RecordReader: Sendable {
+package struct RecordReader: Sendable {
     let files: any FileSystem
     let paths: DiskPaths
     /// A record of another user is foreign.
-    var owner = FileOwner.process
+    var owner: FileOwner
+
+    package init(files: any FileSystem, paths: DiskPaths, owner: FileOwner = .process) {
+        self.files = files
+        self.paths = paths
+        self.owner = owner
+    }
 
     /// The largest record that a lookup reads whole with its first open: up to here a second open would cost more than
     /// reading a body that may not be wanted.
@@ -40,7 +46,7 @@ struct RecordReader: Sendable {
     /// Pieces that stay in the processor's cache between being read and being summed.
     private static let pieceLength = 128 << 10
 
-    enum Extent {
+    package enum Extent {
         case whole
         /// Without the body, unless the first read brings it along.
         case head
@@ -49,7 +55,7 @@ struct RecordReader: Sendable {
     }
 
     /// `limit` bounds what is allocated: a file longer than that is not one that we would have written.
-    func read(_ name: RecordName, _ extent: Extent, limit: Int) -> RecordReading {
+    package func read(_ name: RecordName, _ extent: Extent, limit: Int) -> RecordReading {
         paths.withRecord(name) { path in
             let file: Int32
             do throws(Errno) {

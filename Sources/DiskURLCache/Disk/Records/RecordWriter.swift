@@ -1,14 +1,14 @@
 import Foundation
 
 /// A record ready to be written but for its slot.
-struct PreparedRecord: Sendable {
+package struct PreparedRecord: Sendable {
     var header: RecordHeader
     /// Space for the header, then the metadata.
     private var head: ByteWriter
-    var body: Data
+    package var body: Data
 
     /// Nil when the entry cannot be kept as it is: a record has no place for "memory only", for example.
-    init?(_ entry: StoredEntry, for key: DiskKey, keepsURL: Bool) {
+    package init?(_ entry: StoredEntry, for key: DiskKey, keepsURL: Bool) {
         self.init(
             entry.metadata, entry.body, for: key, keepsURL: keepsURL,
             bodyChecksum: entry.body.withUnsafeBytes { Checksum.of($0) })
@@ -66,7 +66,7 @@ struct PreparedRecord: Sendable {
     }
 
     /// Brings the header's bytes up to date; calls with all that is written before the body.
-    mutating func withHead<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    package mutating func withHead<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         head.withUnsafeMutableBytes {
             header.write(into: $0)
             return body(UnsafeRawBufferPointer($0))
@@ -75,7 +75,7 @@ struct PreparedRecord: Sendable {
 }
 
 extension EntryMetadata {
-    var varyHash: UInt64 { http?.vary.recordHash ?? 0 }
+    package var varyHash: UInt64 { http?.vary.recordHash ?? 0 }
 }
 
 /// Creates records and appends heads to them. Bytes that were written are never changed: a record is whole, or its checksums show

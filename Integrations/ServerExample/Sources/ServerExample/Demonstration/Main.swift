@@ -10,6 +10,7 @@
 // `harness.py` beside the package compares a server without a cache, with a private one, a shared one, and Redis.
 
 import DiskURLCache
+import DiskURLCacheAdapters
 import Foundation
 import Logging
 import Metrics
@@ -49,7 +50,9 @@ struct ServerSettings {
     var redis: Int?
 
     /// Without a place for it nothing is stored.
-    var treatment: CacheTreatment? { directory == nil && redis == nil ? CacheTreatment(storage: .never) : nil }
+    var cacheOptions: DiskURLCache.Options? {
+        directory == nil && redis == nil ? DiskURLCache.Options(storage: .never) : nil
+    }
 
     func change(_ storage: inout DiskURLCache.Configuration) throws {
         if isPrivate { storage.isShared = false }

@@ -1,170 +1,175 @@
 import Foundation
 
-/// Why a cache acted as it did: a code, a phrase, and advice. Events, `Cache-Status` and explanations print the
-/// reasons that decisions carry.
-///
-/// ```swift
-/// if report.notStoredReason == .responseNoStore { … }
-/// ```
-public struct CacheReason: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change.
-    public var code: String { row.code }
-    /// The reason as a phrase, without a full stop.
-    public var description: String { row.words }
-    /// A sentence about how the origin or the app could change it; nil if neither can.
-    public var advice: String? { row.advice }
-    /// The section of the RFC that demands it; nil for a choice of the app or of this library.
-    var source: String? { row.source }
+extension DiskURLCache {
+    /// Why a cache acted as it did: a code, a phrase, and advice. Events, `Cache-Status` and explanations print the
+    /// reasons that decisions carry.
+    ///
+    /// ```swift
+    /// if report.notStoredReason == .responseNoStore { … }
+    /// ```
+    public struct Reason: Sendable, Hashable, Codable, CustomStringConvertible {
+        /// The spelling in `Cache-Status` and for programs, such as `no-store`. It does not change.
+        public var code: String { row.code }
+        /// The reason as a phrase, without a full stop.
+        public var description: String { row.words }
+        /// A sentence about how the origin or the app could change it; nil if neither can.
+        public var advice: String? { row.advice }
+        /// The section of the RFC that demands it; nil for a choice of the app or of this library.
+        var source: String? { row.source }
 
-    private let row: Row
+        private let row: Row
 
-    // A class: a reason travels with each decision, and one reference is cheap to copy.
-    private final class Row: Sendable, Codable {
-        let code: String
-        let words: String
-        let source: String?
-        let advice: String?
+        // A class: a reason travels with each decision, and one reference is cheap to copy.
+        private final class Row: Sendable, Codable {
+            let code: String
+            let words: String
+            let source: String?
+            let advice: String?
 
-        init(_ code: String, _ words: String, _ source: String?, _ advice: String?) {
-            (self.code, self.words, self.source, self.advice) = (code, words, source, advice)
+            init(_ code: String, _ words: String, _ source: String?, _ advice: String?) {
+                (self.code, self.words, self.source, self.advice) = (code, words, source, advice)
+            }
         }
+
+        private init(_ code: String, _ words: String, _ source: String? = nil, advice: String? = nil) {
+            row = Row(code, words, source, advice)
+        }
+
+        public init(from decoder: any Decoder) throws { row = try Row(from: decoder) }
+
+        public func encode(to encoder: any Encoder) throws { try row.encode(to: encoder) }
+
+        /// Whether two reasons have the same code. Their words may have other numbers, or name another party.
+        public static func == (left: Reason, right: Reason) -> Bool {
+            left.row === right.row || left.code == right.code
+        }
+
+        public func hash(into hasher: inout Hasher) { hasher.combine(code) }
     }
-
-    private init(_ code: String, _ words: String, _ source: String? = nil, advice: String? = nil) {
-        row = Row(code, words, source, advice)
-    }
-
-    public init(from decoder: any Decoder) throws { row = try Row(from: decoder) }
-
-    public func encode(to encoder: any Encoder) throws { try row.encode(to: encoder) }
-
-    /// Whether two reasons have the same code. Their words may have other numbers, or name another party.
-    public static func == (left: CacheReason, right: CacheReason) -> Bool {
-        left.row === right.row || left.code == right.code
-    }
-
-    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
 // MARK: Why a request was sent
 
-extension CacheReason {
+extension DiskURLCache.Reason {
     /// Nothing is stored for the request.
-    public static let notStored = CacheReason("not-stored", "nothing that fits is stored", "RFC 9111 §4")
-    static let variantNotStored = CacheReason(
+    public static let notStored = DiskURLCache.Reason("not-stored", "nothing that fits is stored", "RFC 9111 §4")
+    static let variantNotStored = DiskURLCache.Reason(
         "variant-not-stored", "no stored variant has this request's values of the fields in Vary", "RFC 9111 §4.1")
     /// The stored response is stale, and nothing allows its use.
-    public static let stale = CacheReason(
+    public static let stale = DiskURLCache.Reason(
         "stale", "the stored response is stale, and nothing allows its use", "RFC 9111 §4.2.4")
-    static let noCache = CacheReason("no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4")
-    static let requestDirective = CacheReason(
+    static let noCache = DiskURLCache.Reason("no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4")
+    static let requestDirective = DiskURLCache.Reason(
         "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
         "RFC 9111 §5.2.1")
     /// The request says `no-store`.
-    static let requestNoStore = CacheReason(
+    static let requestNoStore = DiskURLCache.Reason(
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
         advice: "Leave no-store out of the request's Cache-Control.")
     /// `URLRequest.cachePolicy` asks for a reload or for a validation.
-    public static let cachePolicy = CacheReason("cache-policy", "the request's cachePolicy demands the network")
-    static let unsupportedRange = CacheReason(
+    public static let cachePolicy = DiskURLCache.Reason("cache-policy", "the request's cachePolicy demands the network")
+    static let unsupportedRange = DiskURLCache.Reason(
         "unsupported-range", "the request asks for several ranges, or in another unit than bytes", "RFC 9110 §14.2")
-    static let rangeNotHeld = CacheReason(
+    static let rangeNotHeld = DiskURLCache.Reason(
         "range-not-held", "the stored response does not hold the bytes that are asked for", "RFC 9111 §3.3")
-    static let precondition = CacheReason(
+    static let precondition = DiskURLCache.Reason(
         "precondition", "only the origin can judge the request's own condition", "RFC 9110 §13.1")
-    static let mismatchedAnswer = CacheReason(
+    static let mismatchedAnswer = DiskURLCache.Reason(
         "mismatched-answer", "the origin's answer fitted no stored response", "RFC 9111 §4.3.4")
 }
 
 // MARK: Why a stale response was used
 
-extension CacheReason {
-    static let maxStale = CacheReason("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
+extension DiskURLCache.Reason {
+    static let maxStale = DiskURLCache.Reason("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
     /// `stale-while-revalidate`. The response is refreshed in the background.
-    static let staleWhileRevalidate = CacheReason(
+    static let staleWhileRevalidate = DiskURLCache.Reason(
         "stale-while-revalidate", "stale-while-revalidate allows it, and it is refreshed in the background",
         "RFC 5861 §3")
     /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
-    public static let staleIfError = CacheReason("stale-if-error", "stale-if-error allows it", "RFC 5861 §4")
+    public static let staleIfError = DiskURLCache.Reason("stale-if-error", "stale-if-error allows it", "RFC 5861 §4")
     /// The cache is offline (``DiskURLCache/DiskURLCache/isOffline``).
-    public static let offline = CacheReason("offline", "the cache is offline", "RFC 9111 §4.2.4")
-    static let anyAge = CacheReason("any-age", "the request's cachePolicy accepts it however old it is")
+    public static let offline = DiskURLCache.Reason("offline", "the cache is offline", "RFC 9111 §4.2.4")
+    static let anyAge = DiskURLCache.Reason("any-age", "the request's cachePolicy accepts it however old it is")
 }
 
 // MARK: Why no stored response replaces an error
 
-extension CacheReason {
-    static let mustRevalidate = CacheReason(
+extension DiskURLCache.Reason {
+    static let mustRevalidate = DiskURLCache.Reason(
         "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids any use while stale",
         "RFC 9111 §5.2.2.2",
         advice: "Offline too: only cachePolicy .returnCacheDataDontLoad uses it all the same.")
-    static let noErrorWindow = CacheReason(
+    static let noErrorWindow = DiskURLCache.Reason(
         "no-stale-if-error", "nothing says stale-if-error", "RFC 5861 §4",
         advice:
             "The origin could send stale-if-error=…; the app can set staleIfError in a rule or in the configuration.")
-    static let errorWindowOver = CacheReason(
+    static let errorWindowOver = DiskURLCache.Reason(
         "stale-if-error-over", "it has been stale for longer than stale-if-error allows", "RFC 5861 §4")
-    static let storedError = CacheReason("stored-error", "the stored response is an error itself", "RFC 5861 §4")
+    static let storedError = DiskURLCache.Reason(
+        "stored-error", "the stored response is an error itself", "RFC 5861 §4")
 }
 
 // MARK: Why the cache was not used
 
-extension CacheReason {
-    static let upload = CacheReason("upload", "uploads are not cached")
-    static let download = CacheReason("download", "download tasks are not cached")
-    static let unknownSession = CacheReason("unknown-session", "the task's session is not known")
-    static let noKey = CacheReason("no-key", "the request has no key")
-    static let notHTTP = CacheReason("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
-    static let dotSegments = CacheReason(
+extension DiskURLCache.Reason {
+    static let upload = DiskURLCache.Reason("upload", "uploads are not cached")
+    static let download = DiskURLCache.Reason("download", "download tasks are not cached")
+    static let unknownSession = DiskURLCache.Reason("unknown-session", "the task's session is not known")
+    static let noKey = DiskURLCache.Reason("no-key", "the request has no key")
+    static let notHTTP = DiskURLCache.Reason("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
+    static let dotSegments = DiskURLCache.Reason(
         "dot-segments",
         "its path has a segment . or .., which a client may send or remove: the answer may be another URL's",
         "RFC 3986 §5.2.4", advice: "Ask for the path without such segments.")
-    static let streamedBody = CacheReason(
+    static let streamedBody = DiskURLCache.Reason(
         "streamed-body", "its body is a stream, whose bytes are not known beforehand",
         advice: "Give the body as data (httpBody).")
-    static let bodyNotKeyed = CacheReason(
+    static let bodyNotKeyed = DiskURLCache.Reason(
         "body-not-keyed", "it is a GET or HEAD with a body that the key policy does not key", "RFC 9110 §9.3.1",
-        advice: "Let the body be part of the key: KeyPolicy.includingBody(ofMethods:).")
+        advice: "Let the body be part of the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:).")
     /// A method that no key policy caches.
-    public static let methodNotCached = CacheReason(
+    public static let methodNotCached = DiskURLCache.Reason(
         "method", "responses to this method are cached only when a key policy says so", "RFC 9111 §2",
-        advice: "For a request that only asks for something, KeyPolicy.includingBody(ofMethods:) makes it cacheable.")
-    static let keyPolicy = CacheReason(
+        advice:
+            "For a request that only asks for something, DiskURLCache.KeyPolicy.includingBody(ofMethods:) makes it cacheable."
+    )
+    static let keyPolicy = DiskURLCache.Reason(
         "key-policy", "the key policy gives it no key, or there is no policy of that name")
-    /// A rule or the request's treatment says `.never`.
-    public static let keptOut = CacheReason("never", "a rule or the request's treatment says storage: .never")
+    /// A rule or the request's options say `.never`.
+    public static let keptOut = DiskURLCache.Reason("never", "a rule or the request's options say storage: .never")
 }
 
 // MARK: Why a response was not stored
 
-extension CacheReason {
-    /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse` or the admission closure; the words say which.
-    public static let refused = CacheReason("refused", "its storage policy is .notAllowed")
-    static let refusedByDelegate = CacheReason(
+extension DiskURLCache.Reason {
+    /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse` or `Configuration.willCacheResponse`; the words say which.
+    public static let refused = DiskURLCache.Reason("refused", "its storage policy is .notAllowed")
+    static let refusedByDelegate = DiskURLCache.Reason(
         "refused", "the delegate refused it in urlSession(_:dataTask:willCacheResponse:completionHandler:)")
-    static let refusedByAdmission = CacheReason("refused", "Configuration.admission refused it")
-    static let refusedOfTwoURLs = CacheReason(
+    static let refusedByApp = DiskURLCache.Reason("refused", "Configuration.willCacheResponse refused it")
+    static let refusedOfTwoURLs = DiskURLCache.Reason(
         "refused", "the task was redirected, and the response is of neither of its URLs")
-    static let credentials = CacheReason(
+    static let credentials = DiskURLCache.Reason(
         "credentials", "its origin was given credentials that are no part of the key",
         advice: "Send them in the request's Authorization field: it is part of every key.")
     /// The body is larger than an entry may be; the words have both numbers.
     public static let tooLarge = tooLarge(bytes: 0, limit: 0)
-    static func tooLarge(bytes: Int, limit: Int) -> CacheReason {
-        CacheReason(
+    static func tooLarge(bytes: Int, limit: Int) -> DiskURLCache.Reason {
+        DiskURLCache.Reason(
             "too-large", "its body has \(bytes) bytes, and an entry may have \(limit)",
-            advice: "maximumEntryShare and the capacities set the limit.")
+            advice: "maximumEntryFraction and the capacities set the limit.")
     }
     /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.
-    static let removedMeanwhile = CacheReason(
+    static let removedMeanwhile = DiskURLCache.Reason(
         "removed-meanwhile", "its URL was removed or replaced while it was loaded", "RFC 9111 §4.4")
     /// More bytes waited to be written than may wait. The response is in memory.
-    static let diskTooSlow = CacheReason("disk-too-slow", "the disk did not keep up")
+    static let diskTooSlow = DiskURLCache.Reason("disk-too-slow", "the disk did not keep up")
     /// The disk could not be written, or the cache's folder cannot be used at all; the words say why. Memory may have the response.
     public static let diskFailed = diskFailed(errno: 0)
     /// - Parameter errno: the system's error number; 0 when the folder cannot be used at all.
-    static func diskFailed(errno: Int32) -> CacheReason {
-        CacheReason(
+    static func diskFailed(errno: Int32) -> DiskURLCache.Reason {
+        DiskURLCache.Reason(
             "disk-failed",
             errno == 0
                 ? "the cache's folder cannot be used"
@@ -172,14 +177,14 @@ extension CacheReason {
             advice: "DiskURLCache.openingError and the events of kind .problem say more.")
     }
     /// The response says `private`, and the cache is shared.
-    static let forOneUser = CacheReason(
+    static let forOneUser = DiskURLCache.Reason(
         "private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7")
-    static let setsCookie = CacheReason(
+    static let setsCookie = DiskURLCache.Reason(
         "set-cookie", "the response sets a cookie, and the cache is shared", "RFC 9111 §3.5")
-    static let authorized = CacheReason(
+    static let authorized = DiskURLCache.Reason(
         "authorization", "the request has Authorization, the cache is shared, and the response does not say public",
         "RFC 9111 §3.5", advice: "The origin could say public, must-revalidate or s-maxage, if every user may have it.")
-    static let cookie = CacheReason(
+    static let cookie = DiskURLCache.Reason(
         "cookie",
         "the request has a Cookie, the cache is shared, and the response says neither public nor Vary: Cookie",
         "RFC 9111 §3.5",
@@ -187,32 +192,32 @@ extension CacheReason {
             "The origin could say public or Vary: Cookie; the app could key the field, or leave Cookie out of the request."
     )
     /// The response says `no-store`.
-    public static let responseNoStore = CacheReason(
+    public static let responseNoStore = DiskURLCache.Reason(
         "no-store", "the response says no-store", "RFC 9111 §5.2.2.5",
         advice: "Only the origin can change that: with no-cache instead of no-store, it is stored and validated.")
-    static let statusNotUnderstood = CacheReason(
+    static let statusNotUnderstood = DiskURLCache.Reason(
         "status-not-understood", "the response says must-understand, and this cache has no rule for its status",
         "RFC 9111 §5.2.2.3")
-    static let statusNotCacheable = CacheReason(
+    static let statusNotCacheable = DiskURLCache.Reason(
         "status-not-cacheable", "its status is stored only if the response states a lifetime", "RFC 9111 §3",
         advice: "The origin could send max-age with it.")
-    static let aboutRequestOnly = CacheReason(
+    static let aboutRequestOnly = DiskURLCache.Reason(
         "about-request", "its status is about this request's own condition or range only", "RFC 9111 §3")
-    static let notReusable = CacheReason(
+    static let notReusable = DiskURLCache.Reason(
         "not-reusable", "without a lifetime, the response could never be used", "RFC 9111 §3",
         advice: "The origin could send Cache-Control: max-age=… with it.")
-    static let varyAsterisk = CacheReason(
+    static let varyAsterisk = DiskURLCache.Reason(
         "vary-asterisk", "the response says Vary: *, which fits no later request", "RFC 9111 §4.1",
         advice: "The origin could name the request fields that it selects by.")
     /// On Apple platforms: the system adds `Cookie`, `Authorization` and `Accept-Language` after the cache has seen the request, so
     /// the response might be given to another user.
-    static let variesByUnseenField = CacheReason(
+    static let variesByUnseenField = DiskURLCache.Reason(
         "vary-unseen", "the response varies by a field that the system adds after the cache has seen the request",
         "RFC 9111 §4.1", advice: "A session of makeSession stores it.")
-    static let partialContent = CacheReason(
+    static let partialContent = DiskURLCache.Reason(
         "partial-content", "it is a part (206) that cannot be joined with the stored response", "RFC 9111 §3.3")
-    static let notModified = CacheReason(
+    static let notModified = DiskURLCache.Reason(
         "not-modified", "a 304 has no body: it only confirms a stored response", "RFC 9111 §4.3.4")
-    static let malformed = CacheReason(
+    static let malformed = DiskURLCache.Reason(
         "malformed", "a header field of the response cannot be written down and read again as it is", "RFC 9110 §5.5")
 }

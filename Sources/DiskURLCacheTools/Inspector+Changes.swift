@@ -1,10 +1,11 @@
+import DiskURLCache
 import Foundation
 
-extension CacheInspector {
+extension DiskURLCache.Inspector {
     /// Removes records; a program that uses the cache no longer finds them. Two kinds of record stay: one that was replaced since it
     /// was listed, and one that cannot be removed. Works on the caller's thread.
     /// - Parameters:
-    ///   - records: as ``records(verifyingBodies:progress:)`` listed them.
+    ///   - records: as `records(verifyingBodies:progress:)` listed them.
     ///   - progress: called with the number of records tried, and their total.
     /// - Returns: how many records were removed.
     @discardableResult
@@ -35,7 +36,7 @@ extension CacheInspector {
     /// - Throws: when the directory cannot be read or written.
     public func trim(
         toBytes bytes: Int, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
-    ) throws(CacheError) -> (removed: Int, bytes: Int) {
+    ) throws(DiskURLCache.Error) -> (removed: Int, bytes: Int) {
         let store = open()
         defer { store.close() }
         store.flush()
@@ -54,7 +55,7 @@ extension CacheInspector {
     /// How many records were removed.
     private func removeLeastRecentlyUsed(
         downTo bytes: Int, from store: DiskStore, progress: (_ done: Int, _ total: Int) -> Void
-    ) throws(CacheError) -> Int {
+    ) throws(DiskURLCache.Error) -> Int {
         let records = try records()
         var total = records.reduce(overhead) { $0 + $1.allocated }
         var victims: [Record] = []
@@ -73,25 +74,25 @@ extension CacheInspector {
     }
 
     /// Permission to write, and a file system that is not read-only.
-    private func checkWritable() throws(CacheError) {
+    private func checkWritable() throws(DiskURLCache.Error) {
         // Looking up "." in a folder needs the permission to search it.
         for path in [paths.directory, paths.records] where access(path + "/.", W_OK) != 0 {
-            throw CacheError(.notWritable, path: path, errno: errno)
+            throw DiskURLCache.Error(.notWritable, path: path, errno: errno)
         }
         // The owner's cache does not trust files that this process wrote.
         if case .user(let user) = owner, user != geteuid() {
-            throw CacheError(.otherOwner, path: paths.directory, userID: user)
+            throw DiskURLCache.Error(.otherOwner, path: paths.directory, userID: user)
         }
     }
 
     /// Makes the index again from the records. The times of last use are lost with the old index.
     /// - Returns: how many records the new index holds.
     /// - Throws: when another process keeps the index, or the directory cannot be written.
-    public func rebuildIndex() throws(CacheError) -> Int {
+    public func rebuildIndex() throws(DiskURLCache.Error) -> Int {
         try checkWritable()
         let store = open()
         defer { store.close() }
-        guard store.rebuildIndex() else { throw CacheError(.inUse, path: directory.path) }
+        guard store.rebuildIndex() else { throw DiskURLCache.Error(.inUse, path: directory.path) }
         return store.entryCount
     }
 

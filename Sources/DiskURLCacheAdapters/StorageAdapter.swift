@@ -1,6 +1,9 @@
+import DiskURLCache
+import Foundation
+
 /// An app's storage as the layer under memory. The storage has an order of use and an eviction of its own.
 final class StorageAdapter: StorageLayer {
-    private let storage: any EntryStorage
+    private let storage: any DiskURLCache.EntryStorage
     private let keepsURLs: Bool
     let canBeChangedByOthers: Bool
     let largestEntry: Int
@@ -10,7 +13,7 @@ final class StorageAdapter: StorageLayer {
     private let taking = Mutex(())
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
 
-    init(_ storage: any EntryStorage, keepsURLs: Bool) {
+    init(_ storage: any DiskURLCache.EntryStorage, keepsURLs: Bool) {
         self.storage = storage
         self.keepsURLs = keepsURLs
         canBeChangedByOthers = storage.isShared
@@ -19,7 +22,7 @@ final class StorageAdapter: StorageLayer {
 
     // MARK: Lookups
 
-    private func entries(of key: DiskKey) -> [CacheEntry] {
+    private func entries(of key: DiskKey) -> [DiskURLCache.Entry] {
         // An entry of another key, or one that somebody else put under this name, is not an answer.
         storage.entries(named: key.digest.hex).filter { $0.key == key }
     }
@@ -41,7 +44,8 @@ final class StorageAdapter: StorageLayer {
         var metadata = entry.metadata
         if !keepsURLs { metadata.url = nil }
         storage.store(
-            CacheEntry(StoredEntry(metadata: metadata, body: entry.body), key: diskKey), named: diskKey.digest.hex)
+            DiskURLCache.Entry(StoredEntry(metadata: metadata, body: entry.body), key: diskKey),
+            named: diskKey.digest.hex)
         return .written(bytes: entry.memoryCost)
     }
 
@@ -52,7 +56,9 @@ final class StorageAdapter: StorageLayer {
         return true
     }
 
-    func remove(_ key: RequestKey) { storage.removeEntries(matching: EntryCriteria(key.diskKey)) }
+    func remove(_ key: RequestKey) {
+        storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key.diskKey)))
+    }
 
     func remove(_ key: RequestKey, variant: VaryKey) { remove(key) { $0.varyKey == variant } }
 
@@ -61,11 +67,11 @@ final class StorageAdapter: StorageLayer {
     private func remove(_ key: RequestKey, where isRemoved: (EntryMetadata) -> Bool) {
         let key = key.diskKey
         for entry in entries(of: key) where isRemoved(entry.entry.metadata) {
-            storage.removeEntries(matching: EntryCriteria(key, variant: entry.variant))
+            storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: entry.variant)))
         }
     }
 
-    func remove(matching criteria: EntryCriteria) { storage.removeEntries(matching: criteria) }
+    func remove(matching criteria: EntryCriteria) { storage.removeEntries(matching: DiskURLCache.Criteria(criteria)) }
 
     func removeAll() { storage.removeEntries(matching: .everything) }
 
@@ -111,34 +117,9 @@ final class StorageAdapter: StorageLayer {
     var usage: Int { storage.usage }
 }
 
-// Removals, as one process tells another: a key, a URL, or everything.
-
-extension EntryCriteria {
-    /// What a storage tells other processes of this removal, which hand it to their caches by ``EntryStorage/removalsByOthers()``: up to
-    /// 33 letters and digits, with a hash of the key or the URL. A removal by anything else is told as one of everything.
-    public var message: String {
-        if let key { return "n" + key.name.hex }
-        guard let resource, self == EntryCriteria(resource: resource) else { return "everything" }
-        return "u" + String(resource, radix: 16)
-    }
-
-    /// A message that is not understood is one of everything.
-    static func removal(_ message: String) -> DirectoryChange {
-        var rest = message.dropFirst()
-        switch message.first {
-        case "n":
-            if let name = rest.withUTF8({ KeyName(hex: UnsafeRawBufferPointer($0)) }) { return .removed(name) }
-        case "u":
-            if let resource = UInt64(rest, radix: 16) { return .removedResource(resource) }
-        default: break
-        }
-        return .removedAll
-    }
-}
-
-extension CacheEntry {
-    /// Whether the entry is among what a message of another process tells to be removed.
-    public func isConcerned(by message: String) -> Bool {
-        EntryCriteria.removal(message).removes(key.name)
-    }
+/// Makes the layer for a storage of the app.
+struct OwnStorage: StorageMaker {
+    let storage: any DiskURLCache.EntryStorage
+    var isForSeveralUsers: Bool { storage.isForSeveralUsers }
+    func layer(keepsURLs: Bool) -> any StorageLayer { StorageAdapter(storage, keepsURLs: keepsURLs) }
 }

@@ -9,39 +9,39 @@ extension URLRequest {
     ///
     /// ```swift
     /// var request = URLRequest(url: url)
-    /// request.cacheTreatment = .init(storage: .memoryOnly, tags: ["account-7"])
+    /// request.cacheOptions = .init(storage: .memoryOnly, tags: ["account-7"])
     /// ```
     ///
-    /// Never sent to the server. On Apple platforms the treatment is a `URLProtocol` property of the request. Foundation on Linux
+    /// Never sent to the server. On Apple platforms the options are a `URLProtocol` property of the request. Foundation on Linux
     /// loses such properties, so there it is kept in `mainDocumentURL`, which Foundation does not use for loading.
-    public var cacheTreatment: CacheTreatment? {
+    public var cacheOptions: DiskURLCache.Options? {
         get {
-            guard let text = carriedTreatment, let data = Data(base64Encoded: text) else { return nil }
-            return try? JSONDecoder().decode(CacheTreatment.self, from: data)
+            guard let text = carriedOptions, let data = Data(base64Encoded: text) else { return nil }
+            return try? JSONDecoder().decode(DiskURLCache.Options.self, from: data)
         }
         set {
-            // A treatment holds numbers, names and flags: encoding fails for a number that is none, which means nothing.
-            carriedTreatment = newValue.flatMap { try? JSONEncoder().encode($0).base64EncodedString() }
+            // The options hold numbers, names and flags: encoding fails for a number that is none, which means nothing.
+            carriedOptions = newValue.flatMap { try? JSONEncoder().encode($0).base64EncodedString() }
         }
     }
 
     /// How long the response to this request counts as fresh, whatever the server sends, in seconds: `.days(7)`. Nil leaves that to
-    /// the server, rules and configuration. Sets ``CacheTreatment/lifetime`` of ``cacheTreatment``; `no-store` is obeyed in any case.
+    /// the server, rules and configuration. Sets ``DiskURLCache/DiskURLCache/Options/lifetime`` of ``cacheOptions``; `no-store` is obeyed in any case.
     public var cacheLifetime: TimeInterval? {
-        get { if case .always(let seconds)? = cacheTreatment?.lifetime { seconds } else { nil } }
+        get { if case .always(let seconds)? = cacheOptions?.lifetime { seconds } else { nil } }
         set {
-            var changed = cacheTreatment ?? CacheTreatment()
+            var changed = cacheOptions ?? DiskURLCache.Options()
             changed.lifetime = newValue.map { .always($0) }
-            cacheTreatment = changed == CacheTreatment() ? nil : changed
+            cacheOptions = changed == DiskURLCache.Options() ? nil : changed
         }
     }
 
     #if canImport(Darwin)
-        var mayCarryTreatment: Bool { carriedTreatment != nil }
+        var mayCarryOptions: Bool { carriedOptions != nil }
 
-        private static var propertyName: String { "DiskURLCache.treatment" }
+        private static var propertyName: String { "DiskURLCache.options" }
 
-        private var carriedTreatment: String? {
+        private var carriedOptions: String? {
             get { URLProtocol.property(forKey: Self.propertyName, in: self) as? String }
             set {
                 guard let request = (self as NSURLRequest).mutableCopy() as? NSMutableURLRequest else { return }
@@ -55,11 +55,11 @@ extension URLRequest {
         }
     #else
         /// A quick look, since it is taken at each lookup.
-        var mayCarryTreatment: Bool { mainDocumentURL != nil }
+        var mayCarryOptions: Bool { mainDocumentURL != nil }
 
-        private static var prefix: String { "diskurlcache-treatment:" }
+        private static var prefix: String { "diskurlcache-options:" }
 
-        private var carriedTreatment: String? {
+        private var carriedOptions: String? {
             get {
                 guard let text = mainDocumentURL?.absoluteString, text.hasPrefix(Self.prefix) else { return nil }
                 return String(text.dropFirst(Self.prefix.count))
@@ -67,7 +67,7 @@ extension URLRequest {
             set {
                 if let newValue {
                     mainDocumentURL = URL(string: Self.prefix + newValue)
-                } else if carriedTreatment != nil {
+                } else if carriedOptions != nil {
                     mainDocumentURL = nil
                 }
             }

@@ -4,49 +4,51 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// How the request's treatment, the rules and the configuration are combined.
+// How the request's options, the rules and the configuration are combined.
 
 extension DiskURLCache {
     /// - Parameter contentType: of the response, once there is one.
-    func treatment(for request: URLRequest, contentType: String? = nil) -> CacheTreatment {
-        guard !configuration.rules.isEmpty else { return request.cacheTreatment ?? CacheTreatment() }
-        return treatment(of: RuleTarget(request), contentType: contentType)
+    func cacheOptions(for request: URLRequest, contentType: String? = nil) -> Options {
+        guard !configuration.rules.isEmpty else { return request.cacheOptions ?? Options() }
+        return cacheOptions(of: RuleTarget(request), contentType: contentType)
     }
 
-    private func treatment(of target: RuleTarget, contentType: String? = nil) -> CacheTreatment {
-        var treatment = target.request.cacheTreatment ?? CacheTreatment()
+    private func cacheOptions(of target: RuleTarget, contentType: String? = nil) -> Options {
+        var cacheOptions = target.request.cacheOptions ?? Options()
         for rule in configuration.rules where rule.matches(target, contentType: contentType) {
-            treatment.complete(from: rule.appliedTreatment)
+            cacheOptions.complete(from: rule.appliedTreatment)
         }
-        return treatment
+        return cacheOptions
     }
 
     /// The key under which the response to a request is kept; nil for a request that is not cached.
-    func key(for request: URLRequest) -> RequestKey? { keyDecision(for: request).key }
+    package func key(for request: URLRequest) -> RequestKey? { keyDecision(for: request).key }
 
     /// The key, or the reason why there is none.
-    func keyDecision(for request: URLRequest) -> KeyDecision {
+    package func keyDecision(for request: URLRequest) -> KeyDecision {
         let decision = policyDecision(for: request)
         guard configuration.isShared, let key = decision.key else { return decision }
         return .key(key.inSharedCache)
     }
 
     private func policyDecision(for request: URLRequest) -> KeyDecision {
-        guard !configuration.rules.isEmpty || request.mayCarryTreatment else {
+        guard !configuration.rules.isEmpty || request.mayCarryOptions else {
             return configuration.keyPolicy.decision(for: request)
         }
         let target = RuleTarget(request)
         guard !isKeptOut(target) else { return .none(.keptOut) }
-        guard let name = treatment(of: target).keyPolicy else { return configuration.keyPolicy.decision(for: request) }
+        guard let name = cacheOptions(of: target).keyPolicy else {
+            return configuration.keyPolicy.decision(for: request)
+        }
         return configuration.keyPolicies[name]?.decision(for: request) ?? .none(.keyPolicy)
     }
 
     /// Whether a request is never cached, whatever its response. A rule by content type that stores can be judged only when the response
     /// is known: until then no later rule keeps the request out.
     private func isKeptOut(_ target: RuleTarget) -> Bool {
-        if let storage = target.request.cacheTreatment?.storage { return storage == .never }
+        if let storage = target.request.cacheOptions?.storage { return storage == .never }
         for rule in configuration.rules {
-            guard let storage = rule.treatment.storage else { continue }
+            guard let storage = rule.cacheOptions.storage else { continue }
             if case .contentType = rule.match.kind {
                 if storage != .never { return false }
             } else if rule.matches(target, contentType: nil) {
@@ -57,39 +59,39 @@ extension DiskURLCache {
     }
 
     /// The options for a request. Rules by content type count if the head of a stored or received response is given.
-    func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
-        guard !configuration.rules.isEmpty || request.mayCarryTreatment else { return sharingOptions(nil) }
-        let treatment = treatment(for: request, contentType: response?["Content-Type"])
-        var options = sharingOptions(treatment)
-        switch treatment.lifetime {
+    package func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
+        guard !configuration.rules.isEmpty || request.mayCarryOptions else { return sharingOptions(nil) }
+        let cacheOptions = cacheOptions(for: request, contentType: response?["Content-Type"])
+        var options = sharingOptions(cacheOptions)
+        switch cacheOptions.lifetime {
         case .whenMissing(let seconds)?: options.lifetime = .whenMissing(seconds: Int64(clampingSeconds: seconds))
         case .always(let seconds)?: options.lifetime = .always(seconds: Int64(clampingSeconds: seconds))
         case nil: break
         }
-        if let seconds = treatment.staleWhileRevalidate {
+        if let seconds = cacheOptions.staleWhileRevalidate {
             options.defaultStaleWhileRevalidate = Int64(clampingSeconds: seconds)
         }
-        if let seconds = treatment.staleIfError { options.defaultStaleIfError = Int64(clampingSeconds: seconds) }
+        if let seconds = cacheOptions.staleIfError { options.defaultStaleIfError = Int64(clampingSeconds: seconds) }
         return options
     }
 
     /// The options of the configuration, and whether the request's key policy keys its cookie.
-    func sharingOptions(_ treatment: CacheTreatment?) -> CachingOptions {
+    func sharingOptions(_ cacheOptions: Options?) -> CachingOptions {
         var options = CachingOptions(configuration, isOffline: isOffline)
         guard configuration.isShared else { return options }
         options.isShared = true
         options.isCautious = configuration.sharesCautiously
         options.targetedFields = configuration.targetedFields
-        let policy = treatment?.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
+        let policy = cacheOptions?.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
         options.keysCookie = policy?.headerNames.contains("cookie") == true
         return options
     }
 
     // MARK: Tags
 
-    /// The tags of a response that is stored: the treatment's, and the one of the request's credentials.
-    func tags(of treatment: CacheTreatment, for request: URLRequest) -> [String] {
-        var tags = treatment.tags
+    /// The tags of a response that is stored: the options's, and the one of the request's credentials.
+    func tags(of cacheOptions: Options, for request: URLRequest) -> [String] {
+        var tags = cacheOptions.tags
         if let credentials = request.value(forHTTPHeaderField: "Authorization") {
             tags.insert(Self.tag(ofCredentials: credentials))
         }
@@ -98,12 +100,12 @@ extension DiskURLCache {
 
     /// The tags that a request brings to the entry that answers it. Cheap for a cache and a request without tags.
     func tagsToAdd(for request: URLRequest) -> Set<String> {
-        guard rulesHaveTags || request.mayCarryTreatment else { return [] }
-        return treatment(for: request).tags
+        guard rulesHaveTags || request.mayCarryOptions else { return [] }
+        return cacheOptions(for: request).tags
     }
 
     /// An entry that answers a request with tags gets them, whatever request it was stored for.
-    func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest) {
+    package func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest) {
         let tags = tagsToAdd(for: request)
         guard !tags.isSubset(of: metadata.tags) else { return }
         // A rule may use the cache, so this is not under a lock.
@@ -120,9 +122,8 @@ extension DiskURLCache {
     }
 
     /// Whether a response is worth a file: it does not expire too soon.
-    func livesLongEnoughForDisk(_ response: StoredResponse, treatment: CacheTreatment, options: CachingOptions) -> Bool
-    {
-        let minimum = treatment.minimumDiskLifetime ?? configuration.minimumDiskLifetime
+    func livesLongEnoughForDisk(_ response: StoredResponse, cacheOptions: Options, options: CachingOptions) -> Bool {
+        let minimum = cacheOptions.minimumDiskLifetime ?? configuration.minimumDiskLifetime
         guard minimum > 0 else { return true }
         let freshness = Freshness(of: ReuseFacts(response), options: options, now: configuration.clock.now())
         return Double(freshness.lifetime.subtractingSaturated(freshness.age)) >= minimum

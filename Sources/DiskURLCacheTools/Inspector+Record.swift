@@ -1,6 +1,7 @@
+import DiskURLCache
 import Foundation
 
-extension CacheInspector {
+extension DiskURLCache.Inspector {
     /// The facts of one stored response, without its body.
     public struct Record: Sendable {
         let name: RecordName
@@ -8,9 +9,9 @@ extension CacheInspector {
 
         /// The file's name in the folder `records`.
         public let fileName: String
-        /// Why the record cannot be used: ``CacheError/Code/damaged``, ``CacheError/Code/foreign`` or
-        /// ``CacheError/Code/notReadable``. Nil for a usable record, as far as it was read.
-        public let problem: CacheError?
+        /// Why the record cannot be used: `DiskURLCache.Error.Code.damaged`, `DiskURLCache.Error.Code.foreign` or
+        /// `DiskURLCache.Error.Code.notReadable`. Nil for a usable record, as far as it was read.
+        public let problem: DiskURLCache.Error?
         /// Nil when the cache keeps URLs off the disk (`Configuration.keepsURLs`), and for an unreadable record.
         public let url: String?
         /// The method that the response answers; nil for a response that is not HTTP, and for an unreadable record.
@@ -33,9 +34,9 @@ extension CacheInspector {
         /// When the response becomes stale or became stale, by its own fields and the standard heuristic. Rules of the app are not
         /// known here. Nil when neither gives a lifetime.
         public let freshUntil: Date?
-        /// See ``CacheTreatment/tags``.
+        /// See `DiskURLCache.Options.tags`.
         public let tags: [String]
-        /// See ``CacheTreatment/isPinned``.
+        /// See `DiskURLCache.Options.isPinned`.
         public let isPinned: Bool
 
         init(
@@ -49,9 +50,9 @@ extension CacheInspector {
             guard case .record(let record) = reading else {
                 problem =
                     switch reading {
-                    case .unreadable(let error): CacheError(.notReadable, path: path, errno: error.code)
-                    case .foreign: CacheError(.foreign, path: path)
-                    case .damaged, .missing, .record: CacheError(.damaged, path: path)
+                    case .unreadable(let error): DiskURLCache.Error(.notReadable, path: path, errno: error.code)
+                    case .foreign: DiskURLCache.Error(.foreign, path: path)
+                    case .damaged, .missing, .record: DiskURLCache.Error(.damaged, path: path)
                     }
                 (sequence, url, method, status, fields) = (nil, nil, nil, nil, [])
                 (bodyLength, storedAt, age, freshUntil, tags, isPinned) = (0, nil, nil, nil, [], false)

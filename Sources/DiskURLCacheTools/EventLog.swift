@@ -1,10 +1,11 @@
+import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
     /// Writes a cache's events to a file, one JSON object on each line, for `urlcache watch` and `urlcache report`. Ends when it
     /// is released.
     ///
-    /// The file holds URLs (without user names and passwords), unless ``Configuration/keepsURLs`` is false. It has mode 0600. The log does
+    /// The file holds URLs (without user names and passwords), unless `Configuration.keepsURLs` is false. It has mode 0600. The log does
     /// not write to a symbolic link, a file with a second name, or a file of another user. Before the file exceeds the limit, it is
     /// renamed to `….1`, which replaces an older file of that name, and a new file is begun. If the file was removed or renamed by another
     /// process, a new file is begun, too. If the disk is too slow, 10,000 events wait to be written, and later events are lost.
@@ -34,7 +35,7 @@ extension DiskURLCache {
         /// Begins to write. A file that cannot be written loses events, with no other effect.
         /// - Parameters:
         ///   - cache: the cache whose events are kept.
-        ///   - file: nil means ``fileName`` in the cache's directory; it is not counted in the cache's capacity.
+        ///   - file: nil means `fileName` in the cache's directory; it is not counted in the cache's capacity.
         ///   - limit: bytes of the file before it is begun again.
         public init(_ cache: DiskURLCache, file: URL? = nil, limit: Int = 4 << 20) {
             self.cache = cache
@@ -57,7 +58,7 @@ extension DiskURLCache {
             queue.sync {}
         }
 
-        private func take(_ event: CacheEvent) {
+        private func take(_ event: Event) {
             let now = Date()
             let hasRoom = state.withLock { state in
                 guard state.waiting < Self.waitingLimit else { return false }
@@ -75,18 +76,18 @@ extension DiskURLCache {
         struct Line: Codable {
             /// Seconds since 1970.
             var at: TimeInterval
-            var event: CacheEvent
+            var event: Event
             /// The code of the `URLError` with which a load failed.
             var urlError: Int?
 
-            init(at time: TimeInterval, event: CacheEvent) {
+            init(at time: TimeInterval, event: Event) {
                 (at, self.event) = (time, event)
                 if case .load(let load) = event { urlError = (load.error as? URLError)?.code.rawValue }
             }
 
             /// Nil for numbers that no event has. The sums of a damaged file's numbers would overflow, and its dates are not valid.
-            var entry: (date: Date, event: CacheEvent)? {
-                guard abs(at) < CacheEvent.mostSeconds, event.isPlausible else { return nil }
+            var entry: (date: Date, event: Event)? {
+                guard abs(at) < Event.mostSeconds, event.isPlausible else { return nil }
                 var event = event
                 if case .load(var load) = event, let urlError {
                     load.error = (URLError.Code(rawValue: urlError) as URLError.Code?).map { URLError($0) }
@@ -138,15 +139,15 @@ extension DiskURLCache {
         /// The events of a log and their times, the older file first; a load has the time of its end. Reads both files on the caller's
         /// thread; empty when there is no log.
         ///
-        /// Of a load's ``CacheLoadReport/error`` the file has only the code of a `URLError`. Lines that are no events are skipped.
-        public static func entries(in file: URL) -> [(date: Date, event: CacheEvent)] {
+        /// Of a load's `DiskURLCache.Report.error` the file has only the code of a `URLError`. Lines that are no events are skipped.
+        public static func entries(in file: URL) -> [(date: Date, event: Event)] {
             [file.path + ".1", file.path].flatMap { path in
                 FileManager.default.contents(atPath: path).map { entries(from: $0) } ?? []
             }
         }
 
         /// The same for whole lines of a log, such as the lines that were added since it was last read.
-        public static func entries(from lines: Data) -> [(date: Date, event: CacheEvent)] {
+        public static func entries(from lines: Data) -> [(date: Date, event: Event)] {
             let decoder = JSONDecoder()
             decoder.dateDecodingStrategy = .secondsSince1970
             return lines.split(separator: UInt8(ascii: "\n")).compactMap {
@@ -156,7 +157,7 @@ extension DiskURLCache {
     }
 }
 
-extension CacheEvent {
+extension DiskURLCache.Event {
     fileprivate static let mostSeconds = 1e11
 
     /// Whether the numbers may be those of an event: a petabyte, 3,000 years.
@@ -170,7 +171,7 @@ extension CacheEvent {
         }
     }
 
-    fileprivate var withoutURL: CacheEvent {
+    fileprivate var withoutURL: DiskURLCache.Event {
         switch self {
         case .load(var load):
             load.url = nil
@@ -180,7 +181,7 @@ extension CacheEvent {
         case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
         case .userInfoKeptInMemory(_, let keys): return .userInfoKeptInMemory(url: nil, keys: keys)
         // The text about a pattern quotes it.
-        case .problem(let error) where error.code == .invalidPattern: return .problem(CacheError(pattern: ""))
+        case .problem(let error) where error.code == .invalidPattern: return .problem(DiskURLCache.Error(pattern: ""))
         case .evicted, .removedDamagedRecord, .rebuiltIndex, .problem: return self
         }
     }

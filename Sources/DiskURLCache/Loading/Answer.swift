@@ -4,28 +4,30 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// An answer and its source.
-public struct CacheAnswer: Sendable {
-    /// The body, decoded.
-    public let data: Data
-    /// The head: status and header fields.
-    public let response: HTTPURLResponse
-    /// Whether the response is stale and was used on purpose.
-    public var isStale: Bool { summary.isStale }
-    /// A summary of the load: ``CacheLoadReport/outcome`` names the source of the answer, and the reason,
-    /// ``CacheLoadReport/age`` how old it is.
-    public var report: CacheLoadReport { summary.loadReport }
+extension DiskURLCache {
+    /// An answer and its source.
+    public struct Answer: Sendable {
+        /// The body, decoded.
+        public let data: Data
+        /// The head: status and header fields.
+        public let response: HTTPURLResponse
+        /// Whether the response is stale and was used on purpose.
+        public var isStale: Bool { summary.isStale }
+        /// A summary of the load: ``Report/outcome`` names the source of the answer, and the reason,
+        /// ``Report/age`` how old it is.
+        public var report: Report { summary.loadReport }
 
-    private let summary: LoadSummary
+        private let summary: LoadSummary
 
-    init(data: Data, response: HTTPURLResponse, summary: LoadSummary) {
-        self.data = data
-        self.response = response
-        self.summary = summary
+        init(data: Data, response: HTTPURLResponse, summary: LoadSummary) {
+            self.data = data
+            self.response = response
+            self.summary = summary
+        }
     }
 }
 
-extension CacheAnswer {
+extension DiskURLCache.Answer {
     /// The answer to a direct load from memory, by the machine of all loads, but without a driver: no step has to wait.
     ///
     /// Nil for all other answers: a response that is only on disk or stale, a redirect, and one that needs the network.

@@ -6,8 +6,8 @@ import Foundation
 
 /// The network for a load: it sends a request, and receives a head, the pieces of a body and an end.
 ///
-/// `URLSession` is one implementation (`SessionLink`), an app's ``CacheTransport`` another (`OpenTransport`).
-protocol Transport: Sendable {
+/// `URLSession` is one implementation (`SessionLink`), an app's `DiskURLCache.Transport` another (`OpenTransport`).
+package protocol LoadTransport: Sendable {
     /// Sends a request. The receiver is called, from any thread but one call at a time, with one head, then pieces in order, then one
     /// end. Redirects are not followed: each is a head like any other. After the token is cancelled, calls may stop.
     ///
@@ -29,19 +29,19 @@ protocol Transport: Sendable {
     var keyVariant: String? { get }
 
     /// The transport for refreshes, for which no client waits.
-    var inBackground: any Transport { get }
+    var inBackground: any LoadTransport { get }
 }
 
-extension Transport {
-    var owner: ObjectIdentifier? { nil }
-    func prepare(_ request: URLRequest) -> URLRequest { request }
-    func patience(of request: URLRequest) -> TimeInterval { request.timeoutInterval / 2 }
-    var keyVariant: String? { nil }
-    var inBackground: any Transport { self }
+extension LoadTransport {
+    package var owner: ObjectIdentifier? { nil }
+    package func prepare(_ request: URLRequest) -> URLRequest { request }
+    package func patience(of request: URLRequest) -> TimeInterval { request.timeoutInterval / 2 }
+    package var keyVariant: String? { nil }
+    package var inBackground: any LoadTransport { self }
 }
 
 /// Receives the answer to a request that was sent.
-protocol FetchReceiver: AnyObject, Sendable {
+package protocol FetchReceiver: AnyObject, Sendable {
     /// Called before the head if the answer depends on credentials that are no part of the request. It must not be stored, since its
     /// key does not tell which user it is for.
     func fetchUsedCredentials()
@@ -52,22 +52,31 @@ protocol FetchReceiver: AnyObject, Sendable {
 }
 
 extension FetchReceiver {
-    func fetchUsedCredentials() {}
-    func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
+    package func fetchUsedCredentials() {}
+    package func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
 }
 
 /// The means to stop a request that was sent. Each closure may be called from any thread. `pause` and `resume` are called one at a time,
 /// under the token's lock: they may take other locks, but call no client.
-struct FetchControls: Sendable {
+package struct FetchControls: Sendable {
     var cancel: @Sendable () -> Void
     /// Pauses the transfer for a slow reader: only bytes that were sent already may still arrive. Nil if the transport cannot
     /// pause.
     var pause: (@Sendable () -> Void)?
     var resume: (@Sendable () -> Void)?
+
+    package init(
+        cancel: @escaping @Sendable () -> Void, pause: (@Sendable () -> Void)? = nil,
+        resume: (@Sendable () -> Void)? = nil
+    ) {
+        self.cancel = cancel
+        self.pause = pause
+        self.resume = resume
+    }
 }
 
 /// A request that is sent, or about to be. Cancelling it twice, or after the end, does nothing.
-final class FetchToken: Sendable {
+package final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
         var isPaused = false
@@ -85,7 +94,7 @@ final class FetchToken: Sendable {
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
     /// Called by the transport once the request can be stopped. False if it was cancelled meanwhile: then it is not sent.
-    func didStart(_ controls: FetchControls) -> Bool {
+    package func didStart(_ controls: FetchControls) -> Bool {
         state.withLock { state in
             if !state.isCancelled {
                 state.controls = controls

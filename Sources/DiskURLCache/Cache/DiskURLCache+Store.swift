@@ -1,0 +1,48 @@
+import Foundation
+
+// The layers that a configuration describes.
+
+extension DiskURLCache.Configuration {
+    /// - Parameters:
+    ///   - directory: nil if there is no built-in disk layer.
+    ///   - storage: the app's storage, which replaces the disk layer.
+    func makeStore(directory: URL? = nil, storage: (any StorageMaker)? = nil) -> TieredStore {
+        let hub = EventHub()
+        let maintenance = MaintenanceQueue()
+        let share = maximumEntryFraction
+        var disk: DiskStore?
+        if let directory {
+            var settings = DiskStore.Configuration(directory: directory.path, capacity: diskCapacity)
+            settings.lowWaterFraction = min(max(0, lowWaterFraction), 1)
+            settings.maximumEntryFraction = share
+            settings.pinnedFraction = min(max(0, pinnedFraction), 1)
+            settings.keepsURLs = keepsURLs
+            settings.maximumAccessAge = maximumAgeSinceAccess
+            settings.maximumStorageAge = maximumAgeSinceStorage
+            if platform.lockLifetime == .duringPass { settings.passActivity = passActivity }
+            if let preparation = FolderPreparation.current {
+                let protection = fileProtection
+                settings.prepareFolders = { preparation($0, protection: protection) }
+            }
+            disk = DiskStore(
+                configuration: settings, fileSystem: fileSystem, clock: clock,
+                maintenance: maintenance
+            ) { hub.report($0) }
+        }
+        let fallbacks = fallbackDirectories.filter(\.isFileURL).map { directory in
+            // The capacity has no meaning for a folder that is never written.
+            var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
+            settings.isReadOnly = true
+            return DiskStore(configuration: settings, clock: clock) { hub.report($0) }
+        }
+        return TieredStore(
+            configuration: TieredStore.Configuration(
+                memoryCapacity: memoryCapacity, memoryCountLimit: memoryCountLimit,
+                maximumEntryFraction: share,
+                // Buffered entries and entries in memory have one limit together.
+                writeBufferLimit: min(
+                    max(0, pendingWriteLimit), max(memoryCapacity, 1 << 20))),
+            disk: disk, storage: storage?.layer(keepsURLs: keepsURLs),
+            maintenance: maintenance, fallbacks: fallbacks, hub: hub)
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+
+extension DiskURLCache {
+    /// How and how long a response is kept, if that differs from the configuration and from the response's own directives. Set on a
+    /// request (`URLRequest.cacheOptions`) or by a ``Rule``. A property that is nil is decided by the next in the order below.
+    ///
+    /// For each property by itself, the request wins, then the first rule that sets it, then the configuration. The tags of the
+    /// request and of all matching rules are joined.
+    public struct Options: Sendable, Hashable, Codable {
+        /// Where responses are kept.
+        public enum Storage: String, Sendable, Hashable, Codable {
+            /// In memory, and on disk when the response may be reused.
+            case memoryAndDisk
+            /// Never on disk: for personal data and answers to authenticated requests.
+            case memoryOnly
+            /// Neither looked up nor stored.
+            case never
+        }
+
+        /// How long responses count as fresh. `no-store` is obeyed in any case, and errors get no longer lifetime by it.
+        public enum Lifetime: Sendable, Hashable, Codable {
+            /// Seconds, when the server sends no lifetime; replaces the heuristic.
+            case whenMissing(TimeInterval)
+            /// Seconds, whatever the server sends.
+            case always(TimeInterval)
+        }
+
+        /// Where the response is kept; nil: in memory and on disk.
+        public var storage: Storage?
+        /// How long the response counts as fresh; nil: as the server says.
+        public var lifetime: Lifetime?
+        /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), if the server does not send
+        /// them.
+        public var staleWhileRevalidate: TimeInterval?
+        /// Seconds that a stale response may replace an error (RFC 5861 §4), if the server does not send them.
+        public var staleIfError: TimeInterval?
+        /// See ``DiskURLCache/DiskURLCache/Configuration/minimumDiskLifetime``. Seconds.
+        public var minimumDiskLifetime: TimeInterval?
+        /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. With an unknown name, the response is not cached.
+        public var keyPolicy: String?
+        /// Groups the stored response belongs to, for ``DiskURLCache/DiskURLCache/removeCachedResponses(tag:)``. Tags are written
+        /// to disk as they are: name groups, not secrets.
+        public var tags: Set<String> = []
+        /// Keeps the response from eviction, within ``DiskURLCache/DiskURLCache/Configuration/pinnedFraction``.
+        public var isPinned: Bool?
+
+        /// Sets the given properties; rules and configuration decide the others. Durations are in seconds.
+        public init(
+            storage: Storage? = nil, lifetime: Lifetime? = nil, staleWhileRevalidate: TimeInterval? = nil,
+            staleIfError: TimeInterval? = nil, minimumDiskLifetime: TimeInterval? = nil, keyPolicy: String? = nil,
+            tags: Set<String> = [], isPinned: Bool? = nil
+        ) {
+            self.storage = storage
+            self.lifetime = lifetime
+            self.staleWhileRevalidate = staleWhileRevalidate
+            self.staleIfError = staleIfError
+            self.minimumDiskLifetime = minimumDiskLifetime
+            self.keyPolicy = keyPolicy
+            self.tags = tags
+            self.isPinned = isPinned
+        }
+
+        /// Fills in the properties that are nil.
+        mutating func complete(from other: Options) {
+            storage = storage ?? other.storage
+            lifetime = lifetime ?? other.lifetime
+            staleWhileRevalidate = staleWhileRevalidate ?? other.staleWhileRevalidate
+            staleIfError = staleIfError ?? other.staleIfError
+            minimumDiskLifetime = minimumDiskLifetime ?? other.minimumDiskLifetime
+            keyPolicy = keyPolicy ?? other.keyPolicy
+            isPinned = isPinned ?? other.isPinned
+            tags.formUnion(other.tags)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import DiskURLCache
+import Foundation
+
+extension DiskURLCache {
+    /// A disk layer of an app's own, in place of the built-in one (`DiskURLCache.Configuration.diskStorage`): to encrypt entries, to keep
+    /// them in a database, or to share them between machines.
+    ///
+    /// Four methods are to be written; the properties say more where their defaults do not hold. The cache calls from any thread, possibly
+    /// from several at once; the storage does not call the cache from inside these methods. Entries come from the cache's write buffer,
+    /// soon after they were stored, in the order of the stores. Nothing here throws: a storage that cannot read or write an entry
+    /// drops it, and the next lookup is a miss. `StorageAcceptance` in the library's tests is a suite for any implementation.
+    ///
+    /// A load waits for the call that it makes. A storage that asks a server bounds the time of each call.
+    public protocol EntryStorage: Sendable {
+        /// All entries under a name, one for each variant, in any order.
+        /// - Parameter name: 64 hexadecimal digits: the SHA-256 of the key.
+        func entries(named name: String) -> [Entry]
+
+        /// Stores an entry in place of the one with the same name and variant. When this returns, `entries(named:)` finds it.
+        func store(_ entry: Entry, named name: String)
+
+        /// Removes every entry that the criteria match. When this returns, `entries(named:)` finds none of them.
+        ///
+        /// A small storage looks at each entry. A large one looks up by `DiskURLCache.Criteria.scope` what there is to remove.
+        func removeEntries(matching criteria: DiskURLCache.Criteria)
+
+        /// Returns when everything that was stored or removed before is as durable as the storage makes it.
+        func flush()
+
+        /// The largest entry that the storage takes, in bytes of its body; 16 MB where a storage does not say. Asked once, when the cache is
+        /// made: it is to answer at once.
+        var largestEntry: Int { get }
+
+        /// Bytes that the storage may take, for `DiskURLCache.diskCapacity`; no bound where a storage does not say. The
+        /// storage evicts by a rule of its own.
+        var capacity: Int { get }
+
+        /// Bytes that the storage takes, for `DiskURLCache.currentDiskUsage`; 0 where a storage does not say.
+        var usage: Int { get }
+
+        // MARK: Several processes
+
+        /// Whether caches of several users keep their entries here. A private cache does not use such a storage
+        /// (`DiskURLCache.Error.Code.sharedStorage`). False where a storage does not say. Asked once, when the cache is made.
+        var isForSeveralUsers: Bool { get }
+
+        /// Whether other caches use the same entries, in other processes say. Then the cache asks for `removalsByOthers()`. False
+        /// where a storage does not say. Asked once, when the cache is made.
+        var isShared: Bool { get }
+
+        /// The messages (`DiskURLCache.Criteria.message`) of what other caches removed since the last call, in any order; nil where that is not
+        /// known, and then the cache forgets all that it has in its own memory. The first call has nothing to tell.
+        ///
+        /// Asked by lookups at most once a second, before the network is asked, and before and after a store. One call at a time.
+        func removalsByOthers() -> [String]?
+    }
+}
+
+extension DiskURLCache.EntryStorage {
+    public var largestEntry: Int { 16 << 20 }
+    public var capacity: Int { .max }
+    public var usage: Int { 0 }
+    public var isForSeveralUsers: Bool { false }
+    public var isShared: Bool { false }
+    public func removalsByOthers() -> [String]? { [] }
+}
+
+extension DiskURLCache.Configuration {
+    /// An app's disk layer, instead of the built-in one with its folder, capacity, index and eviction. It gets entries
+    /// from the write buffer, soon after they were stored; `DiskURLCache.flush()` waits for that. A storage for several
+    /// users needs a shared cache (`isShared`, `openingError`).
+    public var diskStorage: (any DiskURLCache.EntryStorage)? {
+        get { (storageMaker as? OwnStorage)?.storage }
+        set { storageMaker = newValue.map { OwnStorage(storage: $0) } }
+    }
+}

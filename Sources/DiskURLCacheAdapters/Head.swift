@@ -1,0 +1,17 @@
+import DiskURLCache
+import Foundation
+
+extension DiskURLCache {
+    /// The head of an answer, as a `DiskURLCache.Transport` brings it and as a `DiskURLCache.ResponseStream` begins with it.
+    public struct Head: Sendable {
+        /// The status code.
+        public var status: Int
+        /// The header fields in their order. A name may occur several times.
+        public var fields: [(name: String, value: String)]
+
+        public init(status: Int, fields: [(name: String, value: String)] = []) {
+            self.status = status
+            self.fields = fields
+        }
+    }
+}

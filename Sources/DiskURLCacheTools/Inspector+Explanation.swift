@@ -1,0 +1,78 @@
+import DiskURLCache
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension DiskURLCache.Inspector {
+    /// The variants of `CachingHTTPClient`, tried when no variant is given.
+    private static let wellKnownVariants = ["coded", "own-coding"]
+
+    /// How a cache on this directory would handle a request now, and why: with the standard key policy and the standard
+    /// options, since the app's own rules are not known here. `DiskURLCache.explanation(for:variant:response:sentAt:)`
+    /// knows them.
+    ///
+    /// Takes no lock, changes nothing, sends no request.
+    /// - Parameters:
+    ///   - request: the request to explain.
+    ///   - variant: the variant of `DiskURLCache.load(_:through:variant:redirect:)`. Nil tries the entries of `URLSession`,
+    ///     and if it finds none, those of a `CachingHTTPClient`.
+    ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
+    ///     Its arrival counts as `now`.
+    ///   - sentAt: when the request for it was sent; nil: `now`.
+    ///   - now: the time that ages are counted to.
+    public func explanation(
+        for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil,
+        now: Date = Date()
+    ) -> DiskURLCache.Explanation {
+        var (key, variants, name) = (
+            DiskURLCache.KeyPolicy.standard.decision(for: request), [Explainer.Variant](), variant
+        )
+        var options = CachingOptions()
+        var otherVariants: [String] = []
+        if case .key(let plain) = key {
+            // Whether the cache is shared is not known here.
+            let places = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { name in
+                [(name, plain.variant(name), false), (name, plain.inSharedCache.variant(name), true)]
+            }
+            key = .key(plain.variant(variant))
+            for (place, placeKey, isShared) in places {
+                let found = self.variants(of: placeKey)
+                guard !found.isEmpty else { continue }
+                if variants.isEmpty {
+                    (key, variants, name, options.isShared) = (.key(placeKey), found, place, isShared)
+                } else if let place, place != name {
+                    otherVariants.append(place)
+                }
+            }
+        }
+        var explainer = Explainer(request, key: key, variants: variants, now: now, options: options)
+        (explainer.variant, explainer.otherVariants) = (name, otherVariants)
+        if let response {
+            explainer.take(HeaderFields(response), status: response.statusCode, sentAt: sentAt, options: options)
+        }
+        return explainer.explanation()
+    }
+
+    private func variants(of key: RequestKey) -> [Explainer.Variant] {
+        let reader = RecordReader(files: files, paths: paths, owner: owner)
+        let diskKey = key.diskKey
+        return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
+            guard
+                case .record(let record) = reader.read(
+                    RecordName(key: diskKey.name, slot: slot), .head, limit: .max >> 1),
+                record.header.digest == diskKey.digest
+            else {
+                return nil
+            }
+            return record
+        }.sorted { $0.header.sequence > $1.header.sequence }.compactMap { record in
+            record.metadata.http.map {
+                Explainer.Variant(
+                    candidate: Candidate(response: $0, bodyLength: record.header.bodyLength),
+                    layer: .disk)
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import DiskURLCache
+import Foundation
+
+extension DiskURLCache {
+    /// Reads a cache's directory from outside, also while a program uses the cache: for tools, tests and bug reports.
+    ///
+    /// Reading takes no lock and changes nothing. `remove(_:progress:)`, `trim(toBytes:progress:)` and
+    /// `rebuildIndex()` change the directory, as one more process on it.
+    public struct Inspector: Sendable {
+        let directory: URL
+        let paths: DiskPaths
+        let files: any FileSystem = SystemFiles()
+        /// Root may read the caches of all users.
+        let owner: FileOwner
+
+        /// Opens a cache's directory for reading. Reads the state of two folders on the caller's thread.
+        /// - Throws: a `DiskURLCache.Error` when there is no cache in the directory. Creates nothing.
+        public init(directory: URL) throws(DiskURLCache.Error) {
+            self.directory = directory
+            paths = DiskPaths(directory: directory.path)
+            guard directory.isFileURL else { throw DiskURLCache.Error(.notAFileURL, path: directory.absoluteString) }
+            do throws(Errno) {
+                let status = try files.status(at: paths.directory + "/.")
+                guard status.kind == .directory else { throw Errno(ENOTDIR) }
+                owner = .user(status.owner)
+            } catch {
+                let code: DiskURLCache.Error.Code =
+                    switch error.code {
+                    case ENOENT: .notACache
+                    case ENOTDIR: .obstructed
+                    default: .notReadable
+                    }
+                throw DiskURLCache.Error(code, path: directory.path, errno: error.code)
+            }
+            do throws(Errno) {
+                guard try files.status(at: paths.records).kind == .directory else { throw Errno(ENOTDIR) }
+            } catch {
+                guard error.code == EACCES || error.code == EPERM else {
+                    throw DiskURLCache.Error(.notACache, path: directory.path)
+                }
+                throw DiskURLCache.Error(.notReadable, path: directory.path, errno: error.code)
+            }
+        }
+
+        /// Whether the index on disk can be used. A cache makes a missing or damaged index, or one of another version, again from the
+        /// records. Reads the index on the caller's thread.
+        public var hasValidIndex: Bool { loadIndex() != nil }
+
+        /// Bytes that the directory takes besides its records: folders and index files, in allocated blocks.
+        public var overhead: Int {
+            paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }
+        }
+
+        /// Every record of the directory, the most recently used first. Damaged and foreign files under a record's name are
+        /// included, other files are not. Reads one file for each record on the caller's thread.
+        ///
+        /// - Parameters:
+        ///   - verifyingBodies: reads the bodies too and verifies their checksums; without it a damaged body is not noticed.
+        ///   - progress: called with the number of records read, and their total.
+        /// - Throws: when the directory cannot be read.
+        public func records(
+            verifyingBodies: Bool = false, progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
+        ) throws(DiskURLCache.Error) -> [Record] {
+            var names: [RecordName] = []
+            do throws(Errno) {
+                try files.list(paths.records) { name in
+                    if let name = RecordName(name) { names.append(name) }
+                }
+            } catch {
+                throw DiskURLCache.Error(.notReadable, path: paths.records, errno: error.code)
+            }
+            let places = loadOrder()
+            let reader = RecordReader(files: files, paths: paths, owner: owner)
+            let now = Date()
+            var records: [Record] = []
+            records.reserveCapacity(names.count)
+            for (done, name) in names.enumerated() {
+                progress(done, names.count)
+                let reading = reader.read(name, verifyingBodies ? .whole : .head, limit: .max >> 1)
+                // Removed since it was listed: a cache in use changes meanwhile.
+                if case .missing = reading { continue }
+                let used = places[name].map { Date(recordSeconds: $0.accessedAt) }
+                let path = paths.records + "/" + name.text
+                records.append(
+                    Record(name, reading, path: path, status: status(of: name), lastUsed: used, now: now))
+            }
+            progress(names.count, names.count)
+            // Records used within one second have the order of the index.
+            func rank(_ record: Record) -> (Date, Int) {
+                (record.lastUsed ?? .distantPast, places[record.name]?.place ?? .max)
+            }
+            return records.sorted { rank($0) > rank($1) }
+        }
+
+        /// A record's body, verified; nil when the record was removed or replaced since, or is damaged.
+        public func body(of record: Record) -> Data? {
+            let reader = RecordReader(files: files, paths: paths, owner: owner)
+            let reading = reader.read(record.name, .whole, limit: .max >> 1)
+            guard case .record(let found) = reading, found.header.sequence == record.sequence else { return nil }
+            return found.body
+        }
+
+        /// In the order of use, the least recent first.
+        private func loadIndex() -> [IndexRow]? {
+            guard case .loaded(let rows, _) = IndexFile(files: files, paths: paths, owner: owner).load() else {
+                return nil
+            }
+            return rows
+        }
+
+        /// Each record's place in the order of use, and when it was used.
+        private func loadOrder() -> [RecordName: (place: Int, accessedAt: UInt32)] {
+            var places: [RecordName: (place: Int, accessedAt: UInt32)] = [:]
+            for (place, row) in (loadIndex() ?? []).enumerated() { places[row.name] = (place, row.accessedAt) }
+            return places
+        }
+
+        private func status(of name: RecordName) -> FileStatus? {
+            paths.withRecord(name) { try? files.status(at: $0) }
+        }
+    }
+}
