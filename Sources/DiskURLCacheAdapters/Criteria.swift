@@ -2,7 +2,7 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// Which entries an `DiskURLCache.EntryStorage` is to remove: those for which every condition given holds; without a condition, all of them.
+    /// Which entries a `DiskURLCache.EntryStorage` is to remove: those for which every condition given holds; without a condition, all of them.
     /// A cache makes these.
     public struct Criteria: Sendable, Hashable {
         let criteria: EntryCriteria

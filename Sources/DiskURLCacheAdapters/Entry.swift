@@ -2,7 +2,7 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// One stored response with its body, as an `DiskURLCache.EntryStorage` keeps it. A value; immutable.
+    /// One stored response with its body, as a `DiskURLCache.EntryStorage` keeps it. A value; immutable.
     public struct Entry: Sendable {
         let entry: StoredEntry
         let key: DiskKey

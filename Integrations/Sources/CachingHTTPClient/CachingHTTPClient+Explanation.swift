@@ -11,8 +11,8 @@ extension CachingHTTPClient {
     ///
     /// `cache.explanation(for:)` knows the entries of `URLSession` only.
     /// - Parameters:
-    ///   - request: as for `execute(_:timeout:options:logger:)`. Its body is read only where it is part of the key.
-    ///   - options: as there.
+    ///   - request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only where it is part of the key.
+    ///   - cacheOptions: as there.
     public func explanation(
         for request: HTTPClientRequest, cacheOptions: DiskURLCache.Options? = nil
     ) async throws -> DiskURLCache.Explanation {

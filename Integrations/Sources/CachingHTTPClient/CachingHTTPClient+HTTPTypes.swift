@@ -9,12 +9,12 @@ import NIOHTTP1
 // The types of swift-http-types, which servers speak.
 
 extension CachingHTTPClient {
-    /// Answers a request from memory, disk, or the origin: `execute(_:timeout:options:logger:)` with the types of swift-http-types.
+    /// Answers a request from memory, disk, or the origin: `execute(_:timeout:cacheOptions:logger:)` with the types of swift-http-types.
     /// - Parameters:
     ///   - request: with a scheme and an authority.
     ///   - body: what is sent.
     ///   - timeout: within which there must be a head, redirects included.
-    ///   - options: how the answer is kept, where that differs from the cache's configuration.
+    ///   - cacheOptions: how the answer is kept, where that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`.
     public func execute(
         _ request: HTTPRequest, body: HTTPClientRequest.Body? = nil, timeout: TimeAmount,

@@ -93,7 +93,7 @@ public final class CachingHTTPClient: Sendable {
     /// - Parameters:
     ///   - request: as for `HTTPClient`.
     ///   - timeout: within which there must be a head, redirects included.
-    ///   - options: how the answer is kept, where that differs from the cache's configuration.
+    ///   - cacheOptions: how the answer is kept, where that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`. Where an answer came from is logged on level `debug`.
     public func execute(
         _ request: HTTPClientRequest, timeout: TimeAmount, cacheOptions: DiskURLCache.Options? = nil,
@@ -106,7 +106,7 @@ public final class CachingHTTPClient: Sendable {
     /// - Parameters:
     ///   - request: as for `HTTPClient`.
     ///   - deadline: by which there must be a head, redirects included.
-    ///   - options: how the answer is kept, where that differs from the cache's configuration.
+    ///   - cacheOptions: how the answer is kept, where that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`. Where an answer came from is logged on level `debug`.
     /// - Throws: what `HTTPClient` throws, or `URLError` where the cache forbids the network (`cache.isOffline`).
     public func execute(

@@ -70,7 +70,7 @@ extension DiskURLCache {
         public var staleWhileRevalidate: TimeInterval?
         /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds.
         public var staleIfError: TimeInterval?
-        /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk, or an `DiskURLCache.EntryStorage`, gets
+        /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk, or a `DiskURLCache.EntryStorage`, gets
         /// digests of URLs only. User names and passwords in URLs are never written.
         public var keepsURLs = true
         /// Entries that were neither used nor stored again for this long are removed from disk; nil for no limit. Seconds.

@@ -16,7 +16,7 @@ extension DiskURLCache {
     private func cacheOptions(of target: RuleTarget, contentType: String? = nil) -> Options {
         var cacheOptions = target.request.cacheOptions ?? Options()
         for rule in configuration.rules where rule.matches(target, contentType: contentType) {
-            cacheOptions.complete(from: rule.appliedTreatment)
+            cacheOptions.complete(from: rule.appliedOptions)
         }
         return cacheOptions
     }
@@ -89,7 +89,7 @@ extension DiskURLCache {
 
     // MARK: Tags
 
-    /// The tags of a response that is stored: the options's, and the one of the request's credentials.
+    /// The tags of a response that is stored: those of the options, and the one of the request's credentials.
     func tags(of cacheOptions: Options, for request: URLRequest) -> [String] {
         var tags = cacheOptions.tags
         if let credentials = request.value(forHTTPHeaderField: "Authorization") {

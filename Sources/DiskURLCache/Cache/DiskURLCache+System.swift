@@ -50,7 +50,7 @@ extension DiskURLCache.Configuration {
                 "staleWhileRevalidate",
                 staleWhileRevalidate != nil || cacheOptions.contains { $0.staleWhileRevalidate != nil }
             ),
-            ("willCacheResponse", willCacheResponse != nil), ("cacheStatusName", cacheStatusName != nil),
+            ("Configuration.willCacheResponse", willCacheResponse != nil), ("cacheStatusName", cacheStatusName != nil),
         ]
         return settings.filter(\.isMade).map(\.name)
     }

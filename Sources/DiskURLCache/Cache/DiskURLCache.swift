@@ -291,7 +291,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and stores nothing.
-    /// A cache that was made with 0 has no disk layer, and an `DiskURLCache.EntryStorage` has its capacity: setting another number then changes
+    /// A cache that was made with 0 has no disk layer, and a `DiskURLCache.EntryStorage` has its capacity: setting another number then changes
     /// nothing.
     public override var diskCapacity: Int {
         get { store.disk?.capacity ?? 0 }

@@ -1,6 +1,6 @@
 import Foundation
 
-// Every error of this library. Loads fail with the errors that `URLSession` has; see `CacheLoadReport.error`.
+// Every error of this library. Loads fail with the errors that `URLSession` has; see `DiskURLCache.Report.error`.
 
 extension DiskURLCache {
     /// Why a folder or a file cannot be used, why rules are refused, or another problem that the app or its user can solve;

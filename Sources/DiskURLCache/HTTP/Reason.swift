@@ -4,7 +4,7 @@ extension DiskURLCache {
     /// Why a cache acted as it did: a code, a phrase, and advice. Events, `Cache-Status` and explanations print the
     /// reasons that decisions carry.
     ///
-    /// ```swift
+    /// ```swift no-check
     /// if report.notStoredReason == .responseNoStore { … }
     /// ```
     public struct Reason: Sendable, Hashable, Codable, CustomStringConvertible {

@@ -24,7 +24,7 @@ package struct KeyedRequest: Sendable {
     }
 
     /// Calls the app's rules and key closures.
-    /// - Parameter variant: part of the key; see ``Transport/keyVariant``.
+    /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
     package init(_ request: URLRequest, in cache: any LoadHost, variant: String? = nil) {
         self.init(request, cache.keyDecision(for: request).variant(variant))
     }

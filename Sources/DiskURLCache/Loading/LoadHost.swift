@@ -11,7 +11,7 @@ package protocol LoadHost: AnyObject, Sendable {
     var now: Date { get }
     /// The cache's identifier in `Cache-Status`; nil if responses get no such field.
     var cacheStatusName: String? { get }
-    /// Whether the app has an willCacheResponse closure, to be called before a response is stored.
+    /// Whether `Configuration.willCacheResponse` is set: it is called before a response is stored.
     var editsResponses: Bool { get }
 
     /// The key of a request; nil for one that is not cached.

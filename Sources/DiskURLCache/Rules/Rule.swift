@@ -83,13 +83,13 @@ extension DiskURLCache {
         /// - Parameters:
         ///   - match: what the rule applies to.
         ///   - options: how the responses to that are kept.
-        public init(_ match: Match, _ cacheOptions: Options) {
+        public init(_ match: Match, _ options: Options) {
             self.match = match
-            self.cacheOptions = cacheOptions
+            cacheOptions = options
         }
 
-        /// The options as it is applied: of a rule whose pattern cannot be, only the part that keeps responses away.
-        var appliedTreatment: Options {
+        /// The options as they are applied: of a rule whose pattern cannot be, only the part that keeps responses away.
+        var appliedOptions: Options {
             if case .nothing = match.kind { Options(storage: cacheOptions.storage) } else { cacheOptions }
         }
 

@@ -13,7 +13,7 @@ extension URLRequest {
     /// ```
     ///
     /// Never sent to the server. On Apple platforms the options are a `URLProtocol` property of the request. Foundation on Linux
-    /// loses such properties, so there it is kept in `mainDocumentURL`, which Foundation does not use for loading.
+    /// loses such properties, so there they are kept in `mainDocumentURL`, which Foundation does not use for loading.
     public var cacheOptions: DiskURLCache.Options? {
         get {
             guard let text = carriedOptions, let data = Data(base64Encoded: text) else { return nil }

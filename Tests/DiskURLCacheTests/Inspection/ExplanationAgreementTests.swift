@@ -146,7 +146,7 @@ import Testing
         ]
         let cache = DiskURLCache(configuration: settings)
         let seed = TestLength.fuzzSeed ?? 1
-        for number in 0..<TestLength.pick(plain: 500, long: 10_000) {
+        for number in 0..<TestLength.pick(plain: 500, long: 2_000) {
             let draw = Draw(random: SplitMix(seed: UInt64(seed) << 32 + UInt64(number)), clock: clock)
             try await check(draw, number, cache)
         }

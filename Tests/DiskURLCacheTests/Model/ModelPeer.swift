@@ -75,6 +75,8 @@
                 cache.flush()
                 return "stored"
             default:
+                // What another process removed is gone within a second: the model does not wait for it.
+                (cache.store.disk as? DiskStore)?.lookNow()
                 guard let found = cache.cachedResponse(for: request), let response = found.response as? HTTPURLResponse
                 else { return "nothing" }
                 return [

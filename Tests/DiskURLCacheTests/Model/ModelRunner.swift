@@ -280,6 +280,9 @@ final class ModelRunner: @unchecked Sendable {
         _ = peer?.ask("open", directory.path, "\(capacities.memory)", "\(max(capacities.disk, 250_000))")
     }
 
+    /// What another process changed is seen within a second: the model does not wait for it.
+    private func lookAtOnce() { (cache.store.disk as? DiskStore)?.lookNow() }
+
     private func askPeer(_ step: ModelStep) {
         guard let peer else { return }
         let now = "\(model.clock.seconds)"
@@ -292,12 +295,18 @@ final class ModelRunner: @unchecked Sendable {
             let fields = item.fields.map { "\($0)=\($1)" }.joined(separator: "|")
             _ = peer.ask(
                 (["store", now] + facts(request) + [fields, item.body.base64EncodedString()]).joined(separator: " "))
+            lookAtOnce()
             model.setVisible(item.number)
         case .peerRemove(let request):
             model.remove(.key(path: request.path, user: request.user), by: 1) {
                 _ = peer.ask((["remove", now] + facts(request)).joined(separator: " "))
+                lookAtOnce()
             }
-        case .peerRemoveAll: model.remove(.everything, by: 1) { _ = peer.ask("clear", now) }
+        case .peerRemoveAll:
+            model.remove(.everything, by: 1) {
+                _ = peer.ask("clear", now)
+                lookAtOnce()
+            }
         case .peerLookup(let request):
             var load = ModelLoad(request: request)
             load.isLookup = true

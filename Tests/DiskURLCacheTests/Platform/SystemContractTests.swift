@@ -296,7 +296,8 @@ import Testing
         settings.rules = [DiskURLCache.Rule(.host("example.com"), DiskURLCache.Options(lifetime: .always(60)))]
         #expect(
             settings.settingsOfLoader == [
-                "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "willCacheResponse", "cacheStatusName",
+                "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "Configuration.willCacheResponse",
+                "cacheStatusName",
             ])
 
         let events = cache.events()

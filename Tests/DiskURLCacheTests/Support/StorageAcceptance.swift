@@ -6,7 +6,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What every layer must do, told through the public API alone: copy this file to check an `DiskURLCache.EntryStorage` of your own.
+/// What every layer must do, told through the public API alone: copy this file to check a `DiskURLCache.EntryStorage` of your own.
 ///
 /// `make` opens a cache whose one layer is the storage under test; called again with the same label, it opens the same
 /// storage anew where `isPersistent`.
