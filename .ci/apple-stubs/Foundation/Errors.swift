@@ -1,1 +1,8 @@
+// Module Foundation, further: what errors say.
+
 public let NSLocalizedFailureReasonErrorKey: String = ""
+
+// By `CustomNSError`, which `URLError` conforms to.
+extension URLError {
+    public var errorUserInfo: [String: Any] { [:] }
+}
