@@ -18,4 +18,14 @@ extension DiskURLCache {
         configuration.setClock { clock.now }
         return DiskURLCache(configuration: configuration)
     }
+
+    /// Returns when no refresh in the background (`stale-while-revalidate`, RFC 5861 §3) is in progress and each store before the call is
+    /// done, or when the task is cancelled. Loads that the test awaits are not waited for. Can be called from any task.
+    public func waitUntilIdle() async {
+        // A refresh tells only the cache that it has ended, so the test looks again.
+        while loads.isRefreshing {
+            guard (try? await Task.sleep(nanoseconds: 1_000_000)) != nil else { return }
+        }
+        await perform { $0.flush() }
+    }
 }

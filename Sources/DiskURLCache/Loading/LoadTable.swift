@@ -123,7 +123,7 @@ package final class LoadTable: Sendable {
         state.withLock { $0.refreshing.insert(key).inserted }
     }
 
-    var isRefreshing: Bool { state.withLock { !$0.refreshing.isEmpty } }
+    package var isRefreshing: Bool { state.withLock { !$0.refreshing.isEmpty } }
 
     func endRefresh(_ key: String) {
         state.withLock { _ = $0.refreshing.remove(key) }

@@ -32,6 +32,28 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    @Test func aRefreshInTheBackgroundIsWaitedFor() async throws {
+        let cache = DiskURLCache.forTesting(clock: clock)
+        let fields = ["Cache-Control": "max-age=60, stale-while-revalidate=600"]
+        let (clock, start) = (clock, clock.now)
+        let origin = DiskURLCache.StubOrigin(clock: clock) { _ in
+            let number = clock.now == start ? 1 : 2
+            // A slow origin: the refresh is in progress when the stale response is there.
+            if number == 2 { Thread.sleep(forTimeInterval: 0.1) }
+            return .init(fields: fields, body: "\(number)")
+        }
+        let session = session(cache, origin)
+        func load() async throws -> String {
+            String(decoding: try await session.data(from: origin.url).0, as: UTF8.self)
+        }
+        #expect(try await load() == "1")
+        clock.advance(by: 61)
+        #expect(try await load() == "1")
+        await cache.waitUntilIdle()
+        #expect(try await load() == "2")
+        #expect(origin.requests.count == 2)
+    }
+
     @Test func eachOriginAnswersItsRequestsOnly() async throws {
         let cache = DiskURLCache.forTesting(clock: clock)
         let first = DiskURLCache.StubOrigin(clock: clock) { _ in .init(body: "first") }
