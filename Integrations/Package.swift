@@ -58,6 +58,7 @@ let package = Package(
             dependencies: [
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
                 .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOFoundationCompat", package: "swift-nio"),
@@ -109,6 +110,7 @@ let package = Package(
                 "RedisStorage", "RedisWorker",
                 .product(name: "DiskURLCache", package: "DiskURLCache"),
                 .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -9,15 +9,17 @@ import ServiceLifecycle
 ///
 /// ```swift
 /// let health = CacheMetrics(client.cache, name: "upstream", logger: logger)
-/// let group = ServiceGroup(services: [client, health, server], logger: logger)
+/// let group = ServiceGroup(services: [health, client, server], logger: logger)
 /// ```
+///
+/// Services end in the opposite order of their list: so the last loads, and problems when the client ends, are counted and logged.
 ///
 /// | Metric | Kind | What it counts |
 /// |---|---|---|
 /// | `http_cache_hits` | counter, `layer`: `memory`, `disk` | answers from there |
 /// | `http_cache_misses` | counter | answers from the origin |
 /// | `http_cache_loads` | counter, `outcome`: `hit`, `stale`, `revalidated`, `miss`, `bypass`, `failed` | loads that ended |
-/// | `http_cache_load_duration` | timer, `outcome` | how long they took |
+/// | `http_cache_load_duration` | timer, `outcome` | how long they took: a histogram if the metrics system makes one of timers |
 /// | `http_cache_revalidations` | counter | stored answers that the origin confirmed with a 304 |
 /// | `http_cache_stores` | counter | answers stored |
 /// | `http_cache_not_stored` | counter | answers of the origin that were not stored; the log has the reasons on level `debug` |
@@ -29,7 +31,8 @@ import ServiceLifecycle
 /// Each has the dimension `cache`, with the name.
 ///
 /// Most counters are those of `cache.statistics` and miss nothing. Those of loads, `http_cache_not_stored`, `http_cache_problems` and the log come from
-/// `cache.events()`, which drops the oldest when a thousand wait: under a load that the machine can hardly carry they may count too few.
+/// `cache.events()` from `run()` on, which drops the oldest when a thousand wait: under a load that the machine can hardly carry they may
+/// count too few. `cache.openingError` is counted and logged, whenever it came.
 public final class CacheMetrics: Service {
     private struct Counters: Sendable {
         let memoryHits: Counter
@@ -94,18 +97,33 @@ public final class CacheMetrics: Service {
     }
 
     /// Counts and logs until the task is cancelled.
-    /// - Parameter interval: after how many seconds the counters are brought up to date; `.infinity` where `update()` does that.
+    /// - Parameter interval: after how many seconds the counters are brought up to date; `.infinity` if `update()` does that.
     public func run(updatingEvery interval: TimeInterval) async {
         let events = cache.events()
+        let opening = await openingError()
+        if let opening { report("\(opening)") }
         update()
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { for await event in events { self.take(event) } }
+            group.addTask {
+                for await event in events {
+                    // It was reported above.
+                    if case .problem(let error) = event, error == opening { continue }
+                    self.take(event)
+                }
+            }
             group.addTask {
                 while !Task.isCancelled {
                     try? await Task.sleep(nanoseconds: UInt64(min(max(0.001, interval), 1e9) * 1e9))
                     self.update()
                 }
             }
+        }
+    }
+
+    private func openingError() async -> DiskURLCache.Error? {
+        // Waits for the folder, so not on a thread that other tasks need.
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [cache] in continuation.resume(returning: cache.openingError) }
         }
     }
 

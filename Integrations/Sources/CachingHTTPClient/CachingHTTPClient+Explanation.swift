@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import DiskURLCache
 import Foundation
+import HTTPTypes
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -19,5 +20,16 @@ extension CachingHTTPClient {
         guard let url = URL(string: request.url) else { throw HTTPClientError.invalidURL }
         let (asked, _) = try await asked(request, url, cacheOptions)
         return cache.explanation(for: asked, variant: variant(of: request))
+    }
+
+    /// The same for a request of swift-http-types.
+    /// - Parameters:
+    ///   - request: with a scheme and an authority.
+    ///   - body: is read only if it is part of the key.
+    ///   - cacheOptions: as for `execute(_:body:timeout:cacheOptions:logger:)`.
+    public func explanation(
+        for request: HTTPRequest, body: HTTPClientRequest.Body? = nil, cacheOptions: DiskURLCache.Options? = nil
+    ) async throws -> DiskURLCache.Explanation {
+        try await explanation(for: HTTPClientRequest(request, body: body), cacheOptions: cacheOptions)
     }
 }

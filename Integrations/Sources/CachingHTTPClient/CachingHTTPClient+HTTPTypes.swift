@@ -14,21 +14,48 @@ extension CachingHTTPClient {
     ///   - request: with a scheme and an authority.
     ///   - body: what is sent.
     ///   - timeout: within which there must be a head, redirects included.
-    ///   - cacheOptions: how the answer is kept, where that differs from the cache's configuration.
+    ///   - cacheOptions: how the answer is kept, if that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`.
+    /// - Throws: `HTTPClientError.invalidURL` for a request without a scheme or an authority; all other errors are those of the method above.
     public func execute(
         _ request: HTTPRequest, body: HTTPClientRequest.Body? = nil, timeout: TimeAmount,
         cacheOptions: DiskURLCache.Options? = nil, logger: Logger? = nil
     ) async throws -> (response: HTTPResponse, body: HTTPClientResponse.Body) {
-        guard let scheme = request.scheme, let authority = request.authority else { throw HTTPClientError.invalidURL }
-        var outgoing = HTTPClientRequest(url: "\(scheme)://\(authority)\(request.path ?? "/")")
-        outgoing.method = HTTPMethod(rawValue: request.method.rawValue)
-        outgoing.body = body
-        for field in request.headerFields { outgoing.headers.add(name: field.name.rawName, value: field.value) }
-        let answer = try await execute(outgoing, timeout: timeout, cacheOptions: cacheOptions, logger: logger)
+        try await execute(
+            request, body: body, deadline: .now() + timeout, cacheOptions: cacheOptions, logger: logger)
+    }
+
+    /// The same with a deadline, by which there must be a head, redirects included.
+    public func execute(
+        _ request: HTTPRequest, body: HTTPClientRequest.Body? = nil, deadline: NIODeadline,
+        cacheOptions: DiskURLCache.Options? = nil, logger: Logger? = nil
+    ) async throws -> (response: HTTPResponse, body: HTTPClientResponse.Body) {
+        let answer = try await execute(
+            HTTPClientRequest(request, body: body), deadline: deadline, cacheOptions: cacheOptions, logger: logger)
         let head = DiskURLCache.Head(status: Int(answer.status.code), fields: Array(answer.headers))
         guard let response = HTTPResponse(head) else { throw HTTPParserError.invalidStatus }
         return (response, answer.body)
+    }
+}
+
+extension HTTPClientRequest {
+    init(_ request: HTTPRequest, body: Body?) throws {
+        guard let scheme = request.scheme, let authority = request.authority else { throw HTTPClientError.invalidURL }
+        self.init(url: "\(scheme)://\(authority)\(request.path ?? "/")")
+        method = HTTPMethod(rawValue: request.method.rawValue)
+        headers.add(contentsOf: request.headerFields.lazy.map { ($0.name.rawName, $0.value) })
+        self.body = body
+    }
+}
+
+extension HTTPFields {
+    /// The fields of a head, in their order. Fields whose names are none are left out.
+    public init(_ head: DiskURLCache.Head) {
+        self.init()
+        for (name, value) in head.fields {
+            guard let name = HTTPField.Name(name) else { continue }
+            append(HTTPField(name: name, value: value))
+        }
     }
 }
 
@@ -36,18 +63,18 @@ extension HTTPResponse {
     /// Nil for a status that is none. Fields whose names are none are left out.
     public init?(_ head: DiskURLCache.Head) {
         guard (100...999).contains(head.status) else { return nil }
-        self.init(status: Status(code: head.status))
-        for (name, value) in head.fields {
-            guard let name = HTTPField.Name(name) else { continue }
-            headerFields.append(HTTPField(name: name, value: value))
-        }
+        self.init(status: Status(code: head.status), headerFields: HTTPFields(head))
     }
 }
 
 extension DiskURLCache.Head {
     /// The head for a `DiskURLCache.Transport` whose client speaks swift-http-types.
     public init(_ response: HTTPResponse) {
-        self.init(
-            status: response.status.code, fields: response.headerFields.map { ($0.name.rawName, $0.value) })
+        self.init(status: response.status.code, fields: response.headerFields)
+    }
+
+    /// The same of a status code and fields.
+    public init(status: Int, fields: HTTPFields) {
+        self.init(status: status, fields: fields.map { ($0.name.rawName, $0.value) })
     }
 }

@@ -10,7 +10,15 @@ extension CachingHTTPClient {
     ) async throws -> HTTPClientResponse {
         guard let tracer else { return try await body().0 }
         return try await tracer.withSpan("\(request.method.rawValue) cached", ofKind: .internal) { span in
-            let (response, outcome) = try await body()
+            let response: HTTPClientResponse
+            let outcome: DiskURLCache.Report.Outcome?
+            do {
+                (response, outcome) = try await body()
+            } catch {
+                // The error and the status are set by `withSpan`.
+                span.attributes["http.cache.outcome"] = "failed"
+                throw error
+            }
             span.attributes["http.response.status_code"] = Int(response.status.code)
             guard let outcome else { return response }
             let facts = outcome.facts

@@ -61,7 +61,7 @@ public final class CachingHTTPClient: Sendable {
         if case .enabled = configuration.decompression { decodes = true } else { decodes = false }
         let tracer = configuration.tracing.tracer
         self.tracer = tracer is NoOpTracer ? nil : tracer
-        identity = TLSIdentity(configuration.tlsConfiguration)
+        identity = TLSIdentity(&configuration)
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
 
@@ -81,11 +81,17 @@ public final class CachingHTTPClient: Sendable {
             followsRedirects: followsRedirects, methodsKeyedByBody: methodsKeyedByBody)
     }
 
-    /// Ends the client, and writes to disk what is stored. To be called once, at the end, as with `HTTPClient`, unless `run()` does.
-    /// Nothing is served any more, from the cache neither.
+    /// Saves the index of what is stored, and ends the client. To be called once, at the end, as with `HTTPClient`, unless `run()` does.
+    /// Nothing is served any more, from the cache neither; responses that are being read fail.
     public func shutdown() async throws {
         requests.close()
-        defer { cache.flush() }
+        // Waits for files, so not on a thread that other tasks need.
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [cache] in
+                cache.flush()
+                continuation.resume()
+            }
+        }
         try await client.shutdown()
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import NIOCore
 import NIOSSL
 
@@ -45,8 +46,9 @@ extension RedisStorage {
         /// How long an entry is kept after it was stored or confirmed, in seconds; a pinned entry is kept a year. Redis may evict any of
         /// them earlier, by its `maxmemory-policy`.
         public var lifetime: TimeInterval = 7 * 86_400
-        /// Told of what goes wrong, on a queue of its own. A failure that lasts is told at most once for each `pause`.
-        public var onFailure: (@Sendable (RedisFailure) -> Void)?
+        /// Told of what goes wrong, on a queue of its own. A failure that lasts is told at most once for each `pause`. By default it is a
+        /// warning of swift-log, of the logger `RedisStorage`; nil for nothing.
+        public var onFailure: (@Sendable (RedisFailure) -> Void)? = { Logger(label: "RedisStorage").warning("\($0)") }
 
         /// - Parameter prefix: see `prefix`; not empty.
         public init(_ server: Server, prefix: String) {

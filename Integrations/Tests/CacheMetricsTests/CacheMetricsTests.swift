@@ -104,6 +104,34 @@ import Testing
         }
     }
 
+    /// As its documentation lists them: services end in the opposite order.
+    @Test func whatTheClientLoadsAtItsEndIsCountedAndLogged() async throws {
+        let group = ServiceGroup(
+            services: [health, LastLoad(cache: cache)], logger: Logger(label: "group", factory: { _ in SwiftLogNoOpLogHandler() }))
+        let run = Task { try await group.run() }
+        await eventually { gauge("disk_bytes") != nil }
+        await group.triggerGracefulShutdown()
+        try await run.value
+        #expect(count("misses") == 1 && count("not_stored") == 1)
+        #expect(lines.withLockedValue { $0 }.contains { $0.hasPrefix("debug: not stored: ") })
+    }
+
+    @Test func aProblemBeforeItRunsIsOneWarning() async throws {
+        try Data("here".utf8).write(to: directory)
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: directory)
+        let error = try #require(cache.openingError)
+        let logger = Logger(label: "test") { [lines] _ in LineHandler(lines: lines) }
+        let health = CacheMetrics(cache, name: "test", factory: metrics, logger: logger)
+        let task = Task { await health.run() }
+        await eventually { gauge("disk_bytes") != nil }
+        cache.storeCachedResponse(CachedURLResponse(response: URLResponse(), data: Data()), for: URLRequest(url: directory))
+        cache.flush()
+        task.cancel()
+        await task.value
+        #expect(count("problems") == 1)
+        #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
+    }
+
     @Test func whatWasEvictedIsCounted() async throws {
         for number in 0..<30 { try await load("/\(number)", body: Data(count: 60_000)) }
         cache.flush()
@@ -150,6 +178,18 @@ import Testing
         health.take(.problem(error))
         #expect(count("problems") == 1)
         #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
+    }
+}
+
+/// As a client that still loads when its group ends.
+private struct LastLoad: Service {
+    let cache: DiskURLCache
+
+    func run() async throws {
+        try await gracefulShutdown()
+        let url = try #require(URL(string: "https://example.com/last"))
+        let origin = Origin(cacheControl: "no-store", body: Data("body".utf8))
+        for try await _ in try await cache.load(URLRequest(url: url), through: origin) {}
     }
 }
 

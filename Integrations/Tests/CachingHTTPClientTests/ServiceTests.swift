@@ -13,6 +13,27 @@ import ServiceLifecycle
 import ServiceLifecycleTestKit
 import Testing
 
+/// A storage that saves when it may, once.
+private final class SlowStorage: DiskURLCache.EntryStorage {
+    enum Place { case inATask, outsideOfTasks }
+
+    let mayFlush = DispatchSemaphore(value: 0)
+    let flushes = NIOLockedValueBox<[Place]>([])
+
+    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    func store(_ entry: DiskURLCache.Entry, named name: String) {}
+    func removeEntries(matching criteria: DiskURLCache.Criteria) {}
+
+    func flush() {
+        let place = withUnsafeCurrentTask { $0 == nil ? Place.outsideOfTasks : .inATask }
+        let isFirst = flushes.withLockedValue { flushes in
+            flushes.append(place)
+            return flushes.count == 1
+        }
+        if isFirst { _ = mayFlush.isSignalled() }
+    }
+}
+
 /// A client as a service of a server: its life, its traces, and the types of swift-http-types.
 @Suite(.timeLimit(.minutes(2))) struct ServiceTests {
     private let patience = TimeAmount.seconds(120)
@@ -89,6 +110,30 @@ import Testing
         await #expect(throws: (any Error).self) { try await response.body.collect(upTo: 100) }
     }
 
+    /// Without a graceful shutdown: responses may be read until all is saved, and no thread of other tasks waits for that.
+    @Test func whatIsStoredIsSavedBeforeTheClientEnds() async throws {
+        let mayEnd = NIOLockedValueBox(false)
+        let origin = try await Origin { _, answer in
+            try await answer.head(.ok, ["Cache-Control": "no-store", "Content-Length": "6"])
+            try await answer.piece(ByteBuffer(string: "one"))
+            await eventually { mayEnd.withLockedValue { $0 } }
+            try await answer.piece(ByteBuffer(string: "two"))
+        }
+        let storage = SlowStorage()
+        var configuration = DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 0)
+        configuration.diskStorage = storage
+        let client = CachingHTTPClient(cache: DiskURLCache(configuration: configuration))
+        let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
+        let shutdown = Task { try await client.shutdown() }
+        await eventually { storage.flushes.withLockedValue { !$0.isEmpty } }
+        mayEnd.withLockedValue { $0 = true }
+        let body = try await response.body.collect(upTo: 100)
+        #expect(String(buffer: body) == "onetwo")
+        storage.mayFlush.signal()
+        try await shutdown.value
+        #expect(storage.flushes.withLockedValue { $0.first } == .outsideOfTasks)
+    }
+
     /// A response that is dropped, or that fails, holds nothing up.
     @Test func aResponseThatNobodyReadsIsNotWaitedFor() async throws {
         let origin = try await origin(NIOLockedValueBox(false))
@@ -116,14 +161,19 @@ import Testing
             let response = try await client.execute(HTTPClientRequest(url: origin.url(path)), timeout: patience)
             _ = try await response.body.collect(upTo: 100)
         }
+        client.cache.isOffline = true
+        await #expect(throws: (any Error).self) {
+            try await client.execute(HTTPClientRequest(url: origin.url("/b")), timeout: patience)
+        }
         try await client.shutdown()
         let spans = tracer.finishedSpans.filter { $0.operationName == "GET cached" }
         func attribute(_ number: Int, _ name: String) -> String {
             String(describing: spans[number].attributes.get("http.cache.\(name)"))
         }
-        try #require(spans.count == 2)
+        try #require(spans.count == 3)
         #expect(attribute(0, "outcome").contains("miss") && attribute(0, "reason").contains("not-stored"))
         #expect(attribute(1, "outcome").contains("hit") && attribute(1, "layer").contains("memory"))
+        #expect(attribute(2, "outcome").contains("failed") && spans[2].errors.count == 1)
         // The request that was sent is part of the load.
         let sent = tracer.finishedSpans.filter { $0.operationName == "GET" }
         #expect(sent.map(\.parentSpanID) == [spans[0].spanID])
@@ -147,6 +197,13 @@ import Testing
         #expect(response.headerFields[sent] == "1+2")
         let text = String(buffer: try await body.collect(upTo: 100))
         #expect(text == "PUT /a?b=c sent")
+        let before = try await client.explanation(for: request)
+        #expect(before.outcome == .miss(.notStored))
+        let (again, _) = try await client.execute(request, deadline: .now() + patience)
+        #expect(again.status.code == 201)
+        await #expect(throws: HTTPClientError.deadlineExceeded) {
+            try await client.execute(request, deadline: .now() - .seconds(1))
+        }
         await #expect(throws: HTTPClientError.self) {
             try await client.execute(
                 HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/"), timeout: patience)
@@ -156,6 +213,9 @@ import Testing
         let head = DiskURLCache.Head(response)
         #expect(head.status == 201 && head.fields.contains { $0.name == "X-Sent" && $0.value == "1+2" })
         #expect(HTTPResponse(head) == response)
+        #expect(HTTPFields(head) == response.headerFields)
+        let fields = DiskURLCache.Head(status: 201, fields: response.headerFields).fields
+        #expect(fields.elementsEqual(head.fields) { $0 == $1 })
         #expect(HTTPResponse(DiskURLCache.Head(status: 1_000)) == nil)
         #expect(HTTPResponse(DiskURLCache.Head(status: 200, fields: [("no name", "1")]))?.headerFields.isEmpty == true)
     }

@@ -1,6 +1,7 @@
 import DiskURLCache
 import DiskURLCacheAdapters
 import Foundation
+import Logging
 import NIOConcurrencyHelpers
 import NIOSSL
 import Testing
@@ -25,6 +26,22 @@ final class Told: Sendable {
     /// Failures are told on a queue of their own: this one comes, or the test's time is over.
     func wait(for code: RedisFailure.Code) async {
         await eventually { codes.contains(code) }
+    }
+}
+
+private struct WarningHandler: LogHandler {
+    static let warnings = NIOLockedValueBox<[String]>([])
+    let label: String
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.warning
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        Self.warnings.withLockedValue { $0.append("\(label): \(event.message)") }
     }
 }
 
@@ -526,6 +543,18 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         if isTold {
             await told.wait(for: .passwordInTheClear)
             #expect(told.texts.first?.contains("secret") == false && told.texts.first?.contains("tls") == true)
+        }
+        withExtendedLifetime(storage) {}
+    }
+
+    @Test func aFailureIsAWarningOfTheLogIfNothingElseIsSaid() async throws {
+        // For the whole process, and once: no other test listens to the log of all.
+        LoggingSystem.bootstrap { label in WarningHandler(label: label) }
+        var settings = RedisStorage.Configuration(.host("redis.internal", port: 1), prefix: "mine")
+        settings.password = "secret"
+        let storage = try RedisStorage(settings)
+        await eventually {
+            WarningHandler.warnings.withLockedValue { $0.contains { $0.hasPrefix("RedisStorage: The password goes") } }
         }
         withExtendedLifetime(storage) {}
     }

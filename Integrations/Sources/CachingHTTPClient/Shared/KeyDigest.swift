@@ -1,0 +1,1 @@
+../../../../Sources/DiskURLCache/Support/KeyDigest.swift

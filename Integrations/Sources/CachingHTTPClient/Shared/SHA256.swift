@@ -1,0 +1,1 @@
+../../../../Sources/DiskURLCache/Support/SHA256.swift
