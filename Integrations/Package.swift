@@ -2,8 +2,16 @@
 
 import PackageDescription
 
-/// The library: the folder above, as in its repository, or the folder or URL that this variable names.
+/// The library: what this variable names, or else the folder above, as in its repository. A folder, or a URL, which is its branch `main`, or
+/// a URL with a version, such as `https://example.com/DiskURLCache#1.0.0`, which is that release and later ones that fit.
 let library = Context.environment["DISK_URL_CACHE"] ?? ".."
+
+func dependency(on library: String) -> Package.Dependency {
+    guard library.contains("://") else { return .package(name: "DiskURLCache", path: library) }
+    let parts = library.split(separator: "#", maxSplits: 1).map(String.init)
+    guard parts.count == 2, let version = Version(parts[1]) else { return .package(url: parts[0], branch: "main") }
+    return .package(url: parts[0], from: version)
+}
 
 let package = Package(
     name: "disk-url-cache-integrations",
@@ -14,8 +22,7 @@ let package = Package(
         .library(name: "RedisStorage", targets: ["RedisStorage"]),
     ],
     dependencies: [
-        library.contains("://")
-            ? .package(url: library, branch: "main") : .package(name: "DiskURLCache", path: library),
+        dependency(on: library),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
@@ -159,3 +166,24 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// A server of Hummingbird, which is resolved only if somebody wants to see it: `SERVER_EXAMPLE=1 swift run ServerExample`.
+if Context.environment["SERVER_EXAMPLE"] == "1" {
+    package.platforms = [.macOS(.v14)]
+    package.dependencies.append(.package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"))
+    package.targets.append(
+        .executableTarget(
+            name: "ServerExample",
+            dependencies: [
+                "CacheMetrics", "CachingHTTPClient", "RedisStorage",
+                .product(name: "DiskURLCache", package: "DiskURLCache"),
+                .product(name: "DiskURLCacheAdapters", package: "DiskURLCache"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]))
+}

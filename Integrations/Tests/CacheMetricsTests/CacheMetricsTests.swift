@@ -107,7 +107,8 @@ import Testing
     /// As its documentation lists them: services end in the opposite order.
     @Test func whatTheClientLoadsAtItsEndIsCountedAndLogged() async throws {
         let group = ServiceGroup(
-            services: [health, LastLoad(cache: cache)], logger: Logger(label: "group", factory: { _ in SwiftLogNoOpLogHandler() }))
+            services: [health, LastLoad(cache: cache)],
+            logger: Logger(label: "group", factory: { _ in SwiftLogNoOpLogHandler() }))
         let run = Task { try await group.run() }
         await eventually { gauge("disk_bytes") != nil }
         await group.triggerGracefulShutdown()
@@ -124,7 +125,8 @@ import Testing
         let health = CacheMetrics(cache, name: "test", factory: metrics, logger: logger)
         let task = Task { await health.run() }
         await eventually { gauge("disk_bytes") != nil }
-        cache.storeCachedResponse(CachedURLResponse(response: URLResponse(), data: Data()), for: URLRequest(url: directory))
+        cache.storeCachedResponse(
+            CachedURLResponse(response: URLResponse(), data: Data()), for: URLRequest(url: directory))
         cache.flush()
         task.cancel()
         await task.value

@@ -197,8 +197,10 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
         #expect(response.headerFields[sent] == "1+2")
         let text = String(buffer: try await body.collect(upTo: 100))
         #expect(text == "PUT /a?b=c sent")
-        let before = try await client.explanation(for: request)
-        #expect(before.outcome == .miss(.notStored))
+        var get = request
+        get.method = .get
+        let explanation = try await client.explanation(for: get)
+        #expect(explanation.outcome == .miss(.notStored))
         let (again, _) = try await client.execute(request, deadline: .now() + patience)
         #expect(again.status.code == 201)
         await #expect(throws: HTTPClientError.deadlineExceeded) {

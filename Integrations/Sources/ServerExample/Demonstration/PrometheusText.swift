@@ -1,12 +1,12 @@
 import Metrics
 import NIOConcurrencyHelpers
 
-/// A metrics system that can tell what it has, in the text that Prometheus reads. For show: it has no histograms and forgets nothing. A
+/// A metrics system that can tell what it has, in the text that Prometheus reads. Timers are histograms. For show: it forgets nothing. A
 /// server of yours takes swift-prometheus or the like.
 final class PrometheusText: MetricsFactory {
     private struct Name: Hashable {
         let label: String
-        let dimensions: String
+        let dimensions: [String]
     }
 
     private let values = NIOLockedValueBox<[Name: Value]>([:])
@@ -14,17 +14,25 @@ final class PrometheusText: MetricsFactory {
     /// All metrics by name.
     var text: String {
         let all = values.withLockedValue { $0 }.sorted {
-            ($0.key.label, $0.key.dimensions) < ($1.key.label, $1.key.dimensions)
+            ($0.key.label, $0.key.dimensions.joined()) < ($1.key.label, $1.key.dimensions.joined())
         }
         var (text, last) = ("", "")
         for (name, value) in all {
             if name.label != last { text += "# TYPE \(name.label) \(value.kind.rawValue)\n" }
             last = name.label
-            let (sum, count) = value.read()
-            if value.kind == .summary {
-                text += "\(name.label)_sum\(name.dimensions) \(sum)\n\(name.label)_count\(name.dimensions) \(count)\n"
+            func line(_ suffix: String, _ number: Double, _ more: [String] = []) {
+                let dimensions = (name.dimensions + more).joined(separator: ",")
+                text += "\(name.label)\(suffix)\(dimensions.isEmpty ? "" : "{\(dimensions)}") "
+                text += "\(Int(exactly: number).map(String.init) ?? "\(number)")\n"
+            }
+            let (sum, counts) = value.read()
+            if value.kind == .histogram {
+                for (bound, count) in zip(Value.bounds, counts) { line("_bucket", count, ["le=\"\(bound)\""]) }
+                line("_bucket", counts.last ?? 0, ["le=\"+Inf\""])
+                line("_sum", sum)
+                line("_count", counts.last ?? 0)
             } else {
-                text += "\(name.label)\(name.dimensions) \(Int(exactly: sum).map(String.init) ?? "\(sum)")\n"
+                line("", sum)
             }
         }
         return text
@@ -37,10 +45,10 @@ final class PrometheusText: MetricsFactory {
         value(label, dimensions, .gauge)
     }
     func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-        value(label, dimensions, aggregate ? .summary : .gauge)
+        value(label, dimensions, aggregate ? .histogram : .gauge)
     }
     func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        value("\(label)_seconds", dimensions, .summary)
+        value("\(label)_seconds", dimensions, .histogram)
     }
     func destroyCounter(_ handler: any CounterHandler) {}
     func destroyMeter(_ handler: any MeterHandler) {}
@@ -55,7 +63,7 @@ final class PrometheusText: MetricsFactory {
             let quoted = value.map { $0 == "\n" ? "\\n" : $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined()
             return "\(plain(name))=\"\(quoted)\""
         }
-        let name = Name(label: plain(label), dimensions: list.isEmpty ? "" : "{\(list.joined(separator: ","))}")
+        let name = Name(label: plain(label), dimensions: list)
         return values.withLockedValue { values in
             let value = values[name] ?? Value(kind)
             values[name] = value
@@ -68,23 +76,27 @@ private final class Value: CounterHandler, MeterHandler, RecorderHandler, TimerH
     enum Kind: String {
         case counter
         case gauge
-        /// A sum and how many were added.
-        case summary
+        case histogram
     }
 
+    /// Of the buckets, in seconds. One more has no bound.
+    static let bounds = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5]
+
     let kind: Kind
-    private let state = NIOLockedValueBox((sum: 0.0, count: 0))
+    /// Each bucket counts also what lies in the ones before it.
+    private let state = NIOLockedValueBox((sum: 0.0, counts: [Double](repeating: 0, count: bounds.count + 1)))
 
     init(_ kind: Kind) { self.kind = kind }
 
-    func read() -> (sum: Double, count: Int) { state.withLockedValue { $0 } }
-    func reset() { state.withLockedValue { $0 = (0, 0) } }
+    func read() -> (sum: Double, counts: [Double]) { state.withLockedValue { $0 } }
+    func reset() { state.withLockedValue { $0 = (0, $0.counts.map { _ in 0 }) } }
 
     func increment(by amount: Int64) { increment(by: Double(amount)) }
     func increment(by amount: Double) {
         state.withLockedValue { state in
             state.sum += amount
-            state.count += 1
+            let first = Self.bounds.firstIndex { amount <= $0 } ?? Self.bounds.count
+            for bucket in first...Self.bounds.count { state.counts[bucket] += 1 }
         }
     }
     func decrement(by amount: Double) { increment(by: -amount) }

@@ -5,29 +5,26 @@ import NIOPosix
 
 /// Shows the server, and checks what does not depend on time.
 final class Demonstration {
-    private let seconds: Int
+    private static let articles = 200
+
     private let folder: URL
     private let upstream: Upstream
-    private let client = HTTPClient()
+    private let client = HTTPClient(configuration: upstreamConfiguration)
     private var wrong: [String] = []
 
     private var directory: URL { folder.appendingPathComponent("cache", isDirectory: true) }
 
-    static func run(seconds: Int) async throws {
-        guard let tool = Load.tool else {
-            print("Skipped: wrk, which puts the load on, is not installed. On Debian: apt-get install wrk")
-            return
-        }
+    static func run() async throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("ServerExample-\(UUID().uuidString)", isDirectory: true)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let demonstration = Demonstration(seconds: seconds, folder: folder, upstream: try await Upstream.start())
+        let demonstration = Demonstration(folder: folder, upstream: try await Upstream.start())
         do {
-            let server = try await demonstration.showLoad(tool)
+            let server = try await demonstration.showLoad()
             try await demonstration.showHealth(server)
             try await demonstration.showShutdown(server)
-            try await demonstration.showRestart(tool)
+            try await demonstration.showRestart()
             try await demonstration.showBadUpstream()
         } catch {
             demonstration.wrong.append("\(error)")
@@ -39,17 +36,17 @@ final class Demonstration {
         print("\nEverything that does not depend on time was checked, and holds.")
     }
 
-    private init(seconds: Int, folder: URL, upstream: Upstream) {
-        (self.seconds, self.folder, self.upstream) = (seconds, folder, upstream)
+    private init(folder: URL, upstream: Upstream) {
+        (self.folder, self.upstream) = (folder, upstream)
     }
 
     private func check(_ holds: Bool, _ words: @autoclosure () -> String) {
         if !holds { wrong.append(words()) }
     }
 
-    private func start(_ name: String, upstream: String? = nil, isCached: Bool = true) throws -> ServerProcess {
+    private func start(_ name: String, upstream: String? = nil) throws -> ServerProcess {
         try ServerProcess(
-            upstream: upstream ?? self.upstream.url, directory: isCached ? directory : nil,
+            upstream: upstream ?? self.upstream.url, directory: directory,
             log: folder.appendingPathComponent("\(name).log"))
     }
 
@@ -60,45 +57,37 @@ final class Demonstration {
 
     // MARK: Under load
 
-    private func row(_ name: String, _ load: Load, _ asked: Int) {
-        func cell(_ text: String, _ width: Int) -> String {
-            String(repeating: " ", count: max(0, width - text.count)) + text
+    /// 32 callers ask for all articles in turn, 20 times each.
+    /// - Returns: the requests at the upstream.
+    private func load(_ server: ServerProcess) async throws -> Int {
+        let (before, asked) = (upstream.requests, 20 * Self.articles)
+        let answered = try await withThrowingTaskGroup(of: Int.self) { group in
+            for caller in 0..<32 {
+                group.addTask { [client, url = server.url] in
+                    var answered = 0
+                    for number in stride(from: caller, to: asked, by: 32) {
+                        let request = HTTPClientRequest(url: "\(url)/articles/\(number % Self.articles)")
+                        let response = try await client.execute(request, timeout: .seconds(30))
+                        let body = try await response.body.collect(upTo: 1 << 20)
+                        if response.status == .ok, body.readableBytes > 4_000 { answered += 1 }
+                    }
+                    return answered
+                }
+            }
+            return try await group.reduce(0, +)
         }
-        func milliseconds(_ seconds: Double) -> String { String(format: "%.1f ms", seconds * 1_000) }
-        print(
-            name.padding(toLength: 34, withPad: " ", startingAt: 0), cell("\(load.answered)", 9),
-            cell("\(Int(Double(load.answered) / load.duration))", 9), cell(milliseconds(load.median), 9),
-            cell(milliseconds(load.slowest), 9), cell("\(asked)", 9))
-        check(load.errors == 0, "\(name): \(load.errors) requests failed")
+        let atUpstream = upstream.requests - before
+        print("    \(answered) of \(asked) requests are answered, with \(atUpstream) requests at the upstream")
+        check(answered == asked, "\(asked - answered) requests failed")
+        return atUpstream
     }
 
-    private func load(_ server: ServerProcess, _ tool: String) throws -> (load: Load, asked: Int) {
-        let before = upstream.requests
-        let load = try Load(of: server.url, seconds: seconds, tool: tool, folder: folder)
-        return (load, upstream.requests - before)
-    }
-
-    /// - Returns: the server with the cache, which goes on.
-    private func showLoad(_ tool: String) async throws -> ServerProcess {
-        print(
-            """
-            wrk: 32 connections, \(seconds) s for each row, \(Load.articles) articles of 4 KB in turn. The upstream takes \
-            \(Upstream.delay.components.attoseconds / 1_000_000_000_000_000) ms.
-            \(ProcessInfo.processInfo.activeProcessorCount) cores for wrk, server and upstream.
-
-                                                answered     per s    median  99 of 100  upstream
-            """)
-        let bare = try start("bare", isCached: false)
-        let (bareLoad, bareAsked) = try load(bare, tool)
-        row("without the cache", bareLoad, bareAsked)
-        check(bareAsked >= bareLoad.answered, "without a cache each request is one at the upstream")
-        bare.terminate()
-        check(bare.end() == 0, "the server without a cache did not end in order")
-
+    /// - Returns: the server, which goes on.
+    private func showLoad() async throws -> ServerProcess {
+        print("\(Self.articles) articles of 4 KB, 32 requests at a time:\n")
         let server = try start("first")
-        let (first, asked) = try load(server, tool)
-        row("with the cache, empty at first", first, asked)
-        check(asked == Load.articles, "each article is fetched once, not \(asked) requests")
+        let asked = try await load(server)
+        check(asked == Self.articles, "each article is fetched once, not \(asked) requests")
         return server
     }
 
@@ -108,18 +97,19 @@ final class Demonstration {
         let text = try await get("\(server.url)/metrics").text
         let lines = text.split(separator: "\n").filter { $0.hasPrefix("http_cache_") }
         print("\nGET /metrics, of the cache:\n")
-        for line in lines { print("    \(line)") }
+        for line in lines where !line.contains("_bucket{") { print("    \(line)") }
         func value(_ name: String) -> Int? {
             lines.first { $0.hasPrefix(name) }.flatMap { $0.split(separator: " ").last }.flatMap { Int($0) }
         }
-        check(value("http_cache_stores{") == Load.articles, "the metrics have other stores")
-        check(value("http_cache_misses{") ?? 0 >= Load.articles, "the metrics have too few misses")
+        check(value("http_cache_stores{") == Self.articles, "the metrics have other stores")
+        check(value("http_cache_misses{") ?? 0 >= Self.articles, "the metrics have too few misses")
         check(
-            value("http_cache_hits{cache=\"articles\",layer=\"memory\"}") ?? 0 > Load.articles,
+            value("http_cache_hits{cache=\"articles\",layer=\"memory\"}") ?? 0 > Self.articles,
             "the metrics have too few hits")
         check(
             text.contains("http_server_request_duration_seconds_count{"),
             "the metrics have nothing of the server itself")
+        check(text.contains("http_cache_load_duration_seconds_bucket{"), "the metrics have no histogram")
     }
 
     // MARK: The end
@@ -151,14 +141,13 @@ final class Demonstration {
         return channel != nil
     }
 
-    private func showRestart(_ tool: String) async throws {
+    private func showRestart() async throws {
         print("\nA new process on the same folder:\n")
         let server = try start("second")
         let before = upstream.requests
         check(try await get("\(server.url)/articles/slow").status == 200, "the last article is lost")
-        let (second, _) = try load(server, tool)
+        _ = try await load(server)
         let asked = upstream.requests - before
-        row("with the cache, from disk", second, asked)
         check(asked == 0, "\(asked) articles were lost when the server ended")
         server.terminate()
         check(server.end() == 0, "the second server did not end in order")

@@ -11,14 +11,13 @@ final class ServerProcess {
 
     /// Returns when it takes requests.
     /// - Parameter log: the file that gets its log.
-    init(upstream: String, directory: URL?, log: URL) throws {
+    init(upstream: String, directory: URL, log: URL) throws {
         self.log = log
         try Data().write(to: log)
         let output = Pipe()
         process.executableURL =
             Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments.first ?? "ServerExample")
-        process.arguments =
-            ["serve", "--upstream", upstream] + (directory.map { ["--directory", $0.path] } ?? [])
+        process.arguments = ["serve", "--upstream", upstream, "--directory", directory.path]
         process.standardOutput = output
         process.standardError = try FileHandle(forWritingTo: log)
         try process.run()

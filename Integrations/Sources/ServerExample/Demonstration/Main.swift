@@ -1,13 +1,13 @@
-// An endpoint that asks an upstream through `CachingHTTPClient`, in a server of Hummingbird:
+// An endpoint that asks an upstream through `CachingHTTPClient`, in a server of Hummingbird. From the folder of this package,
 //
-//     swift run -c release --package-path Integrations/ServerExample ServerExample [seconds of load]
+//     SERVER_EXAMPLE=1 swift run ServerExample
 //
-// starts an upstream, and servers as processes of their own: without the cache, with it, and again on the same folder. Puts load on them
-// with wrk, ends them with SIGTERM, lets an upstream misbehave, and prints what was seen. One server alone, to try by hand:
+// starts an upstream, and servers as processes of their own: with an empty cache, and again on the same folder. Sends them requests, ends
+// them with SIGTERM, lets an upstream misbehave, and prints what was seen. One server alone, to try by hand:
 //
-//     … ServerExample serve --upstream http://127.0.0.1:8081 --port 8080 --directory /tmp/articles [--private yes] [--redis 6379]
+//     SERVER_EXAMPLE=1 swift run ServerExample serve --upstream http://127.0.0.1:8081 --port 8080 --directory /tmp/articles [--private yes] [--redis 6379]
 //
-// `harness.py` beside the package compares a server without a cache, with a private one, a shared one, and Redis.
+// Without a directory and without Redis it is a server without a cache. `Harness/harness.py` compares them.
 
 import DiskURLCache
 import DiskURLCacheAdapters
@@ -19,20 +19,27 @@ import RedisStorage
 @main struct ServerExample {
     static func main() async throws {
         signal(SIGPIPE, SIG_IGN)
-        let arguments = CommandLine.arguments.dropFirst()
-        if arguments.first == "serve" {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        switch arguments.first {
+        case "serve":
             LoggingSystem.bootstrap(StreamLogHandler.standardError)
             let metrics = PrometheusText()
             MetricsSystem.bootstrap(metrics)
-            try await serve(ServerSettings(Array(arguments.dropFirst())), metrics, Logger(label: "server"))
-        } else if arguments.first == "upstream" {
+            let settings = ServerSettings(Array(arguments.dropFirst()))
+            let logger = Logger(label: "server")
+            if settings.hasCache {
+                try await serve(settings, metrics, logger)
+            } else {
+                try await serveBare(settings, logger)
+            }
+        case "upstream":
             let upstream = try await Upstream.start(isUneven: true)
             ServerSettings.tellPort(upstream.url.split(separator: ":").last.flatMap { Int($0) } ?? 0)
             try await Task.sleep(for: .seconds(86_400))
-        } else if arguments.count <= 1, let seconds = Int(arguments.first ?? "5"), (1...600).contains(seconds) {
-            try await Demonstration.run(seconds: seconds)
-        } else {
-            complain("usage: ServerExample [seconds of load] | serve --upstream URL [--port PORT] [--directory PATH]")
+        case nil:
+            try await Demonstration.run()
+        default:
+            complain("usage: ServerExample [serve --upstream URL [--port PORT] [--directory PATH] | upstream]")
             exit(64)
         }
     }
@@ -41,7 +48,7 @@ import RedisStorage
 struct ServerSettings {
     /// What the endpoint asks.
     var upstream = ""
-    /// Where answers are stored; nil for a server that stores none.
+    /// Where answers are stored.
     var directory: URL?
     var port = 0
 
@@ -49,14 +56,10 @@ struct ServerSettings {
     /// The port of a Redis server on this machine, which takes the place of the folder.
     var redis: Int?
 
-    /// Without a place for it nothing is stored.
-    var cacheOptions: DiskURLCache.Options? {
-        directory == nil && redis == nil ? DiskURLCache.Options(storage: .never) : nil
-    }
+    var hasCache: Bool { directory != nil || redis != nil }
 
     func change(_ storage: inout DiskURLCache.Configuration) throws {
         if isPrivate { storage.isShared = false }
-        if directory == nil { storage.diskCapacity = 0 }
         guard let redis else { return }
         storage.diskStorage = try RedisStorage(.init(.host("127.0.0.1", port: redis), prefix: "articles"))
     }

@@ -6,7 +6,7 @@ import NIOPosix
 
 /// What the servers ask: takes 20 ms for an article of 4 KB that is good for ten minutes, and counts.
 struct Upstream: Sendable {
-    static let delay = Duration.milliseconds(20)
+    private static let delay = Duration.milliseconds(20)
 
     let url: String
     private let counts: NIOLockedValueBox<[String: Int]>

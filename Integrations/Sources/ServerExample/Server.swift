@@ -5,39 +5,56 @@ import DiskURLCache
 import Hummingbird
 import Logging
 import Metrics
-import ServiceLifecycle
 
-/// A server whose endpoint asks an upstream through a cache. Ends in order on SIGTERM: the server answers the requests that it has, and
-/// then the client writes what it has stored.
+/// A server whose endpoint asks an upstream through a cache. Ends in order on SIGTERM: the server answers the requests that it has, the
+/// client saves what it has stored, and the last problems are in the log.
 func serve(_ settings: ServerSettings, _ metrics: PrometheusText, _ logger: Logger) async throws {
-    var configuration = HTTPClient.Configuration()
-    // The standard 8 would be what many first loads wait for.
-    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
     var storage = DiskURLCache.Configuration(
         memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: settings.directory)
     storage.isShared = true
     storage.cacheStatusName = "articles"
     try settings.change(&storage)
-    let client = CachingHTTPClient(cache: DiskURLCache(configuration: storage), configuration: configuration)
+    let client = CachingHTTPClient(cache: DiskURLCache(configuration: storage), configuration: upstreamConfiguration)
     let health = CacheMetrics(client.cache, name: "articles", logger: logger)
 
-    let router = Router()
-    router.add(middleware: MetricsMiddleware())
-    router.get("health") { _, _ in HTTPResponse.Status.ok }
+    let router = articles(from: settings.upstream) { request, logger in
+        try await client.execute(request, timeout: .seconds(2), logger: logger)
+    }
     router.get("metrics") { _, _ in
         health.update()
         return metrics.text
     }
+    var server = Application(
+        router: router, configuration: .init(address: .hostname("127.0.0.1", port: settings.port)),
+        onServerRunning: { ServerSettings.tellPort($0.localAddress?.port ?? 0) }, logger: logger)
+    // They end in the opposite order.
+    server.addServices(health, client)
+    try await server.runService()
+}
+
+var upstreamConfiguration: HTTPClient.Configuration {
+    var configuration = HTTPClient.Configuration()
+    // The standard 8 would be what many first loads wait for.
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
+    return configuration
+}
+
+/// The endpoint.
+func articles(
+    from upstream: String, by fetch: @escaping @Sendable (HTTPClientRequest, Logger) async throws -> HTTPClientResponse
+) -> Router<BasicRequestContext> {
+    let router = Router()
+    router.add(middleware: MetricsMiddleware())
+    router.get("health") { _, _ in HTTPResponse.Status.ok }
     router.get("articles/:id") { _, context in
         let id = try context.parameters.require("id")
         guard id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) else { throw HTTPError(.notFound) }
         // Users' cookies and credentials are not passed on: they would have to be part of the key.
-        let request = HTTPClientRequest(url: "\(settings.upstream)/articles/\(id)")
+        let request = HTTPClientRequest(url: "\(upstream)/articles/\(id)")
         do {
             // The client's timeout is for the head only: an upstream that never ends a body would hold the request for ever.
             return try await within(.seconds(2)) {
-                let answer = try await client.execute(
-                    request, timeout: .seconds(2), cacheOptions: settings.cacheOptions, logger: context.logger)
+                let answer = try await fetch(request, context.logger)
                 guard answer.status == .ok else { throw Failure("it answered \(answer.status.code)") }
                 let body = try await answer.body.collect(upTo: 1 << 20)
                 return Response(
@@ -49,10 +66,5 @@ func serve(_ settings: ServerSettings, _ metrics: PrometheusText, _ logger: Logg
             throw HTTPError(isLate ? .gatewayTimeout : .badGateway, message: "The upstream failed.")
         }
     }
-
-    var server = Application(
-        router: router, configuration: .init(address: .hostname("127.0.0.1", port: settings.port)),
-        onServerRunning: { ServerSettings.tellPort($0.localAddress?.port ?? 0) }, logger: logger)
-    server.addServices(client, health)
-    try await server.runService()
+    return router
 }

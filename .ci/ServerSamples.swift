@@ -1,0 +1,11 @@
+// What the samples of Integrations/README.md take for granted; see check-samples. Never run.
+
+import CachingHTTPClient
+import Foundation
+import Hummingbird
+import Logging
+
+let client = CachingHTTPClient(storage: .init(memoryCapacity: 0, diskCapacity: 0))
+let logger = Logger(label: "sample")
+nonisolated(unsafe) var server = Application(router: Router())
+let secret = ""
