@@ -105,13 +105,17 @@ enum FieldSyntax {
 
     /// `delta-seconds`: digits only; nil for anything else. Seconds have 64 bits everywhere: `Int` has 32 on some
     /// watches, and sums must not trap there.
-    static func deltaSeconds(_ value: some StringProtocol) -> Int64? {
-        guard !value.isEmpty else { return nil }
-        var seconds: Int64 = 0
-        for byte in value.utf8 {
+    static func deltaSeconds(_ value: some StringProtocol) -> Int64? { number(value, limit: greatestDeltaSeconds) }
+
+    /// A number in digits; nil for anything else. A number above the limit becomes the limit.
+    static func number<Number: FixedWidthInteger>(_ digits: some StringProtocol, limit: Number) -> Number? {
+        guard !digits.isEmpty else { return nil }
+        var number: Number = 0
+        for byte in digits.utf8 {
             guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
-            seconds = min(seconds * 10 + Int64(byte - UInt8(ascii: "0")), greatestDeltaSeconds)
+            let digit = Number(byte - UInt8(ascii: "0"))
+            number = number > (limit - digit) / 10 ? limit : number * 10 + digit
         }
-        return seconds
+        return number
     }
 }

@@ -62,7 +62,6 @@ extension DiskURLCache.Reason {
     static let requestDirective = DiskURLCache.Reason(
         "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
         "RFC 9111 §5.2.1")
-    /// The request says `no-store`.
     static let requestNoStore = DiskURLCache.Reason(
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
         advice: "Leave no-store out of the request's Cache-Control.")
@@ -88,8 +87,7 @@ extension DiskURLCache.Reason {
         "RFC 5861 §3")
     /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
     public static let staleIfError = DiskURLCache.Reason("stale-if-error", "stale-if-error allows it", "RFC 5861 §4")
-    /// The cache is offline (``DiskURLCache/DiskURLCache/isOffline``).
-    public static let offline = DiskURLCache.Reason("offline", "the cache is offline", "RFC 9111 §4.2.4")
+    static let offline = DiskURLCache.Reason("offline", "the cache is offline", "RFC 9111 §4.2.4")
     static let anyAge = DiskURLCache.Reason("any-age", "the request's cachePolicy accepts it however old it is")
 }
 
@@ -128,8 +126,7 @@ extension DiskURLCache.Reason {
     static let bodyNotKeyed = DiskURLCache.Reason(
         "body-not-keyed", "it is a GET or HEAD with a body that the key policy does not key", "RFC 9110 §9.3.1",
         advice: "Let the body be part of the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:).")
-    /// A method that no key policy caches.
-    public static let methodNotCached = DiskURLCache.Reason(
+    static let methodNotCached = DiskURLCache.Reason(
         "method", "responses to this method are cached only when a key policy says so", "RFC 9111 §2",
         advice:
             "For a request that only asks for something, DiskURLCache.KeyPolicy.includingBody(ofMethods:) makes it cacheable."
@@ -176,7 +173,12 @@ extension DiskURLCache.Reason {
                 : "the disk could not be written: \(String(cString: strerror(errno)))",
             advice: "DiskURLCache.openingError and the events of kind .problem say more.")
     }
-    /// The response says `private`, and the cache is shared.
+    /// The response itself is stored.
+    static func userInfo(keys: [String]) -> DiskURLCache.Reason {
+        DiskURLCache.Reason(
+            "user-info", "its userInfo values of \(keys.joined(separator: ", ")) are not on disk, only in memory",
+            advice: "Use property-list types: numbers, texts, dates, data, and arrays and dictionaries of these.")
+    }
     static let forOneUser = DiskURLCache.Reason(
         "private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7")
     static let setsCookie = DiskURLCache.Reason(
@@ -205,7 +207,9 @@ extension DiskURLCache.Reason {
         "about-request", "its status is about this request's own condition or range only", "RFC 9111 §3")
     static let notReusable = DiskURLCache.Reason(
         "not-reusable", "without a lifetime, the response could never be used", "RFC 9111 §3",
-        advice: "The origin could send Cache-Control: max-age=… with it.")
+        advice:
+            "The origin could send Cache-Control: max-age=…; for a redirection the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))."
+    )
     static let varyAsterisk = DiskURLCache.Reason(
         "vary-asterisk", "the response says Vary: *, which fits no later request", "RFC 9111 §4.1",
         advice: "The origin could name the request fields that it selects by.")
