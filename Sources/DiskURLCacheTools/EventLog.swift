@@ -180,7 +180,8 @@ extension DiskURLCache.Event {
             return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)
         case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
         // The text about a pattern quotes it.
-        case .problem(let error) where error.code == .invalidPattern: return .problem(DiskURLCache.Error(.invalidPattern))
+        case .problem(let error) where error.code == .invalidPattern:
+            return .problem(DiskURLCache.Error(.invalidPattern))
         case .evicted, .problem: return self
         }
     }

@@ -90,7 +90,8 @@ extension DiskURLCache {
                 (path.isEmpty ? "A file operation failed\(cause)." : "Reading or writing \(path) failed\(cause).")
                     + " Look at the disk: its space, its mount, its log."
             case .damaged:
-                (path.isEmpty ? "A file of the cache" : path) + " is damaged: its bytes are not those that were written."
+                (path.isEmpty ? "A file of the cache" : path)
+                    + " is damaged: its bytes are not those that were written."
                     + " A cache removes it. If that happens often, look at the disk."
             case .foreign:
                 "\(path) is no record of this cache: not a file, of another version, or moved here. Move it away."

@@ -160,7 +160,8 @@ package struct Explainer {
         }
         let sections = [
             ("Cache-Control", "RFC 9111 §5.2.1"), ("Pragma", "RFC 9111 §5.4"), ("Range", "RFC 9110 §14.2"),
-            ("If-None-Match", "RFC 9110 §13.1"), ("If-Modified-Since", "RFC 9110 §13.1"), ("If-Match", "RFC 9110 §13.1"),
+            ("If-None-Match", "RFC 9110 §13.1"), ("If-Modified-Since", "RFC 9110 §13.1"),
+            ("If-Match", "RFC 9110 §13.1"),
             ("If-Unmodified-Since", "RFC 9110 §13.1"), ("If-Range", "RFC 9110 §13.1"),
         ]
         for (name, section) in sections {

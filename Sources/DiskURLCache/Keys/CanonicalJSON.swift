@@ -38,7 +38,9 @@ enum CanonicalJSON {
             switch next {
             case UInt8(ascii: "{"): return list("{", "}") { $0.member(depth: depth + 1) }.map(Self.object)
             case UInt8(ascii: "["):
-                return list("[", "]") { $0.value(depth: depth + 1) }.map { [0x5b] + $0.joined(separator: [0x2c]) + [0x5d] }
+                return list("[", "]") { $0.value(depth: depth + 1) }.map {
+                    [0x5b] + $0.joined(separator: [0x2c]) + [0x5d]
+                }
             case UInt8(ascii: "\""): return string()
             default: return scalar()
             }
@@ -72,7 +74,9 @@ enum CanonicalJSON {
                 left.element.name == right.element.name
                     ? left.offset < right.offset : left.element.name.lexicographicallyPrecedes(right.element.name)
             }
-            return [0x7b] + sorted.map { $0.element.name + [0x3a] + $0.element.value }.joined(separator: [0x2c]) + [0x7d]
+            return [0x7b] + sorted.map { $0.element.name + [0x3a] + $0.element.value }.joined(separator: [0x2c]) + [
+                0x7d
+            ]
         }
 
         private mutating func string() -> [UInt8]? {

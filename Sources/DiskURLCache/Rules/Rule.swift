@@ -79,7 +79,8 @@ extension DiskURLCache {
                 }
                 guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && !$0.contains(" ") }) else {
                     return Match(
-                        .nothing("\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\"."))
+                        .nothing("\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\".")
+                    )
                 }
                 return Match(.contentType(pattern.lowercased()))
             }

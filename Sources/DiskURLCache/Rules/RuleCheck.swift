@@ -17,10 +17,14 @@ enum RuleCheck {
     /// A rule for all requests that keeps everything out of the cache leaves no effect for rules by content type, except for those
     /// before it that say where their responses are stored.
     private static func cancelled(in rules: [DiskURLCache.Rule]) -> DiskURLCache.Error? {
-        let last = rules.firstIndex { if case .all = $0.match.kind { $0.cacheOptions.storage == .never } else { false } }
+        let last = rules.firstIndex {
+            if case .all = $0.match.kind { $0.cacheOptions.storage == .never } else { false }
+        }
         guard let last else { return nil }
         for (index, rule) in rules.enumerated() {
-            guard case .contentType = rule.match.kind, index > last || rule.cacheOptions.storage == nil else { continue }
+            guard case .contentType = rule.match.kind, index > last || rule.cacheOptions.storage == nil else {
+                continue
+            }
             let advice =
                 index < last
                 ? "say storage: .memoryAndDisk in this rule" : "move this rule before it, and give it a storage"

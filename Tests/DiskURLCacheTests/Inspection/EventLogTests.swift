@@ -221,8 +221,11 @@ struct EventLogTests {
     @Test func eachCodeOfAnErrorIsListed() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
         let file = root.appendingPathComponent("Sources/DiskURLCache/Errors/Error.swift")
-        let source = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "/// The kind of problem.")[1]
-        let cases = source.components(separatedBy: "\n").filter { $0.hasPrefix(String(repeating: " ", count: 12) + "case ") }
+        let source = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "/// The kind of problem.")[
+            1]
+        let cases = source.components(separatedBy: "\n").filter {
+            $0.hasPrefix(String(repeating: " ", count: 12) + "case ")
+        }
         #expect(cases.count == Self.codes.count)
     }
 
