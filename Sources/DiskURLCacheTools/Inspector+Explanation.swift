@@ -27,7 +27,7 @@ extension DiskURLCache.Inspector {
         now: Date = Date()
     ) -> DiskURLCache.Explanation {
         var (key, variants, name) = (
-            DiskURLCache.KeyPolicy.standard.decision(for: request), [Explainer.Variant](), variant
+            DiskURLCache.KeyPolicy.standard.decision(for: request), [StoredVariant](), variant
         )
         var options = CachingOptions()
         var otherVariants: [String] = []
@@ -54,16 +54,14 @@ extension DiskURLCache.Inspector {
         return explainer.explanation()
     }
 
-    private func variants(of key: RequestKey) -> [Explainer.Variant] {
+    private func variants(of key: RequestKey) -> [StoredVariant] {
         let diskKey = key.diskKey
         return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
             let reading = reader.read(RecordName(key: diskKey.name, slot: slot), .head, limit: .max >> 1)
             guard case .record(let record) = reading, record.header.digest == diskKey.digest else { return nil }
             return record
-        }.sorted { $0.header.sequence > $1.header.sequence }.compactMap { record in
-            record.metadata.http.map {
-                Explainer.Variant($0, bodyLength: record.header.bodyLength, layer: .disk)
-            }
+        }.sorted { $0.header.sequence > $1.header.sequence }.map { record in
+            StoredVariant(record.metadata, bodyLength: record.header.bodyLength, from: .disk) { nil }
         }
     }
 }

@@ -80,13 +80,6 @@ extension ResponseDecision {
         return deliver(exchange, options: options)
     }
 
-    /// The stored response that may be served after a network failure: within the bound of `stale-if-error`.
-    static func afterFailure(
-        of request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
-    ) -> Reuse? {
-        ErrorFallback.verdict(for: request, candidates: candidates, policy: policy, options: options, now: now).reuse
-    }
-
     private static func completion(
         of exchange: Exchange, revalidation: Revalidation, from start: Int, options: CachingOptions
     ) -> ResponseDecision {

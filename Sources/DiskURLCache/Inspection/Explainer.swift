@@ -19,17 +19,6 @@ package struct Explainer {
         case advice = "Changes that would help"
     }
 
-    /// One stored response of the key, and the layer that holds it.
-    package struct Variant {
-        var candidate: Candidate
-        var layer: DiskURLCache.Layer
-
-        package init(_ response: StoredResponse, bodyLength: Int, layer: DiskURLCache.Layer) {
-            candidate = Candidate(response: response, bodyLength: bodyLength)
-            self.layer = layer
-        }
-    }
-
     /// An answer of the origin, and the options for it.
     package struct Received {
         var fields: HeaderFields
@@ -46,7 +35,8 @@ package struct Explainer {
     private let request: URLRequest
     let facts: RequestFacts
     private let key: KeyDecision
-    private let variants: [Variant]
+    private let variants: [StoredVariant]
+    private let candidates: [Candidate]
     private let options: CachingOptions
     let now: Date
     private var received: Received?
@@ -59,17 +49,18 @@ package struct Explainer {
     package var otherVariants: [String] = []
 
     package init(
-        _ request: URLRequest, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions,
+        _ request: URLRequest, key: KeyDecision, variants: [StoredVariant], now: Date, options: CachingOptions,
         received: Received?
     ) {
-        (self.request, self.key, self.variants, self.now, self.received) = (request, key, variants, now, received)
+        (self.request, self.key, self.now, self.received) = (request, key, now, received)
+        self.variants = variants.filter { $0.candidate != nil }
+        candidates = variants.compactMap(\.candidate)
         facts = RequestFacts(request)
         self.options = options.caching(facts.method, hasKey: key.key != nil)
         self.received?.options = received?.options.caching(facts.method, hasKey: key.key != nil) ?? options
     }
 
     private var policy: ReusePolicy { ReusePolicy(request.cachePolicy) }
-    private var candidates: [Candidate] { variants.map(\.candidate) }
     /// The most recent response that `Vary` lets answer this request.
     private var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
 
@@ -178,12 +169,12 @@ package struct Explainer {
         case 1: say(.stored, "One response is stored under this key.")
         default: say(.stored, "\(variants.count) variants are stored under this key.")
         }
-        for (index, variant) in variants.enumerated() {
-            let response = variant.candidate.response
+        for (index, candidate) in candidates.enumerated() {
+            let response = candidate.response
             let age = span(now.timeIntervalSince(response.responseTime))
             let text =
                 (variants.count == 1 ? "It" : "Variant \(index + 1)")
-                + ": status \(response.status), \(variant.candidate.bodyLength) bytes, arrived or confirmed \(age) ago, from \(variant.layer)"
+                + ": status \(response.status), \(candidate.bodyLength) bytes, arrived or confirmed \(age) ago, from \(variants[index].layer)"
             say(.stored, text + selection(response.vary) + ".", response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1")
         }
         for name in otherVariants { say(.stored, "More is stored for the variant \"\(name)\" of a client.") }

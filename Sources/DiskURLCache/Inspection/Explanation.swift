@@ -33,12 +33,7 @@ extension DiskURLCache {
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
     ) -> Explanation {
         let key = keyDecision(for: request).variant(variant)
-        let stored = key.key.map { store.lookup($0).variants() } ?? []
-        let variants = stored.compactMap { variant in
-            variant.metadata.http.map {
-                Explainer.Variant($0, bodyLength: variant.bodyLength, layer: variant.layer)
-            }
-        }
+        let variants = key.key.map { store.lookup($0).variants() } ?? []
         let now = configuration.clock.now()
         let received = response.map { response in
             Explainer.Received(
@@ -47,7 +42,7 @@ extension DiskURLCache {
         }
         var explainer = Explainer(
             request, key: key, variants: variants, now: now,
-            options: cachingOptions(for: request, response: variants.first?.candidate.response.fields),
+            options: cachingOptions(for: request, response: variants.first?.metadata.http?.fields),
             received: received)
         explainer.variant = variant
         explainer.cacheOptions = cacheOptions(
