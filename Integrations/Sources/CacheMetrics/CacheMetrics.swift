@@ -14,7 +14,7 @@ import ServiceLifecycle
 ///
 /// Services end in the opposite order of their list: so the last loads, and problems when the client ends, are counted and logged.
 ///
-/// | Metric | Kind | What it counts |
+/// | Metric | Kind | Counts |
 /// |---|---|---|
 /// | `http_cache_hits` | counter, `layer`: `memory`, `disk` | answers from there |
 /// | `http_cache_misses` | counter | answers from the origin |
@@ -30,7 +30,7 @@ import ServiceLifecycle
 ///
 /// Each has the dimension `cache`, with the name.
 ///
-/// Most counters are those of `cache.statistics` and miss nothing. Those of loads, `http_cache_not_stored`, `http_cache_problems` and the log come from
+/// Most counters are those of `cache.statistics` and miss nothing. The counters of loads, `http_cache_not_stored`, `http_cache_problems` and the log come from
 /// `cache.events()` from `run()` on, which drops the oldest when a thousand wait: under a load that the machine can hardly carry they may
 /// count too few. `cache.openingError` is counted and logged, whenever it came.
 public final class CacheMetrics: Service {
@@ -53,7 +53,7 @@ public final class CacheMetrics: Service {
     private let loads: [String: (count: Counter, duration: Metrics.Timer)]
     private let memoryBytes: Gauge
     private let diskBytes: Gauge
-    /// What has been counted already.
+    /// The counts that the metrics system has.
     private let reported = NIOLockedValueBox(DiskURLCache.Statistics?.none)
 
     /// - Parameters:

@@ -8,11 +8,11 @@ import HTTPTypes
 #endif
 
 extension CachingHTTPClient {
-    /// What this client would do with a request now, and why, clause by clause. Asks no network and stores nothing.
+    /// Says how this client would answer a request now, and why, clause by clause. Sends no request and stores nothing.
     ///
     /// `cache.explanation(for:)` knows the entries of `URLSession` only.
     /// - Parameters:
-    ///   - request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only where it is part of the key.
+    ///   - request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only if it is part of the key.
     ///   - cacheOptions: as there.
     public func explanation(
         for request: HTTPClientRequest, cacheOptions: DiskURLCache.Options? = nil

@@ -81,7 +81,7 @@ public final class CachingHTTPClient: Sendable {
             followsRedirects: followsRedirects, methodsKeyedByBody: methodsKeyedByBody)
     }
 
-    /// Saves the index of what is stored, and ends the client. To be called once, at the end, as with `HTTPClient`, unless `run()` does.
+    /// Saves the index of the cache, and ends the client. To be called once, at the end, as with `HTTPClient`, unless `run()` does.
     /// Nothing is served any more, from the cache neither; responses that are being read fail.
     public func shutdown() async throws {
         requests.close()

@@ -51,7 +51,7 @@ enum TLSIdentity: Equatable, Sendable {
             tls.sslContextCallback == nil
         else { return nil }
         var text = ""
-        // What anybody on the way can answer is nothing for a client that verifies the server.
+        // An answer that anybody on the way can give is not for a client that verifies the server.
         switch tls.certificateVerification {
         case .fullVerification: break
         case .noHostnameVerification: text = "unverified name "

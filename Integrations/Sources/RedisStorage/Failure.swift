@@ -1,8 +1,8 @@
-/// What went wrong between a `RedisStorage` and its server, and what to do. No call of the cache fails for it: a lookup is a
+/// A fault between a `RedisStorage` and its server, and the remedy. No call of the cache fails for it: a lookup is a
 /// miss, and a store is dropped.
 public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Code: Sendable, Hashable {
-        /// No connection: nobody listens there, the name is not known, or the peer's certificate does not hold.
+        /// No connection: no process listens there, the name is not known, or the peer's certificate does not hold.
         case unreachable
         /// No answer within the time that the configuration gives.
         case timedOut
@@ -24,7 +24,7 @@ public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     public let code: Code
-    /// What happened, and what to do.
+    /// The fault and the remedy.
     public let description: String
 
     init(_ code: Code, _ description: String) {

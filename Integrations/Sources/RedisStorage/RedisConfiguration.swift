@@ -27,7 +27,7 @@ extension RedisStorage {
         /// Begins the name of each key. Caches with the same prefix on one database share their entries, and a cache with another prefix
         /// shares nothing with them: one for each application and environment, such as `shop-staging`.
         public let prefix: String
-        /// What the processes know and the server and its other users do not: a record that was written without the secret is not
+        /// Known to the processes, and not to the server and its other users: a record that was written without the secret is not
         /// believed, and names, URLs, header fields and messages cannot be read or guessed; bodies can. 32 random bytes are good. A
         /// cache with another secret, or with none, finds nothing. Nil, the default: whoever can write to the server can forge answers.
         public var secret: Data?
@@ -46,8 +46,8 @@ extension RedisStorage {
         /// How long an entry is kept after it was stored or confirmed, in seconds; a pinned entry is kept a year. Redis may evict any of
         /// them earlier, by its `maxmemory-policy`.
         public var lifetime: TimeInterval = 7 * 86_400
-        /// Told of what goes wrong, on a queue of its own. A failure that lasts is told at most once for each `pause`. By default it is a
-        /// warning of swift-log, of the logger `RedisStorage`; nil for nothing.
+        /// Gets each failure, on a queue for that. A failure that lasts is reported at most once for each `pause`. By default it is a warning of
+        /// swift-log, of the logger `RedisStorage`; nil for no report.
         public var onFailure: (@Sendable (RedisFailure) -> Void)? = { Logger(label: "RedisStorage").warning("\($0)") }
 
         /// - Parameter prefix: see `prefix`; not empty.

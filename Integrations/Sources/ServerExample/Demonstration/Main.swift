@@ -2,8 +2,8 @@
 //
 //     SERVER_EXAMPLE=1 swift run ServerExample
 //
-// starts an upstream, and servers as processes of their own: with an empty cache, and again on the same folder. Sends them requests, ends
-// them with SIGTERM, lets an upstream misbehave, and prints what was seen. One server alone, to try by hand:
+// starts an upstream, and servers as separate processes: with an empty cache, and again on the same folder. Sends them requests, ends them with
+// SIGTERM, lets an upstream misbehave, and prints what was seen. One server alone, to try by hand:
 //
 //     SERVER_EXAMPLE=1 swift run ServerExample serve --upstream http://127.0.0.1:8081 --port 8080 --directory /tmp/articles [--private yes] [--redis 6379]
 //
@@ -46,7 +46,7 @@ import RedisStorage
 }
 
 struct ServerSettings {
-    /// What the endpoint asks.
+    /// The URL that the endpoint sends requests to.
     var upstream = ""
     /// Where answers are stored.
     var directory: URL?

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A server as a process of its own. It is killed where this value goes before it has ended.
+/// A server as a separate process. It is killed if this value is released before the process has ended.
 final class ServerProcess {
     let port: Int
     private let process = Process()
@@ -39,7 +39,7 @@ final class ServerProcess {
     func terminate() { process.terminate() }
 
     /// Waits for its end.
-    /// - Returns: its exit status; nil where a signal killed it.
+    /// - Returns: its exit status; nil if a signal killed the process.
     func end() -> Int32? {
         process.waitUntilExit()
         return process.terminationReason == .exit ? process.terminationStatus : nil

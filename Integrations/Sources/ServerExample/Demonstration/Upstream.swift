@@ -4,7 +4,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// What the servers ask: takes 20 ms for an article of 4 KB that is good for ten minutes, and counts.
+/// The upstream of the servers: takes 20 ms for an article of 4 KB that is good for ten minutes, and counts.
 struct Upstream: Sendable {
     private static let delay = Duration.milliseconds(20)
 
@@ -74,7 +74,7 @@ final class Gate: Sendable {
     func wait() async { for await _ in opened.stream {} }
 }
 
-/// An upstream that breaks the rules, each article in a way of its own.
+/// An upstream that breaks the rules, each article in another way.
 final class BadUpstream: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -88,7 +88,7 @@ final class BadUpstream: ChannelInboundHandler {
         case failing
         case good
 
-        /// What the server shall answer.
+        /// The status that the server shall answer.
         var expected: Int {
             switch self {
             case .garbage, .flood, .short, .failing: 502

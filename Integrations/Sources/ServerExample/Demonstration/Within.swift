@@ -1,6 +1,6 @@
 struct TooLate: Error {}
 
-/// Throws `TooLate` where the work takes longer.
+/// Throws `TooLate` if the work takes longer.
 func within<Value: Sendable>(
     _ duration: Duration, _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
