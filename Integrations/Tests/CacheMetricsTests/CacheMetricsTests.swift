@@ -118,8 +118,10 @@ import Testing
     }
 
     @Test func aProblemBeforeItRunsIsOneWarning() async throws {
-        try Data("here".utf8).write(to: directory)
-        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: directory)
+        let file = directory.appendingPathExtension("file")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data("here".utf8).write(to: file)
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: file)
         let error = try #require(cache.openingError)
         let logger = Logger(label: "test") { [lines] _ in LineHandler(lines: lines) }
         let health = CacheMetrics(cache, name: "test", factory: metrics, logger: logger)
