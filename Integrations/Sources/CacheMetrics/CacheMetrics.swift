@@ -104,13 +104,7 @@ public final class CacheMetrics: Service {
         if let opening { report("\(opening)") }
         update()
         await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                for await event in events {
-                    // It was reported above.
-                    if case .problem(let error) = event, error == opening { continue }
-                    self.take(event)
-                }
-            }
+            group.addTask { for await event in events { self.take(event, reported: opening) } }
             group.addTask {
                 while !Task.isCancelled {
                     try? await Task.sleep(nanoseconds: UInt64(min(max(0.001, interval), 1e9) * 1e9))
@@ -147,7 +141,8 @@ public final class CacheMetrics: Service {
         diskBytes.record(cache.currentDiskUsage)
     }
 
-    func take(_ event: DiskURLCache.Event) {
+    /// - Parameter reported: a problem that may come as an event, too.
+    func take(_ event: DiskURLCache.Event, reported: DiskURLCache.Error? = nil) {
         switch event {
         case .load(let load):
             if let (count, duration) = loads[load.outcome.name] {
@@ -163,7 +158,7 @@ public final class CacheMetrics: Service {
         case .evicted(let entries, let bytes):
             logger?.debug("evicted from disk", metadata: ["entries": "\(entries)", "bytes": "\(bytes)"])
         case .problem(let error):
-            report("\(error)")
+            if error != reported { report("\(error)") }
         case .stored:
             break
         }
