@@ -41,7 +41,8 @@ extension Fleet {
     func showStampede() throws {
         let callers = 4
         print(
-            "\n2. A stampede: \(callers) callers in each of \(Self.size) processes load a resource at once that no cache has.\n")
+            "\n2. A stampede: \(callers) callers in each of \(Self.size) processes load a resource at once that no cache has.\n"
+        )
         var table = TextTable(("", .left), ("origin requests", .right), ("right responses", .right))
         for way in Way.allCases {
             try open(way, for: "stampede")

@@ -6,7 +6,7 @@ extension Fleet {
 
     /// The tier is killed while all processes load, comes back, and is replaced by a server that sends garbage.
     func showOutage() throws {
-        print("\n4. The tier is killed while all processes load. The tier may keep responses; a process sends a request each time.\n")
+        print("\n4. The tier is killed while all processes load. Each load of a process is a request to the tier.\n")
         var table = TextTable(
             ("", .left), ("tier", .right), ("own copy after 304", .right), ("own copy, stale", .right),
             ("origin", .right), ("failed", .right), ("origin requests", .right))
@@ -68,7 +68,7 @@ extension Fleet {
     }
 
     private func showGarbage(_ answers: [[Answer]]) {
-        print("\n5. The response that was used instead of the garbage, and the time until then (median; at most 1 s).\n")
+        print("\n5. The response used instead of the garbage, and the time until then (median; at most 1 s).\n")
         var table = TextTable(("the tier answered", .left), ("with a copy", .left), ("without a copy", .left))
         for garbage in Garbage.allCases {
             func words(_ isKnown: Bool) -> String {

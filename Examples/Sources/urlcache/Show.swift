@@ -24,10 +24,12 @@ struct Show: ParsableCommand {
         let found = try find(in: inspector)
         guard let record = found.first, found.count == 1 else {
             guard !body, output == nil else {
-                throw Problem("\(found.count) variants are stored; name one of them by its file:\n\(Self.table(of: found))")
+                throw Problem(
+                    "\(found.count) variants are stored; name one of them by its file:\n\(Self.table(of: found))")
             }
             print(
-                "\(found.count) variants of \(printable(found.first?.url ?? "")); name one of them by its file to see more.\n")
+                "\(found.count) variants of \(printable(found.first?.url ?? "")); name one of them by its file to see more.\n"
+            )
             return print(Self.table(of: found))
         }
         if body || output != nil {

@@ -4,7 +4,7 @@ import DiskURLCacheTools
 import Foundation
 
 struct Stats: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Counts the entries of a cache, by type, host and status.")
+    static let configuration = CommandConfiguration(abstract: "Counts entries by type, host and status.")
 
     @OptionGroup var cache: CacheDirectory
 
