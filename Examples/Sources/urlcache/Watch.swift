@@ -80,16 +80,9 @@ private struct Line {
         case .notStored(let url, let why):
             what = "not stored"
             (self.url, reason) = (url, why.description)
-        case .userInfoKeptInMemory(let url, let keys):
-            what = "userInfo in memory"
-            (self.url, reason) = (url, keys.joined(separator: ", "))
         case .evicted(let entries, let bytes):
             what = "evicted"
             (self.bytes, reason) = (bytes, entries == 1 ? "1 entry" : "\(entries) entries")
-        case .removedDamagedRecord: what = "damaged"
-        case .rebuiltIndex(let wasDamaged):
-            what = "rebuilt index"
-            reason = wasDamaged ? "it was damaged" : "it was missing"
         case .problem(let error):
             what = "problem"
             reason = error.description

@@ -71,7 +71,7 @@ struct Why: AsyncParsableCommand {
                 inspector?.explanation(for: request, variant: variant) ?? Self.empty.explanation(for: request)
             show(explanation)
             if let directory { showHistory(of: request.url, in: directory) }
-            if case .miss = explanation.outcome {
+            if explanation.description.contains("Loads from the network.") {
                 print("\nAdd --load to see the origin's response, and whether it would be stored.")
             }
             return

@@ -358,7 +358,7 @@ let order = 3, isDescending = true, limit = page, chosen = null;
 for (const [index, column] of titles.entries()) {
   const head = make("th", null, el("titles")), button = make("button", null, head), mark = make("span", "", null, "arrow");
   head.scope = "col"; mark.setAttribute("aria-hidden", "true");
-  // Beside the title, on the side where the column has room.
+  // Beside the title, on the side with room in the column.
   button.append(...(index ? [mark, column.title] : [column.title, mark]));
   button.addEventListener("click", () => sort(index, order === index ? !isDescending : !!column.isNumber));
   make("option", column.title.toLowerCase(), el("sortby")).value = index;
