@@ -38,10 +38,7 @@ extension DiskURLCache.Configuration {
         return TieredStore(
             configuration: TieredStore.Configuration(
                 memoryCapacity: memoryCapacity, memoryCountLimit: memoryCountLimit,
-                maximumEntryFraction: share,
-                // Buffered entries and entries in memory have one limit together.
-                writeBufferLimit: min(
-                    max(0, pendingWriteLimit), max(memoryCapacity, 1 << 20))),
+                maximumEntryFraction: share),
             disk: disk, storage: storage?.layer(keepsURLs: keepsURLs),
             maintenance: maintenance, fallbacks: fallbacks, hub: hub)
     }

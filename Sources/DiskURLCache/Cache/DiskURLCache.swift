@@ -176,7 +176,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             if !lost.isEmpty {
                 hub.emit(.userInfoKeptInMemory(url: metadata.foundationURL, keys: lost))
             }
-            store.store(metadata, body: cachedResponse.data, presented: cachedResponse, for: storedKey)
+            store.store(metadata, .memory(cachedResponse.data), presented: cachedResponse, for: storedKey)
         case .refused(let reason, let removesOlder):
             if removesOlder { store.remove(storedKey) }
             refuse(request, reason)

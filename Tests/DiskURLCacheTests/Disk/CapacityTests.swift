@@ -200,10 +200,11 @@ import Testing
         for (number, language) in ["a", "b", "c"].enumerated() {
             store.store(.test(testBody(number), sequence: UInt64(number), language: language), for: key)
         }
-        store.remove(key, sequence: 1)
+        func variant(_ language: String) -> VaryKey { StoredEntry.test(Data(), language: language).metadata.varyKey }
+        store.remove(key, variant: variant("b"))
         #expect(store.variants(of: key).map(\.metadata.sequence) == [2, 0])
         store.flush()
-        store.remove(key, sequence: 2)
+        store.remove(key, variant: variant("c"))
         #expect(store.variants(of: key).map(\.metadata.sequence) == [0])
         #expect(fixture.recordNames().count == 1)
     }
