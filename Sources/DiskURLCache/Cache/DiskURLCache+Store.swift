@@ -36,9 +36,7 @@ extension DiskURLCache.Configuration {
             return DiskStore(configuration: settings, clock: clock) { hub.report($0) }
         }
         return TieredStore(
-            configuration: TieredStore.Configuration(
-                memoryCapacity: memoryCapacity, memoryCountLimit: memoryCountLimit,
-                maximumEntryFraction: share),
+            memory: MemoryCache(costLimit: memoryCapacity, countLimit: memoryCountLimit), maximumEntryFraction: share,
             disk: disk, storage: storage?.layer(keepsURLs: keepsURLs),
             maintenance: maintenance, fallbacks: fallbacks, hub: hub)
     }

@@ -95,8 +95,7 @@ extension EntryMetadata {
 
 extension StoredVariant {
     func answers(_ request: URLRequest) -> Bool {
-        if let entry { return entry.answers(request) }
-        return metadata.varyKey == .none ? metadata.http?.status != 206 : metadata.answers(HeaderFields(request))
+        entry?.answers(request) ?? metadata.answers(HeaderFields(request))
     }
 }
 

@@ -45,6 +45,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         var order = LRUList()
         /// Keys being read from the layer below, see `beginRead`.
         var reads: [Key: UInt64] = [:]
+        var lastRead: UInt64 = 0
 
         @inline(__always)
         func slot(of key: Key, _ hash: Int) -> Int? {
@@ -78,7 +79,6 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         var count = 0
         var costLimit: Int
         var countLimit: Int
-        var nextRead: UInt64 = 0
         /// All keys, by their resources.
         var keys: [UInt64: Set<Key>] = [:]
 
@@ -166,17 +166,14 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
 
     // MARK: Changes
 
-    /// Changes the value of a key, in place of which there is nil when there is none, under its shard's lock; counts as a use. A value that
-    /// alone exceeds the limit is not kept.
+    /// Changes the value of a key under its shard's lock; counts as a use. A value that alone exceeds the limit is not kept.
     func update(_ key: Key, _ change: (inout Value?) -> Void) {
         let hash = key.hashValue
         shard(of: hash).withLock { shard in
             shard.reads[key] = nil
-            let node = shard.node(of: key, hash)
-            var value = node?.value
+            var value = shard.node(of: key, hash)?.value
             change(&value)
-            if let node { discard(node, in: &shard) }
-            if let value { insert(value, for: key, in: &shard) }
+            set(value, for: key, in: &shard)
         }
         trim()
     }
@@ -225,26 +222,22 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
     /// Announces that a key is being read from the layer below. The value that is read is kept only if the key was neither stored
     /// nor removed meanwhile: the ticket is then still valid.
     func beginRead(_ key: Key) -> UInt64 {
-        let ticket = totals.withLock { totals in
-            totals.nextRead += 1
-            return totals.nextRead
+        shard(of: key.hashValue).withLock { shard in
+            shard.lastRead += 1
+            shard.reads[key] = shard.lastRead
+            return shard.lastRead
         }
-        shard(of: key.hashValue).withLock { $0.reads[key] = ticket }
-        return ticket
     }
 
     /// Keeps a value that was read, unless the key changed since `beginRead` or another read of the key began later. Nil changes
     /// nothing.
     func endRead(_ key: Key, ticket: UInt64, promoting value: Value?) {
-        let isValid = shard(of: key.hashValue).withLock { shard in
-            guard shard.reads[key] == ticket else { return false }
+        shard(of: key.hashValue).withLock { shard in
+            guard shard.reads[key] == ticket else { return }
             shard.reads[key] = nil
-            guard let value else { return false }
-            if let node = shard.node(of: key, key.hashValue) { discard(node, in: &shard) }
-            insert(value, for: key, in: &shard)
-            return true
+            if let value { set(value, for: key, in: &shard) }
         }
-        if isValid { trim() }
+        trim()
     }
 
     // MARK: Bounds
@@ -255,9 +248,11 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         shards[Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))]
     }
 
-    private func insert(_ value: Value, for key: Key, in shard: inout Shard) {
+    private func set(_ value: Value?, for key: Key, in shard: inout Shard) {
+        if let old = shard.node(of: key, key.hashValue) { discard(old, in: &shard) }
+        guard let value, !value.isEmpty else { return }
         let node = Node(key, value)
-        if !value.isEmpty, totals.withLock({ $0.add(node) }) { shard.insert(node) }
+        if totals.withLock({ $0.add(node) }) { shard.insert(node) }
     }
 
     private func discard(_ node: Node, in shard: inout Shard) {

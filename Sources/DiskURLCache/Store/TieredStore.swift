@@ -4,13 +4,6 @@
 /// order. The disk is changed first, memory after it. Lookups need no such lock: they bring what they read from disk into memory unless
 /// memory saw a change of the key meanwhile.
 final class TieredStore: Sendable {
-    struct Configuration: Sendable {
-        var memoryCapacity: Int
-        var memoryCountLimit: Int
-        /// The largest entry of memory as a share of its capacity.
-        var maximumEntryFraction: Double
-    }
-
     let memory: MemoryCache<RequestKey, MemoryRecord>
     /// What memory gave up under pressure and the app still holds. Changed after memory.
     let weakResponses = MemoryCache<RequestKey, WeakResponse>(costLimit: .max, countLimit: .max)
@@ -24,6 +17,7 @@ final class TieredStore: Sendable {
     let sequence = EntrySequence()
     let hub: EventHub
     let maintenance: MaintenanceQueue
+    /// The largest entry of memory as a share of its capacity.
     private let maximumEntryFraction: Double
 
     /// One stripe would do; sixteen keep changes of different keys apart. Taken before all other locks, and held across the
@@ -36,17 +30,16 @@ final class TieredStore: Sendable {
     ///   - disk: with the queue on which it wants its passes, which become those of this store.
     ///   - storage: an app's, in place of the disk.
     init(
-        configuration: Configuration, disk: DiskStore?, storage: (any StorageLayer)? = nil,
-        maintenance: MaintenanceQueue,
-        fallbacks: [DiskStore], hub: EventHub
+        memory: MemoryCache<RequestKey, MemoryRecord>, maximumEntryFraction: Double, disk: DiskStore?,
+        storage: (any StorageLayer)? = nil, maintenance: MaintenanceQueue, fallbacks: [DiskStore], hub: EventHub
     ) {
-        maximumEntryFraction = configuration.maximumEntryFraction
+        self.memory = memory
+        self.maximumEntryFraction = maximumEntryFraction
         self.disk = storage ?? disk
         diskStore = storage == nil ? disk : nil
         self.fallbacks = fallbacks
         self.hub = hub
         self.maintenance = maintenance
-        memory = MemoryCache(costLimit: configuration.memoryCapacity, countLimit: configuration.memoryCountLimit)
         maintenance.setWork { [weak self] in self?.pass(isFlush: false) }
         self.disk?.observeChanges { [weak self] in self?.apply($0) }
         if self.disk != nil { maintenance.schedule(after: 0) }
@@ -139,19 +132,10 @@ final class TieredStore: Sendable {
 
     // MARK: Bounds
 
-    var memoryCapacity: Int {
-        get { memory.costLimit }
-        set { memory.costLimit = newValue }
-    }
-
-    var memoryUsage: Int { memory.totalCost }
-
-    var diskUsage: Int { disk?.usage ?? 0 }
-
     /// The largest body that any layer takes, in bytes.
     var largestStorableBody: Int { max(largestMemoryEntry, disk?.largestEntry ?? 0) }
 
-    var largestMemoryEntry: Int { memoryCapacity.share(maximumEntryFraction) }
+    var largestMemoryEntry: Int { memory.costLimit.share(maximumEntryFraction) }
 
     // MARK: Maintenance
 

@@ -168,8 +168,6 @@ import Testing
             (EntryCriteria(storedAfter: start + 1, storedBefore: start + 2), { (4..<8).contains($0) }),
             (EntryCriteria(urlPrefix: "http://example.org/1/"), { $0 % 2 == 1 }),
             (EntryCriteria(hostHash: hosts, tag: "five", storedAfter: start + 0.25), { $0 == 1 || $0 == 2 }),
-            (EntryCriteria(accessedBefore: .distantPast), { _ in false }),
-            (EntryCriteria(accessedBefore: .distantFuture), { _ in true }),
             (EntryCriteria(), { _ in true }),
         ]
         for (criteria, isRemoved) in rows {

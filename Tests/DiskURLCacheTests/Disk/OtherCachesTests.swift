@@ -12,8 +12,7 @@ import Testing
         let disk = DiskStore(
             configuration: .init(directory: fixture.directory, capacity: 100 << 20), maintenance: maintenance)
         let store = TieredStore(
-            configuration: .init(
-                memoryCapacity: 10 << 20, memoryCountLimit: .max, maximumEntryFraction: 0.5),
+            memory: MemoryCache(costLimit: 10 << 20, countLimit: .max), maximumEntryFraction: 0.5,
             disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
         return (store, disk)
     }

@@ -112,7 +112,7 @@ import Testing
         let record = await client.heard { $0.hasEnded }
         #expect(record.data == Self.body && record.error == nil && record.report?.isStored == true)
         #expect(incoming == [] && names("/records").count == 1)
-        #expect(cache.store.memoryUsage == 0)
+        #expect(cache.store.memory.totalCost == 0)
         #expect((cache.store.disk as? DiskStore)?.incoming.bytes == 0)
         for _ in 0..<2 {
             let hit = PieceClient()
@@ -163,7 +163,7 @@ import Testing
         exchange.end()
         await client.heard { $0.hasEnded }
         #expect(!files.takeCalls().contains { $0.name.hasPrefix("incoming") })
-        #expect(cache.store.memoryUsage > 1 << 20)
+        #expect(cache.store.memory.totalCost > 1 << 20)
     }
 
     @Test(arguments: ["rule", "lifetime"]) func whatDoesNotGoToDiskGoesToNoFile(what: String) async throws {
