@@ -12,7 +12,7 @@ package final class StoredVariant: Sendable {
     let open: (@Sendable () -> OpenBody?)?
 
     /// - Parameter entry: nil if the body was not read yet.
-    init(
+    package init(
         _ metadata: EntryMetadata, bodyLength: Int, from layer: DiskURLCache.Layer, entry: StoredEntry? = nil,
         open: (@Sendable () -> OpenBody?)? = nil, load: @escaping @Sendable () -> StoredEntry?
     ) {
