@@ -31,10 +31,7 @@ package final class DeliveredHead: @unchecked Sendable {
 
     /// The same object each time.
     package var response: URLResponse {
-        SharedLock.once(of: self, { made }) {
-            .http(url: url ?? Self.noURL, status: status, fields: fields)
-        } keep: {
-            made = $0
-        }
+        SharedLock.once(
+            of: self, { made }, { .http(url: url ?? Self.noURL, status: status, fields: fields) }, keep: { made = $0 })
     }
 }

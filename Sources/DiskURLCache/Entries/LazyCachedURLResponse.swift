@@ -30,7 +30,7 @@
         }
 
         override var response: URLResponse {
-            SharedLock.once(of: self, { built }, build) { built = $0 }
+            SharedLock.once(of: self, { built }, build, keep: { built = $0 })
         }
 
         private func build() -> URLResponse {

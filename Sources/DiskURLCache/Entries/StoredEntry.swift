@@ -74,7 +74,7 @@ package final class StoredEntry: @unchecked Sendable {
     }
 
     func cachedURLResponse(_ make: () -> CachedURLResponse) -> CachedURLResponse {
-        given ?? SharedLock.once(of: self, { made.cached }, make) { made.cached = $0 }
+        given ?? SharedLock.once(of: self, { made.cached }, make, keep: { made.cached = $0 })
     }
 
     /// The head as a load delivers it. Loads with the same `Age` (within one second) share it, and with it Foundation's object.
