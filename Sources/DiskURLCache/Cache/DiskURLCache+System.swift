@@ -30,11 +30,13 @@ extension DiskURLCache {
         guard let url = request.url else { return nil }
         return entry.cachedURLResponse {
             let response = entry.makeSystemResponse(requestedURL: url)
+            // The main thread does not wait.
             guard
+                !Thread.isMainThread,
                 configuration.platform.superclassKeeps(
                     bytes: entry.body.count, memory: configuration.memoryCapacity)
             else { return response }
-            return superclassCopy(for: request).copy(of: response, waits: !Thread.isMainThread)
+            return superclassCopy(for: request).copy(of: response)
         }
     }
 }

@@ -82,10 +82,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if let configurationError, !configurationError.path.isEmpty { hub.emit(.problem(configurationError)) }
         if platform.attachesLoader { CachingURLProtocol.register() }
         #if canImport(Darwin)
-            appLife = AppLifeObserver(
-                AppLifeActions(
-                    relieveMemoryPressure: { [weak self] in self?.relieveMemoryPressure() },
-                    flush: { [weak self] in self?.flush() }))
+            appLife = AppLifeObserver(self)
         #endif
     }
 
@@ -185,6 +182,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Removes the stored responses for a request, all variants, from memory and disk before it returns.
     public override func removeCachedResponse(for request: URLRequest) {
+        if isBySystem { super.removeCachedResponse(for: request) }
         guard let key = key(for: request) else { return }
         store.remove(key)
     }
@@ -209,14 +207,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     ) {
         if isBySystem { return answerSystem(dataTask, completionHandler) }
         let isLoading = dataTask.state != .suspended
-        let link = SessionLink(dataTask)
-        if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
+        guard let link = SessionLink(dataTask) else { return completionHandler(nil) }
+        if link.session.configuration.urlCache === self, !link.hasLoader {
             hub.report(once: DiskURLCache.Error(.loaderMissing, path: dataTask.currentRequest?.url?.withoutQuery ?? ""))
             return completionHandler(nil)
         }
-        guard !isLoading, link.servesTasks, let request = dataTask.currentRequest.map({ link.effectiveRequest($0) })
-        else { return completionHandler(nil) }
-        find(request, completionHandler)
+        if isLoading { return completionHandler(link.known) }
+        guard let request = dataTask.currentRequest else { return completionHandler(nil) }
+        find(link.effectiveRequest(request), completionHandler)
     }
 
     /// On the caller's thread if memory has the response, otherwise on a queue of the cache.
@@ -249,7 +247,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             return SystemContract.request(
                 original: dataTask.originalRequest, current: dataTask.currentRequest, answeredBy: url)
         }
-        return dataTask.currentRequest.map { SessionLink(dataTask).effectiveRequest($0) }
+        return dataTask.currentRequest.map { SessionLink(dataTask)?.effectiveRequest($0) ?? $0 }
     }
 
     /// The objects that the superclass keeps. Its initialiser set no space aside on disk.
@@ -264,6 +262,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Empties both layers. Returns at once, however many entries there are; no earlier response is served after it, even if
     /// the process crashes.
     public override func removeAllCachedResponses() {
+        if isBySystem { super.removeAllCachedResponses() }
         store.removeAll()
     }
 

@@ -115,7 +115,6 @@ extension DiskURLCache.Reason {
 extension DiskURLCache.Reason {
     static let upload = DiskURLCache.Reason("upload", "uploads are not cached")
     static let download = DiskURLCache.Reason("download", "download tasks are not cached")
-    static let unknownSession = DiskURLCache.Reason("unknown-session", "the task's session is not known")
     static let noKey = DiskURLCache.Reason("no-key", "the request has no key")
     static let notHTTP = DiskURLCache.Reason("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
     static let dotSegments = DiskURLCache.Reason(

@@ -174,6 +174,31 @@ import Testing
         #expect(link.prepare(link.withCookies(without)).value(forHTTPHeaderField: "Cookie") == nil)
     }
 
+    /// From A to B and back to A: B gets neither the request's own cookies nor the session's.
+    @Test(arguments: [true, false]) func theSessionsCookiesAreNotForALoadWithItsOwn(isDirect: Bool) async throws {
+        let there = try OriginServer { _ in .ok("") }
+        let origin = try OriginServer { request in
+            request.path == "/a"
+                ? .status(302, "", ["Location": there.url("/b").absoluteString])
+                : .ok(request.fields["Cookie"] ?? "none")
+        }
+        let back = origin.url("/c").absoluteString
+        there.answer { .status(302, "", ["Location": back, "X-Cookie": $0.fields["Cookie"] ?? "none"]) }
+        let harness = try LoadingHarness { _ in
+        } session: { configuration in
+            let cookie = HTTPCookie(properties: [.name: "user", .value: "1", .domain: "127.0.0.1", .path: "/"])
+            cookie.map { configuration.httpCookieStorage?.setCookie($0) }
+        }
+        let request = URLRequest(origin.url("/a"), ["Cookie": "own=1"])
+        let text =
+            isDirect
+            ? String(decoding: try await harness.cache.data(for: request, session: harness.session).data, as: UTF8.self)
+            : try await LoadingHarness.load(request, in: harness.session).text
+        #expect(text == "none")
+        #expect(there.requests.map { $0.fields["Cookie"] } == [nil])
+        #expect(try await harness.load(origin.url("/c")).text == "user=1", "a load without its own gets them")
+    }
+
     // MARK: The delegate's say
 
     private final class RedirectDelegate: RecordingDelegate, @unchecked Sendable {
