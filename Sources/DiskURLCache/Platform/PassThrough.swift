@@ -104,8 +104,9 @@
         /// Stores the answer to a `POST` for the `GET` that it answers too (RFC 9110 §9.3.3).
         private func storeRepresentation(_ response: HTTPURLResponse, of task: URLSessionTask, in cache: any LoadHost) {
             // Foundation hands the body to a data delegate without the protocol's client.
-            guard let ticket, let body, let link = SessionLink(task), let sent = task.currentRequest, let url = sent.url,
-                sent.httpMethod == "POST", case .completionHandler? = TaskSession.audience(of: task, in: link.session)
+            guard let ticket, let body, let link = SessionLink(task),
+                case .completionHandler? = TaskSession.audience(of: task, in: link.session),
+                let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url
             else { return }
             var get = link.effectiveRequest(sent)
             let facts = RequestFacts(get)
@@ -116,7 +117,8 @@
                 fields: HeaderFields(response), requestTime: startTime, responseTime: cache.now)
             let options = cache.cachingOptions(for: get, response: exchange.fields)
             guard let key = cache.key(for: get),
-                case .store(var stored, _) = Storability.verdict(for: exchange, options: options), stored.method == "GET",
+                case .store(var stored, _) = Storability.verdict(for: exchange, options: options),
+                stored.method == "GET",
                 let head = URLResponse.http(url: url, status: stored.status, fields: stored.fields) as? HTTPURLResponse
             else { return }
             let proposed = CachedURLResponse(response: head, data: body, userInfo: nil, storagePolicy: .allowed)

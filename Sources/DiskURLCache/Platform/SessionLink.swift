@@ -50,8 +50,10 @@ struct SessionLink: Sendable {
     /// For the task's protocol, if that is the loader: see `KnownTask`. Nil if a class of the user may serve the task instead.
     var known: CachedURLResponse? {
         #if canImport(FoundationNetworking)
-            let first = session.configuration.protocolClasses?.first
-            return first.map(CachingURLProtocol.isLoader) == true ? KnownTask(self) : nil
+            guard let first = session.configuration.protocolClasses?.first, CachingURLProtocol.isLoader(first) else {
+                return nil
+            }
+            return KnownTask(self)
         #else
             return nil
         #endif

@@ -4,7 +4,9 @@
 
     /// The answer of a cache to the lookup that Foundation makes for each load: nothing is found yet, but the task was read. It comes to the
     /// task's protocol, which need not read the task again.
-    final class KnownTask: CachedURLResponse {
+    ///
+    /// `@unchecked Sendable`, as its superclass: constant.
+    final class KnownTask: CachedURLResponse, @unchecked Sendable {
         let link: SessionLink
 
         init(_ link: SessionLink) {
