@@ -52,6 +52,11 @@ extension DiskURLCache.Configuration {
                 "staleWhileRevalidate",
                 staleWhileRevalidate != nil || cacheOptions.contains { $0.staleWhileRevalidate != nil }
             ),
+            ("usesHeuristicFreshness", !usesHeuristicFreshness),
+            (
+                "minimumDiskLifetime",
+                minimumDiskLifetime > 0 || cacheOptions.contains { $0.minimumDiskLifetime != nil }
+            ),
             ("Configuration.willCacheResponse", willCacheResponse != nil), ("cacheStatusName", cacheStatusName != nil),
         ]
         return settings.filter(\.isMade).map(\.name)

@@ -326,7 +326,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// True: no request is sent, and stored responses are served however stale; a request without a stored response
-    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4).
+    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4). Apple's own loader does not obey it: <doc:ApplePlatforms>.
     public var isOffline: Bool {
         get { offline.withLock { $0 } }
         set { offline.withLock { $0 = newValue } }

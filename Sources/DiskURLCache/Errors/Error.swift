@@ -130,8 +130,8 @@ extension DiskURLCache {
                 "The storage keeps entries of several users, and this cache is for one user. Set `isShared` to true."
             case .inUse: "\(path) is in use: the process that has it open keeps its index. End that process first."
             case .loaderMissing where !advice.isEmpty:
-                "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or"
-                    + " data(for:), obeys them."
+                "Without effect, since the system's own loader uses this cache: \(advice). data(for:) obeys them, and so"
+                    + " does a session of makeSession, except on watchOS."
             case .loaderMissing:
                 "A session has this cache as its urlCache, but nothing is cached for it"
                     + "\(path.isEmpty ? "" : ", such as \(path)"): make it from a configuration that attach(to:) was called with."

@@ -254,7 +254,7 @@ import Testing
     }
 
     /// Through URLSession: one user's answer is fetched anew for the next one, and so is that of a user who waits for the same.
-    @Test func throughASession() async throws {
+    @Test(.loadsOnLinux) func throughASession() async throws {
         let origin = try OriginServer { request in
             request.path == "/mine"
                 ? OriginResponse(fields: ["Cache-Control": "private, max-age=60"])

@@ -305,13 +305,15 @@ import Testing
         #expect(settings.settingsOfLoader.isEmpty)
         settings.staleIfError = 60
         settings.staleWhileRevalidate = 60
+        settings.usesHeuristicFreshness = false
+        settings.minimumDiskLifetime = 60
         settings.cacheStatusName = "app"
         settings.willCacheResponse = { response, _ in response }
         settings.rules = [DiskURLCache.Rule(.host("example.com"), DiskURLCache.Options(lifetime: .always(60)))]
         #expect(
             settings.settingsOfLoader == [
-                "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "Configuration.willCacheResponse",
-                "cacheStatusName",
+                "lifetimes of rules", "staleIfError", "staleWhileRevalidate", "usesHeuristicFreshness",
+                "minimumDiskLifetime", "Configuration.willCacheResponse", "cacheStatusName",
             ])
 
         let events = cache.events()
