@@ -82,7 +82,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if let configurationError, !configurationError.path.isEmpty { hub.emit(.problem(configurationError)) }
         if platform.attachesLoader { CachingURLProtocol.register() }
         #if canImport(Darwin)
-            appLife = AppLifeObserver(self)
+            appLife = AppLifeObserver(
+                relieveMemory: { [weak self] in self?.relieveMemoryPressure() }, flush: { [weak self] in self?.flush() })
         #endif
     }
 

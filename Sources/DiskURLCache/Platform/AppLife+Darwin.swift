@@ -10,9 +10,7 @@
         private var tokens: [any NSObjectProtocol] = []
         private let pressure: any DispatchSourceMemoryPressure
 
-        init(_ cache: DiskURLCache) {
-            let relieveMemory: @Sendable () -> Void = { [weak cache] in cache?.relieveMemoryPressure() }
-            let flush: @Sendable () -> Void = { [weak cache] in cache?.flush() }
+        init(relieveMemory: @escaping @Sendable () -> Void, flush: @escaping @Sendable () -> Void) {
             pressure = DispatchSource.makeMemoryPressureSource(eventMask: [.warning, .critical], queue: .global())
             pressure.setEventHandler(handler: relieveMemory)
             pressure.activate()
