@@ -83,7 +83,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if platform.attachesLoader { CachingURLProtocol.register() }
         #if canImport(Darwin)
             appLife = AppLifeObserver(
-                relieveMemory: { [weak self] in self?.relieveMemoryPressure() }, flush: { [weak self] in self?.flush() })
+                relieveMemory: { [weak self] in self?.relieveMemoryPressure() },
+                flush: { [weak self] in self?.flush() })
         #endif
     }
 
