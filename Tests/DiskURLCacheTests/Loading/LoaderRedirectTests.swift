@@ -180,17 +180,12 @@ import Testing
         let there = try OriginServer { _ in .status(302, "", ["Location": back.withLock { $0 }]) }
         let origin = try OriginServer { request in
             request.path == "/a"
-                ? .status(302, "", ["Location": there.url("/b").absoluteString])
+                // When it makes a task, Foundation on Linux replaces a request's own cookies by the session's: so these come later.
+                ? .status(302, "", ["Location": there.url("/b").absoluteString, "Set-Cookie": "session=new; Path=/"])
                 : .ok(request.fields["Cookie"] ?? "none")
         }
         back.withLock { $0 = origin.url("/c").absoluteString }
-        let harness = try LoadingHarness(session: { configuration in
-            // Not for "/a": Foundation on Linux itself replaces a request's own cookies when it makes the task.
-            for path in ["/b", "/c"] {
-                let cookie = HTTPCookie(properties: [.name: "user", .value: "1", .domain: "127.0.0.1", .path: path])
-                cookie.map { configuration.httpCookieStorage?.setCookie($0) }
-            }
-        })
+        let harness = try LoadingHarness()
         let request = URLRequest(origin.url("/a"), ["Cookie": "own=1"])
         let text =
             isDirect
@@ -198,7 +193,7 @@ import Testing
             : try await LoadingHarness.load(request, in: harness.session).text
         #expect(text == "none")
         #expect(there.requests.map { $0.fields["Cookie"] } == [nil])
-        #expect(try await harness.load(origin.url("/c")).text == "user=1", "a load without its own gets them")
+        #expect(try await harness.load(origin.url("/c")).text == "session=new", "a load without its own gets them")
     }
 
     // MARK: The delegate's say
