@@ -125,7 +125,8 @@
             guard let edited = cache.admit(proposed, for: get, proposed: proposed) else { return }
             stored.fields = edited.fields ?? stored.fields
             stored.status = edited.status ?? stored.status
-            _ = cache.insert(stored, body: edited.data ?? body, edited: edited, for: get, key: key, ticket: ticket)
+            _ = cache.insert(
+                stored, body: .memory(edited.data ?? body), edited: edited, for: get, key: key, ticket: ticket)
         }
 
         // MARK: URLProtocolClient. The native protocol is passed on: Foundation's client keeps its data there.
