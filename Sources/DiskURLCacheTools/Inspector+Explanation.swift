@@ -61,16 +61,16 @@ extension DiskURLCache.Inspector {
         return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
             guard
                 case .record(let record) = reader.read(
-                    RecordName(key: diskKey.name, slot: slot), .head, limit: .max >> 1),
-                record.header.digest == diskKey.digest
+                    RecordName(key: diskKey.name, slot: slot), .tail, limit: .max >> 1),
+                record.footer.digest == diskKey.digest
             else {
                 return nil
             }
             return record
-        }.sorted { $0.header.sequence > $1.header.sequence }.compactMap { record in
+        }.sorted { $0.footer.sequence > $1.footer.sequence }.compactMap { record in
             record.metadata.http.map {
                 Explainer.Variant(
-                    candidate: Candidate(response: $0, bodyLength: record.header.bodyLength),
+                    candidate: Candidate(response: $0, bodyLength: record.footer.bodyLength),
                     layer: .disk)
             }
         }

@@ -60,12 +60,12 @@ extension DiskURLCache.Inspector {
             }
             let metadata = record.metadata
             problem = nil
-            sequence = record.header.sequence
+            sequence = record.footer.sequence
             url = metadata.url
             method = metadata.http?.method
             status = metadata.http?.status
             fields = metadata.http?.fields.fields.map { ($0.name, $0.value) } ?? []
-            bodyLength = record.header.bodyLength
+            bodyLength = record.footer.bodyLength
             storedAt = metadata.storedAt
             tags = metadata.tags
             isPinned = metadata.isPinned

@@ -76,7 +76,7 @@ extension DiskURLCache {
             records.reserveCapacity(names.count)
             for (done, name) in names.enumerated() {
                 progress(done, names.count)
-                let reading = reader.read(name, verifyingBodies ? .whole : .head, limit: .max >> 1)
+                let reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: .max >> 1)
                 // Removed since it was listed: a cache in use changes meanwhile.
                 if case .missing = reading { continue }
                 let used = places[name].map { Date(recordSeconds: $0.accessedAt) }
@@ -96,7 +96,7 @@ extension DiskURLCache {
         public func body(of record: Record) -> Data? {
             let reader = RecordReader(files: files, paths: paths, owner: owner)
             let reading = reader.read(record.name, .whole, limit: .max >> 1)
-            guard case .record(let found) = reading, found.header.sequence == record.sequence else { return nil }
+            guard case .record(let found) = reading, found.footer.sequence == record.sequence else { return nil }
             return found.body
         }
 

@@ -33,8 +33,7 @@ extension DiskStore {
         // Prepared before the lock is taken: summing a large body takes a while.
         guard var record = PreparedRecord(entry, for: key, keepsURL: configuration.keepsURLs)
         else { return refuse(entry.metadata, key, .notRepresentable) }
-        guard let length = record.header.recordLength, length <= largest
-        else { return refuse(entry.metadata, key, tooLarge) }
+        if record.footer.recordLength > largest { return refuse(entry.metadata, key, tooLarge) }
         return write(&record, usedAt: usedAt)
     }
 
@@ -42,7 +41,7 @@ extension DiskStore {
     private func write(
         _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64
     ) -> DiskWriteResult {
-        let key = record.header.name.key
+        let key = record.footer.name.key
         let result: DiskWriteResult = withIO { io in
             guard isUsable(&io) else {
                 if body == nil { io.events.append(.dropped(key: key, .unavailable)) }
@@ -91,14 +90,12 @@ extension DiskStore {
         return .dropped(reason)
     }
 
-    /// Whether records may be written: the folder is there, made if need be, and it is ours. A write within a pass that finds the
-    /// folder gone makes it again.
+    /// Whether records may be written: the folder is there, made if need be, and it is ours.
     private func isUsable(_ io: inout Section) -> Bool {
-        guard isOwnProcess, !catalog.state.isClosed else { return false }
-        return io.isInPass && io.directory.identity != nil || prepareDirectory(&io, mayMake: true)
+        isOwnProcess && !catalog.state.isClosed && prepareDirectory(&io, mayMake: true)
     }
 
-    /// Gives the stored entry with this sequence number another head: a 304, or a pin. The body stays, and is not written again.
+    /// Gives the stored entry with this sequence number another tail: a 304, or a pin. The body stays, and is not written again.
     /// False where that very record is not there any more: then nothing is changed.
     ///
     /// - Parameter usedAt: as in `write`.
@@ -137,11 +134,9 @@ extension DiskStore {
         let largest = largestEntry
         let tooLarge = DiskEvent.DropReason.tooLarge(bytes: sum.length, limit: largest)
         if sum.length > largest { return refuse(metadata, key, tooLarge, tells: false) }
-        guard var record = PreparedRecord(metadata, bodyOf: sum, for: key, keepsURL: configuration.keepsURLs),
-            record.header.headLength <= RecordWriter.chainLimit(bodyLength: sum.length)
+        guard var record = PreparedRecord(metadata, bodyOf: sum, for: key, keepsURL: configuration.keepsURLs)
         else { return refuse(metadata, key, .notRepresentable, tells: false) }
-        guard let length = record.header.recordLength, length + PreparedRecord.firstHeadLength <= largest
-        else { return refuse(metadata, key, tooLarge, tells: false) }
+        if record.footer.recordLength > largest { return refuse(metadata, key, tooLarge, tells: false) }
         return write(&record, of: body, usedAt: usedAt)
     }
 
@@ -229,9 +224,9 @@ extension DiskStore {
     }
 
     private func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
-        guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
+        guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else { return false }
         let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
-        let full = IndexRow(record.header, record.status, accessedAt: accessedAt)
+        let full = IndexRow(record.footer, record.status, accessedAt: accessedAt)
         return criteria.judge(full) != .doesNotMatch && criteria.matches(record.metadata)
     }
 
@@ -248,8 +243,8 @@ extension DiskStore {
         let hash = UInt32(truncatingIfNeeded: metadata.varyHash)
         remove(key, looks: false, tells: false) { row in
             guard row.varyHash == hash else { return false }
-            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return true }
-            return record.header.sequence <= metadata.sequence
+            guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else { return true }
+            return record.footer.sequence <= metadata.sequence
         }
     }
 
@@ -257,8 +252,8 @@ extension DiskStore {
     package func remove(_ key: RequestKey, sequence: UInt64) {
         let key = key.diskKey
         remove(key) { row in
-            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
-            return record.header.sequence == sequence && record.header.digest == key.digest
+            guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else { return false }
+            return record.footer.sequence == sequence && record.footer.digest == key.digest
         }
     }
 
@@ -278,9 +273,9 @@ extension DiskStore {
     package func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
         let isRemoved = withIO { io in
             // Damage may lie in the body: that a record is damaged still is seen with it only.
-            let reading = reader.read(name, sequence == nil ? .whole : .head, limit: .max >> 1)
+            let reading = reader.read(name, sequence == nil ? .whole : .tail, limit: .max >> 1)
             switch (reading, sequence) {
-            case (.record(let record), let sequence?): guard record.header.sequence == sequence else { return false }
+            case (.record(let record), let sequence?): guard record.footer.sequence == sequence else { return false }
             case (.damaged, nil): break
             default: return false
             }
@@ -311,7 +306,7 @@ extension DiskStore {
     private var mayRemove: Bool {
         guard !configuration.isReadOnly, isOwnProcess, paths.canBeUsed else { return false }
         return withIO { io in
-            if !(io.isInPass && io.directory.identity != nil) { _ = prepareDirectory(&io, mayMake: true) }
+            _ = prepareDirectory(&io, mayMake: true)
             return io.directory.error?.isForeign != true
         }
     }

@@ -42,16 +42,11 @@ package final class DiskStore: Sendable {
     /// What file operations need; guarded by `io`. Each part owns its state.
     struct Section {
         var directory: CacheDirectory
-        var eviction = Eviction()
-        /// The next time to ask for the directory's lock, in seconds of the monotonic clock.
+        /// Where each pass asks for the directory's lock anew: the next time, in seconds of the monotonic clock.
         var nextElection = 0.0
-        var wasOwner = false
-        /// The directory was found by the pass that is under way: its writes need not look again.
-        var isInPass = false
         /// The directory whose folders were prepared.
         var preparedDirectory: FileIdentity?
-        /// When leftovers of bodies were last looked for, and the index saved, in seconds of the monotonic clock.
-        var lastSweep = -Double.infinity
+        /// When the index was saved, in seconds of the monotonic clock.
         var lastSave = -Double.infinity
         /// To be told when the lock is free again.
         var events: [DiskEvent] = []
@@ -75,7 +70,7 @@ package final class DiskStore: Sendable {
         reader = RecordReader(files: fileSystem, paths: paths, owner: configuration.owner)
         self.clock = clock
         self.report = report
-        changes = ChangeFile(fileSystem, paths)
+        changes = ChangeFile(fileSystem, paths, capacity: configuration.capacity)
         let catalog = Catalog(configuration)
         self.catalog = catalog
         let passTime = configuration.passActivity.map { PassTime(activity: $0) }
@@ -164,7 +159,6 @@ package final class DiskStore: Sendable {
     /// Nothing that is known of a directory holds for another one: its lock is another one, too.
     private func leave(_ io: inout Section) {
         forgetIndex(&io)
-        io.nextElection = 0
         if !catalog.state.isSuspended { become(.guest) }
     }
 

@@ -38,7 +38,7 @@ extension TieredStore {
             }
             if let diskStore, diskStore.isOverCapacity {
                 noteUses()
-                diskStore.evictIfNeeded(now: false)
+                diskStore.evictIfNeeded()
             }
         }
     }

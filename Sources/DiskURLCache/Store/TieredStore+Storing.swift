@@ -263,7 +263,7 @@ extension TieredStore {
         guard disk.isOverCapacity else { return true }
         maintenance.perform {
             noteUses()
-            disk.evictIfNeeded(now: false)
+            disk.evictIfNeeded()
         }
         guard disk.isOverCapacity else { return true }
         return !disk.isOwner

@@ -55,8 +55,12 @@ import Testing
             func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
                 try system.list(path, body)
             }
-            func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
-                try system.lockFile(file, exclusively: exclusively)
+            func lockFile(_ file: Int32) throws(Errno) -> Bool {
+                try system.lockFile(file)
+            }
+
+            func unlockFile(_ file: Int32) throws(Errno) {
+                try system.unlockFile(file)
             }
             func lockProcess(_ file: Int32) throws(Errno) -> Bool { try system.lockProcess(file) }
         }

@@ -270,9 +270,13 @@ final class FaultyFileSystem: FileSystem {
         }
     }
 
-    func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
+    func lockFile(_ file: Int32) throws(Errno) -> Bool {
         if case .error(let code) = fault(.lockFile, path(file)) { throw Errno(code) }
-        return try system.lockFile(file, exclusively: exclusively)
+        return try system.lockFile(file)
+    }
+
+    func unlockFile(_ file: Int32) throws(Errno) {
+        try system.unlockFile(file)
     }
 
     func lockProcess(_ file: Int32) throws(Errno) -> Bool {

@@ -28,7 +28,7 @@ import Testing
                 owner.remove(.test("\(round) \(number)"))
                 longest = max(longest, try SystemFiles().status(at: changes).size)
             }
-            // The owner replaces the file in its passes, and not with each row.
+            // The file is replaced when it is full, and not with each row.
             #expect(longest > limit / 2)
             owner.flush()
             #expect(try SystemFiles().status(at: changes).size <= limit)

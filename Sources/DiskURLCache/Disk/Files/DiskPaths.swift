@@ -6,7 +6,6 @@ package struct DiskPaths: Sendable {
     var index: String { directory + "/index.plist" }
     var newIndex: String { directory + "/index.plist.new" }
     var changes: String { directory + "/changes" }
-    var newChanges: String { directory + "/changes.new" }
     var lock: String { directory + "/lock" }
 
     /// Whether a cache may be there. Not where the path depends on the working directory, and not in the root folder, which is

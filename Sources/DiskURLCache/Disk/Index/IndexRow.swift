@@ -54,7 +54,7 @@ package struct IndexRow: Sendable, Hashable {
         modified = Int64(status.modified)
     }
 
-    init(_ header: RecordHeader, _ status: FileStatus, accessedAt: UInt32) {
+    init(_ header: RecordFooter, _ status: FileStatus, accessedAt: UInt32) {
         self.init(header.name, status)
         self.accessedAt = accessedAt
         keyCheck = Self.check(of: header.digest)
@@ -66,7 +66,7 @@ package struct IndexRow: Sendable, Hashable {
     }
 
     /// The fields that tell variants apart, of a record that has no file yet.
-    init(variantOf header: RecordHeader) {
+    init(variantOf header: RecordFooter) {
         self.init(header.name, allocated: 0, accessedAt: 0)
         keyCheck = Self.check(of: header.digest)
         varyHash = UInt32(truncatingIfNeeded: header.varyHash)
