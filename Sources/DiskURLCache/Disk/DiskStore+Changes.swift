@@ -175,7 +175,7 @@ extension DiskStore {
     /// Removes everything, in the same time at any number of entries. The files are deleted later.
     package func removeAll() {
         telling(.removedAll) { io in
-            forgetIndex(&io)
+            forgetIndex()
             if clear(&io) { incoming.unlinkAll(files, paths) }
         }
         maintenance.schedule(after: configuration.maintenanceDelay)
@@ -189,45 +189,31 @@ extension DiskStore {
         guard mayRemove else { return }
         changes.tell(.removedAll)
         lookNow()
-        let hasIndex = refresh()
-        if hasIndex { for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } } }
-        let rows = hasIndex ? judged(criteria) : listed()
-        for (row, isCertain) in rows {
-            withIO { io in
-                let isSame = isCertain && catalog.read { $0.row(row.name) }?.isSameRecord(as: row) == true
-                if isSame || matches(criteria, row) { records.removeForGood(row.name, &io.events) }
-            }
+        let rows: [IndexRow]
+        if refresh() {
+            for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
+            rows = catalog.read { $0.leastRecentFirst }
+        } else {
+            let listing = try? FolderListing(files, paths, owner: configuration.owner)
+            rows = listing?.records.map { IndexRow($0.name, $0.status) } ?? []
+        }
+        for row in rows where criteria.mayMatch(row) {
+            withIO { io in if matches(criteria, row) { records.removeForGood(row.name, &io.events) } }
         }
         changes.tell(.removedAll)
         scheduleAfterRemoval()
     }
 
-    /// The rows that match or may match; the row alone decides where that is certain.
-    private func judged(_ criteria: EntryCriteria) -> [(row: IndexRow, isCertain: Bool)] {
-        catalog.read { index in
-            var rows: [(row: IndexRow, isCertain: Bool)] = []
-            index.forEachLeastRecentFirst { row in
-                switch criteria.judge(row) {
-                case .matches: rows.append((row, true))
-                case .mayMatch: rows.append((row, false))
-                case .doesNotMatch: break
-                }
-                return true
-            }
-            return rows
-        }
-    }
-
-    private func listed() -> [(row: IndexRow, isCertain: Bool)] {
-        let listing = try? FolderListing(files, paths, owner: configuration.owner)
-        return listing?.records.map { (IndexRow($0.name, $0.status), false) } ?? []
-    }
-
+    /// What cannot be read is removed, too: it may match.
     private func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
-        guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else { return false }
-        let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
-        let full = IndexRow(record.footer, record.status, accessedAt: accessedAt)
-        return criteria.judge(full) != .doesNotMatch && criteria.matches(record.metadata)
+        switch reader.read(row.name, .tail, limit: .max >> 1) {
+        case .record(let record):
+            let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
+            let full = IndexRow(record.footer, record.status, accessedAt: accessedAt)
+            return criteria.mayMatch(full) && criteria.matches(record.metadata)
+        case .unreadable, .damaged: return true
+        case .missing, .foreign: return false
+        }
     }
 
     /// Removes one variant.

@@ -14,11 +14,7 @@ extension DiskStore {
     package func beginPass(isFlush: Bool, mayMake: Bool) -> Bool {
         guard isOwnProcess, !configuration.isReadOnly else { return false }
         maintenance.assertCurrent()
-        let isUsable = withIO { io in
-            io.discarded = []
-            return prepareDirectory(&io, mayMake: mayMake || !io.directory.wasOpened)
-        }
-        guard isUsable else { return false }
+        guard withIO({ prepareDirectory(&$0, mayMake: mayMake || !$0.directory.wasOpened) }) else { return false }
         prepareFolders()
         lookNow()
         if !catalog.state.isSuspended { passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } } }
@@ -125,7 +121,6 @@ extension DiskStore {
         withIO { io in
             // The directory was left meanwhile.
             guard case .owner(let current, folder: nil) = catalog.state, current === lock else { return }
-            io.discarded.append(catalog.read { $0 })
             guard catalog.becomeCurrent(index, lock, folder) else { return }
             // Reading each head, which finds what a crash left unfinished, takes long where there are many: then size and name do.
             if partial.count <= 512 {
@@ -182,7 +177,7 @@ extension DiskStore {
         return maintenance.perform {
             guard catalog.state.isOwner else { return false }
             catalog.distrust()
-            withIO { forgetIndex(&$0) }
+            withIO { _ in forgetIndex() }
             try? files.unlink(paths.index)
             open(isFlush: true)
             save(now: true)
@@ -279,9 +274,9 @@ extension DiskStore {
         if configuration.isReadOnly { return }
         maintenance.perform {
             runPass(isFlush: true)
-            withIO { io in
+            withIO { _ in
                 giveUpLock()
-                forgetIndex(&io)
+                forgetIndex()
                 become(.suspended)
             }
             incoming.unlock()

@@ -50,8 +50,6 @@ package final class DiskStore: Sendable {
         var lastSave = -Double.infinity
         /// To be told when the lock is free again.
         var events: [DiskEvent] = []
-        /// Indexes that were replaced: freed on the maintenance queue, since that takes a while.
-        var discarded: [DiskIndex] = []
     }
 
     /// Opens no file: the directory is opened on the maintenance queue. Never fails: with a directory that cannot be used, the
@@ -63,7 +61,6 @@ package final class DiskStore: Sendable {
         configuration: Configuration, fileSystem: any FileSystem = SystemFiles(), clock: WallClock = .system,
         maintenance: MaintenanceQueue? = nil, report: @escaping @Sendable (DiskEvent) -> Void = { _ in }
     ) {
-        let configuration = configuration.sanitized
         self.configuration = configuration
         files = fileSystem
         paths = DiskPaths(directory: configuration.directory)
@@ -133,7 +130,7 @@ package final class DiskStore: Sendable {
             opening = try io.directory.open(mayMake: mayMake)
         } catch {
             if io.directory.failed(error) { io.events.append(.unavailable(error)) }
-            forgetIndex(&io)
+            forgetIndex()
             become(.unusable(isReadable: !error.isForeign))
             return false
         }
@@ -142,11 +139,9 @@ package final class DiskStore: Sendable {
         case nil:
             leave(&io)
             return false
-        case .otherDirectory(let wasRemade):
-            if wasRemade { io.events.append(.remadeDirectory) }
-            leave(&io)
+        case .otherDirectory: leave(&io)
         case .otherFolder:
-            forgetIndex(&io)
+            forgetIndex()
             catalog.distrust()
         case .same: break
         }
@@ -158,7 +153,7 @@ package final class DiskStore: Sendable {
 
     /// Nothing that is known of a directory holds for another one: its lock is another one, too.
     private func leave(_ io: inout Section) {
-        forgetIndex(&io)
+        forgetIndex()
         if !catalog.state.isSuspended { become(.guest) }
     }
 
@@ -167,10 +162,7 @@ package final class DiskStore: Sendable {
         if case .owner(let lock, .some) = catalog.state { become(.owner(lock, folder: io.directory.identity?.folder)) }
     }
 
-    func forgetIndex(_ io: inout Section) {
-        io.discarded.append(catalog.exchange(DiskIndex()))
-        catalog.forgetExaminations()
-    }
+    func forgetIndex() { catalog.forget() }
 
     /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a miss.
     func checkReadOnly() {

@@ -1,7 +1,7 @@
 extension EventHub {
     func report(_ event: DiskEvent) {
         switch event {
-        case .stored, .becameMaintainer, .remadeDirectory: break
+        case .stored, .becameMaintainer: break
         case .evicted(_, let bytes):
             count { $0.evictions += 1 }
             emit(.evicted(entries: 1, bytes: bytes))

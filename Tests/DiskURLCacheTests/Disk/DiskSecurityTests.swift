@@ -33,9 +33,6 @@ import Testing
             func close(_ file: Int32) throws(Errno) { try system.close(file) }
             func status(_ file: Int32) throws(Errno) -> FileStatus { try system.status(file) }
             func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus { try system.status(at: path) }
-            func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
-                try system.status(of: name, in: directory)
-            }
             func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
                 try system.read(file, buffer, at: offset)
             }

@@ -34,8 +34,7 @@ struct CacheDirectory {
         /// The directory and the folder are those that were open.
         case same
         case otherFolder
-        /// - Parameter wasRemade: the directory was open before, was gone, and was made again.
-        case otherDirectory(wasRemade: Bool)
+        case otherDirectory
     }
 
     /// Makes sure that the directory and its folder of records are there, are directories, and belong to the owner alone; two
@@ -48,9 +47,7 @@ struct CacheDirectory {
         identity = Identity(directory: directory.identity, folder: folder.identity)
         if folder.isNew || folder.identity != before?.folder { isFolderOwn = folder.isNew }
         // What was made just now is another one, even where the file system gave it the same number again.
-        if directory.isNew || directory.identity != before?.directory {
-            return .otherDirectory(wasRemade: directory.isNew && wasOpened && error == nil)
-        }
+        if directory.isNew || directory.identity != before?.directory { return .otherDirectory }
         return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
     }
 
@@ -194,21 +191,11 @@ struct CacheDirectory {
     /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process serves them.
     /// False where one is left.
     private func unlinkRecords() -> Bool {
-        var names: [String] = []
-        do throws(Errno) {
-            try files.list(paths.records) { name in
-                if RecordName(name) != nil { names.append(String(cString: name)) }
-            }
-        } catch {
-            return false
-        }
+        guard let listing = try? FolderListing(files, paths, owner: owner) else { return false }
         var isAnyLeft = false
-        for name in names {
-            let path = paths.records + "/" + name
-            // A folder or a link under a record's name is not ours.
-            guard let status = try? files.status(at: path), status.kind == .regular else { continue }
+        for record in listing.records {
             do throws(Errno) {
-                try files.unlink(path)
+                try files.unlink(paths.records + "/" + record.name.text)
             } catch {
                 if !error.isMissing { isAnyLeft = true }
             }

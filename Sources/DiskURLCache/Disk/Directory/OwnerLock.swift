@@ -33,13 +33,9 @@ final class OwnerLock: Sendable {
     }
 
     private static func lockedFile(_ files: any FileSystem, _ paths: DiskPaths) -> Int32? {
-        guard let (file, status) = try? files.openRegular(paths.lock, O_RDWR | O_CREAT) else { return nil }
+        guard let file = try? files.openRegular(paths.lock, O_RDWR | O_CREAT).file else { return nil }
         do throws(Errno) {
-            if try files.lockProcess(file) {
-                // What somebody put into it would count towards the capacity for ever.
-                if status.size > 0 { try? files.truncate(file, 0) }
-                return file
-            }
+            if try files.lockProcess(file) { return file }
         } catch {
             // A file system without locks: then the registry alone decides.
             if error.isWithoutLocks { return file }

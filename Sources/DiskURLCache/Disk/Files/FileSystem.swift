@@ -54,8 +54,6 @@ package protocol FileSystem: Sendable {
     func status(_ file: Int32) throws(Errno) -> FileStatus
     /// Of the name itself, should it be a symbolic link.
     func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus
-    /// The same of a name in a directory that is open.
-    func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus
     /// From a place in the file, whatever was read before.
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int
     /// Both pieces by one call, as if they were one.

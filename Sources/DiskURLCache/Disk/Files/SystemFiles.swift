@@ -31,12 +31,6 @@ package struct SystemFiles: FileSystem {
         return FileStatus(value)
     }
 
-    package func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
-        var value = stat()
-        if fstatat(directory, name, &value, AT_SYMLINK_NOFOLLOW) != 0 { throw .last }
-        return FileStatus(value)
-    }
-
     package func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
         // Android takes no null.
         guard let start = buffer.baseAddress else { return 0 }

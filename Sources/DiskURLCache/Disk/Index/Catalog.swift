@@ -10,6 +10,8 @@ final class Catalog: Sendable {
         var state = DiskState.guest
         var index = DiskIndex()
         var capacity: Int
+        /// Uses before the index is there: it takes note of them when it is.
+        var earlyUses: [IndexUse] = []
         /// Keys whose files and rows may not agree; true where the bodies are to be verified too.
         var examinations: [KeyName: Bool] = [:]
         /// Keys that other caches write. Such a write may be under way, or never be told of: their slots are probed from then on.
@@ -20,6 +22,11 @@ final class Catalog: Sendable {
         func isExact(_ key: KeyName) -> Bool {
             state.isCurrent && (examinations.isEmpty || examinations[key] == nil)
                 && (shared.isEmpty || !shared.contains(key))
+        }
+
+        mutating func noteEarly(_ use: IndexUse) {
+            // Bounded, should the index never be loaded.
+            if earlyUses.count < 1_024 { earlyUses.append(use) }
         }
 
         mutating func distrust() {
@@ -37,7 +44,7 @@ final class Catalog: Sendable {
     private let maximumAccessAge: TimeInterval?
 
     init(_ configuration: DiskStore.Configuration) {
-        contents = Mutex(Contents(capacity: configuration.capacity), isContended: true)
+        contents = Mutex(Contents(capacity: max(0, configuration.capacity)), isContended: true)
         fixedLimit = configuration.isReadOnly ? 2 << 30 : nil
         maximumAccessAge = configuration.maximumAccessAge
     }
@@ -66,8 +73,11 @@ final class Catalog: Sendable {
     func becomeCurrent(_ index: DiskIndex, _ lock: OwnerLock, _ folder: FileIdentity) -> Bool {
         contents.withLock { contents in
             contents.index = index
-            if !contents.isListingOutdated { contents.state = .owner(lock, folder: folder) }
-            return !contents.isListingOutdated
+            if contents.isListingOutdated { return false }
+            contents.state = .owner(lock, folder: folder)
+            contents.index.note(contents.earlyUses)
+            contents.earlyUses = []
+            return true
         }
     }
 
@@ -111,6 +121,8 @@ final class Catalog: Sendable {
             if isUse, contents.state.isCurrent, plan.slots != 0 {
                 plan.isFirstChange = !contents.index.isChanged
                 contents.index.touch(key, at: time, seconds: now.recordSeconds)
+            } else if isUse, !contents.state.isCurrent {
+                contents.noteEarly(IndexUse(key: key, time: time, seconds: now.recordSeconds))
             }
             if !plan.isExact { plan.slots = 0xFF & ~expired }
             return plan
@@ -126,6 +138,8 @@ final class Catalog: Sendable {
         guard let age = maximumAccessAge else { return false }
         return now.timeIntervalSince1970 - Double(row.accessedAt) > age
     }
+
+    func noteEarly(_ use: IndexUse) { contents.withLock { $0.noteEarly(use) } }
 
     /// Replaces the rows of a key by those that its files say.
     /// - Returns: the rows with their places in the order of use.
@@ -153,14 +167,6 @@ final class Catalog: Sendable {
     @discardableResult
     func change<Result>(_ body: (inout DiskIndex) -> Result) -> Result {
         contents.withLock { body(&$0.index) }
-    }
-
-    /// Takes another index in place of this one, which is returned: freeing it takes a while.
-    func exchange(_ index: DiskIndex) -> DiskIndex {
-        change { current in
-            defer { current = index }
-            return current
-        }
     }
 
     /// The rows of a key; nil where they may not be what the files are.
@@ -208,7 +214,11 @@ final class Catalog: Sendable {
 
     var sharedKeys: Set<KeyName> { contents.withLock { $0.shared } }
 
-    func forgetExaminations() {
-        contents.withLock { $0.examinations = [:] }
+    /// Nothing that is known of the records holds any more.
+    func forget() {
+        contents.withLock { contents in
+            contents.index = DiskIndex()
+            contents.examinations = [:]
+        }
     }
 }

@@ -19,6 +19,7 @@ struct RecordFiles: Sendable {
     /// examined afterwards.
     private func note(_ name: RecordName, _ row: IndexRow?, usedAt time: UInt64 = 0) {
         guard catalog.state.isCurrent else {
+            if let row { catalog.noteEarly(IndexUse(key: name.key, time: time, seconds: row.accessedAt)) }
             if catalog.state.isOwner { catalog.requestExamination(of: name.key) }
             return
         }
@@ -84,8 +85,7 @@ struct RecordFiles: Sendable {
         _ metadata: EntryMetadata, of key: DiskKey, replacing sequence: UInt64, usedAt: UInt64,
         _ events: inout [DiskEvent]
     ) -> Bool {
-        let check = IndexRow.check(of: key.digest)
-        for row in rows(of: key.name, &events) where row.keyCheck == check && !row.isPartial {
+        for row in rows(of: key.name, &events) where !row.isPartial {
             do throws(Errno) {
                 let update = try writer.append(
                     metadata, to: row.name, of: key.digest, replacing: sequence, keepsURL: keepsURLs,
@@ -128,14 +128,12 @@ struct RecordFiles: Sendable {
 
     // MARK: Removing
 
-    /// Removes those records of a key that `isRemoved` names; false where there was none.
+    /// Removes those records of a key, and of keys that share its name, that `isRemoved` names; false where there was none.
     @discardableResult
     func remove(_ key: DiskKey, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true })
         -> Bool
     {
-        let check = IndexRow.check(of: key.digest)
-        // A row that is partial belongs to a file that could not be read: it may be this key's.
-        let removed = rows(of: key.name, &events).filter { ($0.keyCheck == check || $0.isPartial) && isRemoved($0) }
+        let removed = rows(of: key.name, &events).filter(isRemoved)
         for row in removed { removeForGood(row.name, &events) }
         return !removed.isEmpty
     }
@@ -246,8 +244,11 @@ struct RecordFiles: Sendable {
         let latest = EntrySequence.number(at: clock.now() + 60)
         for record in records {
             // A record from the future is the older one: the clock was set back since.
-            func rank(_ record: RecordFooter) -> (Int, UInt64, Int) {
-                (record.sequence > latest ? 0 : 1, record.sequence, record.name.slot == written ? 1 : 0)
+            // A pin gives a record a larger number, and makes the response no newer.
+            func rank(_ record: RecordFooter) -> (Int, UInt32, UInt64, Int) {
+                let isWritten = record.name.slot == written
+                let isFromFuture = record.sequence > latest && !isWritten
+                return (isFromFuture ? 0 : 1, record.storedAt, record.sequence, isWritten ? 1 : 0)
             }
             let isOld = records.contains {
                 $0.varyHash == record.varyHash && $0.digest == record.digest && rank($0) > rank(record)
