@@ -27,7 +27,7 @@ extension DiskURLCache.Inspector {
         now: Date = Date()
     ) -> DiskURLCache.Explanation {
         var (key, variants, name) = (
-            DiskURLCache.KeyPolicy.standard.decision(for: request), [Explainer.Variant](), variant
+            DiskURLCache.KeyPolicy.standard.decision(for: request), [StoredVariant](), variant
         )
         var options = CachingOptions()
         var otherVariants: [String] = []
@@ -47,32 +47,21 @@ extension DiskURLCache.Inspector {
                 }
             }
         }
-        var explainer = Explainer(request, key: key, variants: variants, now: now, options: options)
+        let received = response.map { Explainer.Received($0, sentAt: sentAt ?? now, options: options) }
+        var explainer = Explainer(
+            request, key: key, variants: variants, now: now, options: options, received: received)
         (explainer.variant, explainer.otherVariants) = (name, otherVariants)
-        if let response {
-            explainer.take(HeaderFields(response), status: response.statusCode, sentAt: sentAt, options: options)
-        }
         return explainer.explanation()
     }
 
-    private func variants(of key: RequestKey) -> [Explainer.Variant] {
-        let reader = RecordReader(files: files, paths: paths, owner: owner)
+    private func variants(of key: RequestKey) -> [StoredVariant] {
         let diskKey = key.diskKey
         return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
-            guard
-                case .record(let record) = reader.read(
-                    RecordName(key: diskKey.name, slot: slot), .tail, limit: .max >> 1),
-                record.footer.digest == diskKey.digest
-            else {
-                return nil
-            }
+            let reading = reader.read(RecordName(key: diskKey.name, slot: slot), .tail, limit: .max >> 1)
+            guard case .record(let record) = reading, record.footer.digest == diskKey.digest else { return nil }
             return record
-        }.sorted { $0.footer.sequence > $1.footer.sequence }.compactMap { record in
-            record.metadata.http.map {
-                Explainer.Variant(
-                    candidate: Candidate(response: $0, bodyLength: record.footer.bodyLength),
-                    layer: .disk)
-            }
+        }.sorted { $0.footer.sequence > $1.footer.sequence }.map { record in
+            StoredVariant(record.metadata, bodyLength: record.footer.bodyLength, from: .disk) { nil }
         }
     }
 }

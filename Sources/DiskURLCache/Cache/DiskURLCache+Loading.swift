@@ -139,7 +139,7 @@ extension DiskURLCache {
         edited.userInfo = userInfo
         if !lost.isEmpty {
             edited.presented = admitted
-            hub.emit(.userInfoKeptInMemory(url: request.url?.removingCredentials, keys: lost))
+            hub.emit(.notStored(url: request.url?.removingCredentials, reason: .userInfo(keys: lost)))
         }
         return edited
     }

@@ -161,9 +161,9 @@ extension LoadMachine {
         if isRefresh { return endRefresh() }
         // Not after the beginning of another answer was delivered.
         if fetch.answer?.isDelivered != true, hop.key != nil {
-            let reuse = ResponseDecision.afterFailure(
-                of: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
-            if let reuse {
+            let verdict = ErrorFallback.verdict(
+                for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
+            if let reuse = verdict.reuse {
                 state = .reading(reuse)
                 return [.readBody(index: reuse.index)]
             }
