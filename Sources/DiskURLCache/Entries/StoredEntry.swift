@@ -74,14 +74,7 @@ package final class StoredEntry: @unchecked Sendable {
     }
 
     func cachedURLResponse(_ make: () -> CachedURLResponse) -> CachedURLResponse {
-        if let response = presentedResponse { return response }
-        let response = make()
-        return SharedLock.withLock(of: self) {
-            // If a second thread was faster, both return its object.
-            if let response = made.cached { return response }
-            made.cached = response
-            return response
-        }
+        given ?? SharedLock.once(of: self, { made.cached }, make, keep: { made.cached = $0 })
     }
 
     /// The head as a load delivers it. Loads with the same `Age` (within one second) share it, and with it Foundation's object.

@@ -164,8 +164,6 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         return uses
     }
 
-    // MARK: Changes
-
     /// Changes the value of a key under its shard's lock; counts as a use. A value that alone exceeds the limit is not kept.
     func update(_ key: Key, _ change: (inout Value?) -> Void) {
         let hash = key.hashValue
@@ -229,8 +227,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         }
     }
 
-    /// Keeps a value that was read, unless the key changed since `beginRead` or another read of the key began later. Nil changes
-    /// nothing.
+    /// Keeps a value that was read, unless the key changed since `beginRead` or another read of the key began later.
     func endRead(_ key: Key, ticket: UInt64, promoting value: Value?) {
         shard(of: key.hashValue).withLock { shard in
             guard shard.reads[key] == ticket else { return }

@@ -9,14 +9,9 @@ extension RequestKey: MemoryKey {}
 /// The variants of one key in memory.
 struct MemoryRecord: MemoryValue {
     /// The most recent first. A variant without an entry is on disk: its body is too large for memory, or was not needed yet.
-    private(set) var variants: [StoredVariant]
+    private(set) var variants: [StoredVariant] = []
     /// True when no layer below has a variant that is not listed here, so that a lookup skips them.
     private(set) var isComplete: Bool
-
-    init(_ variants: [StoredVariant] = [], isComplete: Bool) {
-        self.variants = variants
-        self.isComplete = isComplete
-    }
 
     var isEmpty: Bool { variants.isEmpty }
 

@@ -5,14 +5,8 @@ package struct Lookup: Sendable {
     /// Reads all of them, on the caller's thread.
     private let read: @Sendable () -> [StoredVariant]
 
-    init(known: [StoredVariant]) {
-        self.known = known
-        read = { known }
-    }
-
-    init(read: @escaping @Sendable () -> [StoredVariant]) {
-        known = nil
-        self.read = read
+    init(known: [StoredVariant]? = nil, read: @escaping @Sendable () -> [StoredVariant] = { [] }) {
+        (self.known, self.read) = (known, read)
     }
 
     /// All stored variants, the most recent first. May read the disk on the caller's thread.

@@ -40,11 +40,10 @@ package protocol StorageLayer: AnyObject, Sendable {
     func endPass(isFlush: Bool)
     func close()
 
-    /// The largest body that is written, in bytes.
+    // In bytes. Capacity and usage are not to be asked under a lock: they may be an app's.
+    /// The largest body that is written.
     var largestEntry: Int { get }
-    /// Not to be asked under a lock, nor `usage`: they may be an app's.
     var capacity: Int { get set }
-    /// In bytes.
     var usage: Int { get }
 }
 

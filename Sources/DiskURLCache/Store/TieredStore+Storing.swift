@@ -37,27 +37,25 @@ extension TieredStore {
         ticket: StoreTicket? = nil
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
-        let reason = stripe(of: key).withLock { _ -> DiskURLCache.Reason? in
+        let (refusal, isStored) = stripe(of: key).withLock { _ -> (DiskURLCache.Reason?, isStored: Bool) in
             // What comes after the removal is not to go with it.
             disk?.lookNow()
             let start = ticket?.removal ?? history.next
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
-            if let reason = prepare(&metadata, for: key, ticket) { return reason }
-            let reason = place(metadata, body, presented, for: key)
-            return takesBack(metadata, of: key, since: start, ticket) ? .removedMeanwhile : reason
+            if let reason = prepare(&metadata, for: key, ticket) { return (reason, false) }
+            let result = place(metadata, body, presented, for: key)
+            return takesBack(metadata, of: key, since: start, ticket) ? (.removedMeanwhile, false) : result
         }
         if case .file(let file) = body { file.discard() }
-        // An event is made where somebody listens only, and so is its URL.
-        if let reason {
-            hub.emit(.notStored(url: metadata.foundationURL, reason: reason))
-        } else {
-            hub.count { $0.stores += 1 }
-            hub.emit(
-                .stored(url: metadata.foundationURL, bytes: bytes, inMemoryOnly: metadata.placement != .memoryAndDisk))
-            if let diskStore { _ = hasRoom(diskStore) }
-        }
-        return reason
+        // An event is made if an app listens, and so is its URL.
+        if let refusal { hub.emit(.notStored(url: metadata.foundationURL, reason: refusal)) }
+        guard isStored else { return refusal }
+        let isInMemoryOnly = metadata.placement != .memoryAndDisk || refusal != nil
+        hub.count { $0.stores += 1 }
+        hub.emit(.stored(url: metadata.foundationURL, bytes: bytes, inMemoryOnly: isInMemoryOnly))
+        if let diskStore { _ = hasRoom(diskStore) }
+        return nil
     }
 
     /// To be taken when the network is asked.
@@ -94,31 +92,27 @@ extension TieredStore {
     }
 
     /// The disk and then memory get the response, or lose the one that it would have replaced.
+    /// - Returns: why a layer refused the response, and whether another one has it.
     private func place(
         _ metadata: EntryMetadata, _ body: ArrivedBody, _ presented: CachedURLResponse?, for key: RequestKey
-    ) -> DiskURLCache.Reason? {
+    ) -> (DiskURLCache.Reason?, isStored: Bool) {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
         // Asked before the disk has the response.
         let isFirst = isUnknownBelow(key)
         let entry = entry(metadata, body, isForDisk: isForDisk, presented)
         var kept = entry.flatMap { $0.memoryCost <= largestMemoryEntry ? $0 : nil }
-        var reason = kept == nil ? DiskURLCache.Reason.tooLarge(bytes: body.count, limit: largestStorableBody) : nil
+        var refusal: DiskURLCache.Reason?
         if isForDisk {
             switch write(metadata, body, entry, for: key) {
-            case .written: reason = nil
+            case .written: break
             // Another cache stored a later response of the variant.
-            case .superseded: (kept, reason) = (nil, nil)
-            case .dropped(let dropped):
-                let refusal = DiskURLCache.Reason(dropped)
-                if kept != nil {
-                    hub.emit(.notStored(url: metadata.foundationURL, reason: refusal))
-                } else if refusal == .diskFailed {
-                    return refusal
-                } else {
-                    reason = refusal
-                }
+            case .superseded: kept = nil
+            case .dropped(let reason): refusal = DiskURLCache.Reason(reason)
             }
+            // The response before it stays, as far as it can.
+            if kept == nil, refusal == .diskFailed { return (refusal, false) }
         } else {
+            if kept == nil { refusal = .tooLarge(bytes: body.count, limit: largestStorableBody) }
             disk?.remove(key, variant: metadata.varyKey)
         }
         memory.update(key) { record in
@@ -129,7 +123,7 @@ extension TieredStore {
             record?.insert(kept, for: metadata.varyKey)
         }
         weakResponses.removeValue(for: key)
-        return reason
+        return (refusal, kept != nil || refusal == nil)
     }
 
     /// The response with its body in memory; nil if the body stays in its file.

@@ -60,7 +60,7 @@ final class TieredStore: Sendable {
     private func lookup(stored key: RequestKey) -> Lookup {
         let now = MonotonicTime.nanoseconds
         disk?.lookIfDue(at: now)
-        let record = memory.use(key, at: now) { $0.isComplete || self.hasOnlyMemory ? $0 : nil }
+        let record = memory.use(key, at: now) { $0.isComplete || (disk == nil && fallbacks.isEmpty) ? $0 : nil }
         if let record { return Lookup(known: record.variants) }
         if let entry = weakResponses.use(key, at: now, { $0.entry }) {
             return Lookup(known: [StoredVariant(entry, from: .memory)])
@@ -68,8 +68,6 @@ final class TieredStore: Sendable {
         if isUnknownBelow(key), !memory.contains(key) { return Lookup(known: []) }
         return Lookup { [self] in read(key) }
     }
-
-    private var hasOnlyMemory: Bool { disk == nil && fallbacks.isEmpty }
 
     /// True only when no layer below memory has anything of a key. Reads no record.
     func isUnknownBelow(_ key: RequestKey) -> Bool { fallbacks.isEmpty && disk?.mayContain(key) != true }
@@ -83,7 +81,7 @@ final class TieredStore: Sendable {
             below = fallbacks.lazy.map { $0.variants(of: key) }.first { !$0.isEmpty }?.map { $0.from(.fallback) } ?? []
         }
         let variants = Self.oneOfEach(known + below.map { keeping($0, of: key) })
-        let record = MemoryRecord(variants.map { $0.entry == nil ? $0 : $0.from(.memory) }, isComplete: true)
+        let record = MemoryRecord(variants: variants.map { $0.entry == nil ? $0 : $0.from(.memory) }, isComplete: true)
         // If a body at hand is too large for memory, the next lookup asks again.
         memory.endRead(key, ticket: ticket, promoting: record.cost <= largestMemoryEntry ? record : nil)
         return variants

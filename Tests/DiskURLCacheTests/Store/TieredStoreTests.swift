@@ -427,7 +427,7 @@ import Testing
         let ticket = fixture.store.memory.beginRead(key)
         let old = try #require(fixture.store.disk?.variants(of: key))
         fixture.store("/a", "new")
-        fixture.store.memory.endRead(key, ticket: ticket, promoting: MemoryRecord(old, isComplete: true))
+        fixture.store.memory.endRead(key, ticket: ticket, promoting: MemoryRecord(variants: old, isComplete: true))
         #expect(fixture.body("/a") == "new")
         // One whose body is read after the removal.
         fixture.cache.flush()
