@@ -103,9 +103,22 @@ extension DiskURLCache {
             files.closeQuietly(file)
         }
 
-        /// The file at the path, with room for a line. Opened for each line: another process may have removed or renamed it.
+        /// The file at the path, with room for a line.
         private func openFile(forWriting length: Int) -> Int32? {
-            // A file that cannot be opened loses the event, and the next one tries again.
+            guard let (file, size) = openFile() else { return nil }
+            guard size > 0, size + length > limit else { return file }
+            if (try? files.rename(path, to: path + ".1")) == nil {
+                // The file stays within the limit, too.
+                try? files.truncate(file, 0)
+                return file
+            }
+            files.closeQuietly(file)
+            return openFile()?.file
+        }
+
+        /// Called for each line: another process may have removed or renamed the file. A file that cannot be opened loses the event, and
+        /// the next one tries again.
+        private func openFile() -> (file: Int32, size: Int)? {
             guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK) else {
                 return nil
             }
@@ -116,14 +129,7 @@ extension DiskURLCache {
                 files.closeQuietly(file)
                 return nil
             }
-            guard status.size > 0, status.size + length > limit else { return file }
-            if (try? files.rename(path, to: path + ".1")) == nil {
-                // The file stays within the limit, too.
-                try? files.truncate(file, 0)
-                return file
-            }
-            files.closeQuietly(file)
-            return openFile(forWriting: length)
+            return (file, status.size)
         }
 
         /// The events of a log and their times, the older file first; a load has the time of its end. Reads both files on the caller's

@@ -139,18 +139,14 @@ package struct ResponseDirectives: Sendable, Hashable {
 
 /// The directives of a request about reuse (RFC 9111 §5.2.1).
 struct RequestDirectives: Sendable, Hashable {
-    enum MaxStale: Sendable, Hashable {
-        case any
-        case seconds(Int64)
-    }
-
     var noStore = false
     var noCache = false
     var onlyIfCached = false
     /// An invalid `max-age` counts as 0.
     var maxAge: Int64?
     var minFresh: Int64?
-    var maxStale: MaxStale?
+    /// `Int64.max` for a `max-stale` without a number, which accepts any staleness.
+    var maxStale: Int64?
     /// RFC 5861 §4 lets a request carry the directive, too.
     var staleIfError: Int64?
 
@@ -166,11 +162,8 @@ struct RequestDirectives: Sendable, Hashable {
         case .value(let seconds): maxAge = seconds
         }
         minFresh = control.allowance("min-fresh")
-        if let seconds = control.allowance("max-stale") {
-            maxStale = .seconds(seconds)
-        } else if control.directives.contains(.init(name: "max-stale", argument: .none)) {
-            maxStale = .any
-        }
+        let isUnlimited = control.directives.contains(.init(name: "max-stale", argument: .none))
+        maxStale = control.allowance("max-stale") ?? (isUnlimited ? .max : nil)
         staleIfError = control.allowance("stale-if-error")
         // RFC 9111 §5.4: `Pragma: no-cache` counts when the request has no Cache-Control.
         if control.directives.isEmpty, let pragma = fields["Pragma"] {
