@@ -60,11 +60,5 @@ extension ReusePolicy {
 
 extension Int64 {
     /// Whole seconds, brought into range; not a number counts as 0.
-    init(clampingSeconds seconds: TimeInterval) {
-        guard !seconds.isNaN else {
-            self = 0
-            return
-        }
-        self = Int64(exactly: seconds.rounded(.down)) ?? (seconds < 0 ? 0 : .max)
-    }
+    init(clampingSeconds seconds: TimeInterval) { self = seconds.wholeSeconds }
 }
