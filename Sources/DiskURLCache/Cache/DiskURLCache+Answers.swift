@@ -79,7 +79,7 @@ extension DiskURLCache {
     private func isStale(_ request: URLRequest) -> Bool {
         guard let key = key(for: request) else { return true }
         let requestFacts = RequestFacts(request)
-        guard let variant = store.lookup(key).variants().first(where: { $0.answers(requestFacts) }),
+        guard let variant = store.lookup(key).variants().first(where: { $0.metadata.answers(requestFacts.fields) }),
             let response = variant.metadata.http
         else { return true }
         let options = cachingOptions(for: request, response: response.fields)

@@ -52,38 +52,18 @@ extension DiskURLCache {
         // If one of the policies gives several URLs one key, their responses are removed together.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
         for uri in Set(policies.map { $0.uri(of: parts) }) {
-            var criteria = EntryCriteria()
-            criteria.resource = KeyName.resource(of: uri)
-            store.remove(matching: criteria, by: ticket)
+            store.remove(uri: uri, by: ticket)
         }
     }
 
     /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason if it is not stored.
     package func insert(
-        _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
-        key: RequestKey, ticket: StoreTicket?
-    ) -> Reason? {
-        let storedKey = key.keeping(response)
-        guard let metadata = metadata(of: response, edited: edited, for: request) else {
-            return .keptOut
-        }
-        return store.store(metadata, body: body, presented: edited?.presented, for: storedKey, ticket: ticket)
-    }
-
-    package func insert(
-        _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
+        _ response: StoredResponse, body: ArrivedBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> Reason? {
         guard let metadata = metadata(of: response, edited: edited, for: request) else { return .keptOut }
-        // The delegate or `Configuration.willCacheResponse` changed the kind of response.
-        guard metadata.placement == .memoryAndDisk else {
-            guard body.count <= largestMemoryEntry, let data = body.opening.contents else {
-                remove(key)
-                return .tooLarge(bytes: body.count, limit: largestMemoryEntry)
-            }
-            return store.store(metadata, body: data, for: key, ticket: ticket)
-        }
-        return store.store(metadata, body, for: key, ticket: ticket)
+        return store.store(
+            metadata, body, presented: edited?.presented, for: key.keeping(response), ticket: ticket)
     }
 
     /// Nil if a rule says that the response is not stored.

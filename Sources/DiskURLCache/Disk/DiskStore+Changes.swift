@@ -222,35 +222,12 @@ extension DiskStore {
         remove(key.diskKey) { $0.varyHash == hash }
     }
 
-    /// Removes what an entry replaced that was to be written and is removed by another cache: all caches take the records of the key for
-    /// removed already. A record that was stored later than the entry stays.
-    func removeReplaced(by entry: StoredEntry, of key: RequestKey) {
-        let (key, metadata) = (key.diskKey, entry.metadata)
-        let hash = UInt32(truncatingIfNeeded: metadata.varyHash)
-        remove(key, looks: false, tells: false) { row in
-            guard row.varyHash == hash else { return false }
-            guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else { return true }
-            return record.footer.sequence <= metadata.sequence
-        }
-    }
-
-    /// Removes the entry with that sequence number.
-    package func remove(_ key: RequestKey, sequence: UInt64) {
-        let key = key.diskKey
-        remove(key) { row in
-            guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else { return false }
-            return record.footer.sequence == sequence && record.footer.digest == key.digest
-        }
-    }
-
-    private func remove(
-        _ key: DiskKey, looks: Bool = true, tells: Bool = true, where isRemoved: (IndexRow) -> Bool
-    ) {
+    private func remove(_ key: DiskKey, looks: Bool = true, where isRemoved: (IndexRow) -> Bool) {
         guard mayRemove else { return }
         if looks { lookNow() }
         withIO { _ = records.remove(key, &$0.events, where: isRemoved) }
         // Also where there was no record: other caches may have the response in memory.
-        if tells { changes.tell(.stored(key.name)) }
+        changes.tell(.stored(key.name))
         scheduleAfterRemoval()
     }
 

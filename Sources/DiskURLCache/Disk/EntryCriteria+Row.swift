@@ -1,7 +1,6 @@
 extension EntryCriteria {
     /// Whether the record of a row may meet the criteria, by the row alone.
     func mayMatch(_ row: IndexRow) -> Bool {
-        if let accessedBefore, row.accessedAt >= accessedBefore.recordSeconds { return false }
         if row.isPartial { return true }
         if let resource, row.key.resource != resource { return false }
         if let hostHash, row.hostHash != hostHash { return false }

@@ -10,8 +10,7 @@ import Foundation
 final class GatheredBody: Sendable {
     /// A body after its end.
     enum Content {
-        case memory(Data)
-        case file(IncomingBody)
+        case arrived(ArrivedBody)
         /// It is not stored: too large, or the disk failed.
         case givenUp(DiskURLCache.Reason)
     }
@@ -75,8 +74,8 @@ final class GatheredBody: Sendable {
             case (let refusal?, _) where refusal == .tooLarge:
                 .givenUp(.tooLarge(bytes: state.count, limit: state.limit))
             case (let refusal?, _): .givenUp(refusal)
-            case (nil, let file?): .file(file)
-            case (nil, nil): .memory(state.data)
+            case (nil, let file?): .arrived(.file(file))
+            case (nil, nil): .arrived(.memory(state.data))
             }
         }
     }

@@ -39,25 +39,20 @@ extension LoadDriver {
         guard let key = storing.hop.key else { return }
         if usedCredentials { return setNotStored(.credentials) }
         if let basis = storing.basis, !isStored(variants[basis], of: key) { return setNotStored(.removedMeanwhile) }
-        let request = storing.hop.request
+        let arrived: ArrivedBody
         if let data = storing.completed ?? storing.edited?.data {
-            setNotStored(
-                cache.insert(
-                    storing.response, body: data, edited: storing.edited, for: request, key: key, ticket: ticket))
+            arrived = .memory(data)
         } else {
-            switch body?.content ?? .memory(Data()) {
-            case .memory(let data):
-                setNotStored(
-                    cache.insert(
-                        storing.response, body: data, edited: storing.edited, for: request, key: key, ticket: ticket))
-            case .file(let file):
-                setNotStored(
-                    cache.insert(
-                        storing.response, body: file, edited: storing.edited, for: request, key: key, ticket: ticket))
-                body?.discard()
+            switch body?.content ?? .arrived(.memory(Data())) {
+            case .arrived(let body): arrived = body
             case .givenUp(let reason): return giveUp(reason, of: key)
             }
         }
+        setNotStored(
+            cache.insert(
+                storing.response, body: arrived, edited: storing.edited, for: storing.hop.request, key: key,
+                ticket: ticket))
+        if case .file = arrived { body?.discard() }
         for index in storing.replacing where variants[index].metadata.varyKey != storing.response.vary {
             cache.remove(variants[index].metadata, of: key, by: ticket)
         }
@@ -83,7 +78,8 @@ extension LoadDriver {
             _ = cache.freshen(variants[index].metadata.sequence, of: key, with: response, for: hop.request)
         case .addVariant(let index, let response):
             guard isStored(variants[index], of: key), let entry = variants[index].load() else { return }
-            _ = cache.insert(response, body: entry.body, edited: nil, for: hop.request, key: key, ticket: ticket)
+            _ = cache.insert(
+                response, body: .memory(entry.body), edited: nil, for: hop.request, key: key, ticket: ticket)
         case .remove(let index):
             cache.remove(variants[index].metadata, of: key, by: ticket)
         }
@@ -98,8 +94,8 @@ extension LoadDriver {
         case .givenUp(let reason)?:
             if let key = hop.key { giveUp(reason, of: key) }
             return refuse()
-        case .file?: isInFile = true
-        case .memory?, nil: break
+        case .arrived(.file)?: isInFile = true
+        case .arrived(.memory)?, nil: break
         }
         // In memory as long as the delegate and the closure need it.
         guard let data = body?.contents ?? (isInFile ? nil : Data()) else {

@@ -33,18 +33,13 @@ package protocol LoadHost: AnyObject, Sendable {
     /// Stores the answer that a load fetched; gives the reason if it is not stored. The ticket excludes a response that was removed or
     /// invalidated since.
     func insert(
-        _ response: StoredResponse, body: Data, edited: LoadMachine.EditedResponse?, for request: URLRequest,
+        _ response: StoredResponse, body: ArrivedBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
         key: RequestKey, ticket: StoreTicket?
     ) -> DiskURLCache.Reason?
     /// Whether a large body of this response is gathered in a file on disk.
     func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool
     /// Writes the next piece of a body to its file, which the first piece creates; gives the reason if it cannot.
     func append(_ data: Data, to body: inout IncomingBody?) -> DiskURLCache.Reason?
-    /// The same as `insert` with the body in such a file.
-    func insert(
-        _ response: StoredResponse, body: IncomingBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
-        key: RequestKey, ticket: StoreTicket?
-    ) -> DiskURLCache.Reason?
     /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
     /// False if that response is no longer stored.
     func freshen(

@@ -56,7 +56,7 @@
             if let fields = edited.fields { response.fields = fields }
             if let status = edited.status { response.status = status }
             _ = cache.insert(
-                response, body: edited.data ?? body, edited: edited, for: request, key: key, ticket: ticket)
+                response, body: .memory(edited.data ?? body), edited: edited, for: request, key: key, ticket: ticket)
         }
     }
 #endif
