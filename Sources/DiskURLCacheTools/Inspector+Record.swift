@@ -24,7 +24,7 @@ extension DiskURLCache.Inspector {
         public var method: String? { metadata?.http?.method }
         /// The status; nil for a response that is not HTTP, and for an unreadable record.
         public var status: Int? { metadata?.http?.status }
-        /// The stored footer fields, in their order; empty for an unreadable record.
+        /// The stored header fields, in their order; empty for an unreadable record.
         public var fields: [(name: String, value: String)] {
             metadata?.http?.fields.fields.map { ($0.name, $0.value) } ?? []
         }

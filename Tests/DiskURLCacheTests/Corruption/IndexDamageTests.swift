@@ -273,7 +273,8 @@ import Testing
         #expect(decode(resummed { $0[layout.rowsOffset + 31] = 0xFF }) == nil)
         // The count, the length of the rows, an offset, the trailer.
         let offsets = [
-            layout.checksumOffset - 2, layout.rowsOffset - 1, layout.length - 40, layout.length - 10, layout.length - 25,
+            layout.checksumOffset - 2, layout.rowsOffset - 1, layout.length - 40, layout.length - 10,
+            layout.length - 25,
         ]
         for offset in offsets { #expect(decode(resummed { $0[offset] ^= 0xFF }) == nil) }
         #expect(decode(resummed { $0.insert(0, at: layout.rowsOffset) }) == nil)

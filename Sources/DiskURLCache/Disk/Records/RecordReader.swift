@@ -168,7 +168,8 @@ package struct RecordReader: Sendable {
     /// Opens a record and verifies it: the tail, then the body piece by piece. What is read later comes from the same open file, whose
     /// bytes are never changed by anybody who keeps to the format.
     func open(_ name: RecordName, limit: Int) -> Opening {
-        guard let file = paths.withRecord(name, { path in try? files.openFile(path, O_RDONLY) }) else { return .notFound }
+        guard let file = paths.withRecord(name, { path in try? files.openFile(path, O_RDONLY) })
+        else { return .notFound }
         let opened = OpenFile(file, files)
         switch read(file, name, .tail, limit: limit) {
         case .record(let record):
