@@ -19,7 +19,7 @@ extension DiskURLCache {
     public struct ResponseStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
         /// Status and header fields; those from the network as the transport gave them.
         public var head: Head {
-            Head(status: delivered.status, fields: delivered.fields.fields.map { ($0.name, $0.value) })
+            Head(ResponseHead(status: delivered.status, fields: delivered.fields))
         }
         /// The URL of the answer, after redirects.
         public var url: URL? { delivered.url }

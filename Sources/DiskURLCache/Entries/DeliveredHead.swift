@@ -4,47 +4,55 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A head on its way to the client. Foundation's object is made when it is first needed: on Linux it costs more than the
-/// rest of a hit, and not every client needs it.
+/// A head on its way to the client. Foundation's objects are made when they are first needed: on Linux they cost more than the
+/// rest of a hit, and not every client needs them.
 package final class DeliveredHead: @unchecked Sendable {
-    // @unchecked: `object` is reached only while this object's `SharedLock` is held, and the rest is constant.
-    private enum Object {
-        case made(URLResponse)
-        case later(URL)
+    // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
+    private enum Source {
+        case request(DiskURLCache.Request)
+        case response(URL?)
     }
 
-    package let url: URL?
     /// 0 when the response is not HTTP.
     package let status: Int
     package let fields: HeaderFields
-    @exclusivity(unchecked) private var object: Object
+    private let source: Source
+    @exclusivity(unchecked) private var made: URLResponse?
 
-    package init(url: URL, status: Int, fields: HeaderFields) {
-        (self.url, self.status, self.fields) = (url, status, fields)
-        object = .later(url)
+    package init(to request: DiskURLCache.Request, status: Int, fields: HeaderFields) {
+        (self.status, self.fields, source) = (status, fields, .request(request))
     }
 
     /// A head that Foundation made.
     package init(_ response: URLResponse) {
         let http = response as? HTTPURLResponse
-        (url, object) = (response.url, .made(response))
+        (made, source) = (response, .response(response.url))
         (status, fields) = (http?.statusCode ?? 0, http.map { HeaderFields($0) } ?? [:])
+    }
+
+    /// The same head with other fields.
+    init(_ head: DeliveredHead, fields: HeaderFields) {
+        (status, self.fields, source) = (head.status, fields, head.source)
     }
 
     var isHTTP: Bool { status != 0 }
 
+    package var url: URL? {
+        switch source {
+        case .request(let request): request.foundationURL
+        case .response(let url): url
+        }
+    }
+
     /// The same object each time.
     package var response: URLResponse {
-        switch SharedLock.withLock(of: self, { object }) {
-        case .made(let response): return response
-        case .later(let url):
-            let new = URLResponse.http(url: url, status: status, fields: fields)
-            return SharedLock.withLock(of: self) {
-                // If a second thread was faster, both return its object.
-                if case .made(let response) = object { return response }
-                object = .made(new)
-                return new
-            }
+        if let response = SharedLock.withLock(of: self, { made }) { return response }
+        let new = URLResponse.http(url: url ?? DiskURLCache.Request.noURL, status: status, fields: fields)
+        return SharedLock.withLock(of: self) {
+            // If a second thread was faster, both return its object.
+            if let made { return made }
+            made = new
+            return new
         }
     }
 }

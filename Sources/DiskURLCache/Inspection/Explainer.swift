@@ -37,7 +37,7 @@ package struct Explainer {
         var options: CachingOptions
     }
 
-    private let request: URLRequest
+    private let request: DiskURLCache.Request
     private let facts: RequestFacts
     private let key: KeyDecision
     private let variants: [Variant]
@@ -51,7 +51,7 @@ package struct Explainer {
     /// Further variants that have entries.
     package var otherVariants: [String] = []
 
-    package init(_ request: URLRequest, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions) {
+    package init(_ request: DiskURLCache.Request, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions) {
         (self.request, self.key, self.variants, self.now) = (request, key, variants, now)
         facts = RequestFacts(request)
         self.options = options.caching(facts.method, hasKey: key.key != nil)
@@ -64,7 +64,7 @@ package struct Explainer {
             options: options.caching(facts.method, hasKey: key.key != nil))
     }
 
-    private var policy: ReusePolicy { ReusePolicy(request.cachePolicy) }
+    private var policy: ReusePolicy { request.policy }
     private var candidates: [Candidate] { variants.map(\.candidate) }
     /// The most recent response that `Vary` lets answer this request.
     private var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
@@ -137,7 +137,7 @@ package struct Explainer {
         // A URL's user name and password are part of its key, and are not shown.
         say(.key, "The key is the URL \(key.uri).", "RFC 9111 §2, RFC 3986 §6.2")
         if facts.method == "HEAD" { say(.key, "A HEAD is answered from the response to a GET.", "RFC 9110 §9.3.2") }
-        if let fragment = request.url?.fragment, !fragment.isEmpty {
+        if let fragment = request.foundationURL?.fragment, !fragment.isEmpty {
             say(.key, "The fragment #\(fragment) is no part of the key: it never reaches the origin.")
         }
         if facts.fields["Authorization"] != nil {
@@ -148,8 +148,10 @@ package struct Explainer {
         if let variant {
             say(.key, "The variant \"\(variant)\" of the client is part of the key: other variants have other entries.")
         }
-        let plain = DiskURLCache.KeyPolicy.standard.key(for: request)
-        if key != plain?.variant(variant), key != plain?.inSharedCache.variant(variant) {
+        let plain = [false, true].map { isShared in
+            DiskURLCache.KeyPolicy.standard.decision(for: request, .init(isShared: isShared, variant: variant)).key
+        }
+        if !plain.contains(key) {
             say(.key, "A key policy adds to the key, or takes from it.")
         }
     }

@@ -32,7 +32,15 @@ extension DiskURLCache {
     public func explanation(
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
     ) -> Explanation {
-        let key = keyDecision(for: request).variant(variant)
+        explanation(for: Request(request), variant: variant, response: response, sentAt: sentAt)
+    }
+
+    /// The same for a request of a transport.
+    public func explanation(
+        for request: Request, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
+    ) -> Explanation {
+        let target = target(request)
+        let key = keyDecision(for: target, variant: variant)
         let stored = key.key.map { store.lookup($0).variants() } ?? []
         let variants = stored.compactMap { variant in
             variant.metadata.http.map {
@@ -43,15 +51,15 @@ extension DiskURLCache {
         let now = configuration.clock.now()
         var explainer = Explainer(
             request, key: key, variants: variants, now: now,
-            options: cachingOptions(for: request, response: variants.first?.candidate.response.fields))
+            options: cachingOptions(for: target, response: variants.first?.candidate.response.fields))
         explainer.variant = variant
         explainer.cacheOptions = cacheOptions(
-            for: request, contentType: response?.value(forHTTPHeaderField: "Content-Type"))
+            for: target, contentType: response?.value(forHTTPHeaderField: "Content-Type"))
         if let response {
             let fields = HeaderFields(response)
             explainer.take(
                 fields, status: response.statusCode, sentAt: sentAt,
-                options: cachingOptions(for: request, response: fields))
+                options: cachingOptions(for: target, response: fields))
         }
         return explainer.explanation()
     }

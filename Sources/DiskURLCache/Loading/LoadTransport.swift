@@ -13,31 +13,27 @@ package protocol LoadTransport: Sendable {
     ///
     /// Calling the receiver inside `send` is allowed. A transport that can be cancelled or paused passes its controls to
     /// ``FetchToken/didStart(_:)``, before the first call of the receiver.
-    func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver)
+    func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver)
 
     /// Loads share an answer only if they have the same owner: its additions to requests, such as cookies, are then the same.
     var owner: ObjectIdentifier? { get }
 
     /// The request that follows a redirect, with the owner's additions.
-    func prepare(_ request: URLRequest) -> URLRequest
+    func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request
 
     /// Seconds for which a load waits for another load that fetches the same: half of its request's timeout, so that there is
     /// time left to send the request.
-    func patience(of request: URLRequest) -> TimeInterval
+    func patience(of request: DiskURLCache.Request) -> TimeInterval
 
     /// Part of the key of every answer: this transport may change answers in a way that is not for other transports.
     var keyVariant: String? { get }
-
-    /// The transport for refreshes, for which no client waits.
-    var inBackground: any LoadTransport { get }
 }
 
 extension LoadTransport {
     package var owner: ObjectIdentifier? { nil }
-    package func prepare(_ request: URLRequest) -> URLRequest { request }
-    package func patience(of request: URLRequest) -> TimeInterval { request.timeoutInterval / 2 }
+    package func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request { request }
+    package func patience(of request: DiskURLCache.Request) -> TimeInterval { request.timeoutInterval / 2 }
     package var keyVariant: String? { nil }
-    package var inBackground: any LoadTransport { self }
 }
 
 /// Receives the answer to a request that was sent.

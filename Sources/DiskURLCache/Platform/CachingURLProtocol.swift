@@ -76,7 +76,7 @@ class CachingURLProtocol: URLProtocol {
         let cache = SessionLink.cache(for: task, link: link)
         #if canImport(FoundationNetworking)
             let request = link.withCookies(link.effectiveRequest(task.originalRequest ?? request))
-            let keyed = cache.map { KeyedRequest(request, in: $0) }
+            let keyed = cache?.keyed(DiskURLCache.Request(request), variant: nil)
             let reason =
                 link.servesTasks
                 ? Self.reasonToBypass(task, keyed?.decision ?? .none(.noKey)) : DiskURLCache.Reason.unknownSession
@@ -89,7 +89,7 @@ class CachingURLProtocol: URLProtocol {
         #else
             let request = link.withCookies(
                 link.effectiveRequest(LoaderChoice.sent(request, original: task.originalRequest)))
-            let keyed = cache.map { KeyedRequest(request, in: $0) }
+            let keyed = cache?.keyed(DiskURLCache.Request(request), variant: nil)
         #endif
         guard let cache, let keyed else { return fail() }
         let port = ClientPort(self, task: task, link: link)

@@ -25,7 +25,6 @@ final class ClientPort: LoadClient, @unchecked Sendable {
 
     var undeliveredBytes: Int { stream.withLock { $0.calls.undeliveredBytes } }
 
-    var wantsSummary: Bool { false }
     /// With completion handlers, each `didLoad` replaces the data before it.
     let takesPieces: Bool
     var confirmsStorage: Bool { takesPieces }
@@ -254,10 +253,16 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     }
 
     func confirmRedirect(
-        _ response: HTTPURLResponse, to next: URLRequest, completion: @escaping @Sendable (URLRequest?) -> Void
+        _ head: ResponseHead, of request: DiskURLCache.Request, to following: DiskURLCache.Request,
+        completion proceed: @escaping @Sendable (DiskURLCache.Request?) -> Void
     ) {
-        guard let session, let delegate else { return completion(next) }
+        let head = DeliveredHead(to: request, status: head.status, fields: head.fields)
+        guard let session, let delegate, let response = head.response as? HTTPURLResponse else {
+            return proceed(following)
+        }
         let task = task
+        let next = following.urlRequest
+        let completion: @Sendable (URLRequest?) -> Void = { proceed($0.map { DiskURLCache.Request($0) }) }
         session.delegateQueue.addOperation {
             #if canImport(Darwin)
                 if delegate.urlSession?(

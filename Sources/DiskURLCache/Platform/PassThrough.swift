@@ -36,7 +36,7 @@
             self.cache = cache
             self.reason = reason
             startTime = cache?.now ?? Date()
-            ticket = task.originalRequest?.httpMethod == "POST" ? cache?.beginFetch() : nil
+            ticket = task.originalRequest?.httpMethod == "POST" ? cache?.store.ticket(at: startTime) : nil
             super.init()
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
         }
@@ -76,11 +76,10 @@
             if let response { invalidate(in: cache, after: response, request: request, task: task) }
             guard let reason else { return }
             let status = response?.statusCode ?? 0
-            var summary = LoadSummary(of: KeyedRequest(request, key: nil), in: cache, at: startTime)
-            summary.report = LoadMachine.Report(
-                outcome: error == nil ? .bypass(reason) : .failed(.network), status: status, forwardStatus: status)
-            summary.load.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
-            summary.end(at: cache.now, error: error, in: cache.hub)
+            var report = LoadReport(of: DiskURLCache.Request(request), at: startTime)
+            report.note(error == nil ? .bypass(reason) : .failed(.network), status: status, forwardStatus: status)
+            report.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
+            report.end(at: cache.now, error: error, in: cache)
         }
 
         private func invalidate(

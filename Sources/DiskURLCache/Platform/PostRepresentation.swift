@@ -7,8 +7,7 @@
     struct PostRepresentation {
         private let cache: any LoadHost
         /// The request that the answer will serve.
-        private let request: URLRequest
-        private let key: RequestKey
+        private let hop: KeyedRequest
         private let response: StoredResponse
         /// Nil once it is larger than may be stored.
         private var body: Data? = Data()
@@ -17,46 +16,43 @@
         init?(of task: URLSessionTask, requestTime: Date, cache: (any LoadHost)?) {
             let link = SessionLink(task)
             // Foundation hands the body to a data delegate without the protocol's client: it cannot be collected.
-            guard let cache, let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url,
+            guard let cache, let sent = task.currentRequest, sent.httpMethod == "POST",
                 let response = task.response as? HTTPURLResponse, link.servesTasks, !link.deliversPieces(of: task)
             else { return nil }
             let request = link.effectiveRequest(sent)
             var get = request
             get.httpMethod = "GET"
             get.httpBody = nil
-            guard let key = cache.key(for: get) else { return nil }
+            let hop = cache.keyed(DiskURLCache.Request(get), variant: nil)
+            guard hop.key != nil else { return nil }
             let exchange = Exchange(
-                request: RequestFacts(request), url: url, revalidation: nil, candidates: [],
+                request: RequestFacts(request), url: hop.request.url, revalidation: nil, candidates: [],
                 status: response.statusCode, fields: HeaderFields(response), requestTime: requestTime,
                 responseTime: cache.now)
-            let options = cache.cachingOptions(for: get, response: exchange.fields)
+            let options = cache.cachingOptions(for: hop.target, response: exchange.fields)
             guard case .store(let stored, _) = Storability.verdict(for: exchange, options: options),
                 stored.method == "GET"
             else { return nil }
             self.cache = cache
-            self.request = get
-            self.key = key
+            self.hop = hop
             self.response = stored
         }
 
         mutating func append(_ data: Data) {
             body?.append(data)
-            if let count = body?.count, count > cache.largestStorableBody { body = nil }
+            if let count = body?.count, count > cache.store.largestStorableBody { body = nil }
         }
 
         /// - Parameter ticket: taken before the request was sent.
         func store(_ ticket: StoreTicket?) {
-            guard let body, let url = request.url,
-                let proposed = URLResponse.http(url: url, status: response.status, fields: response.fields)
-                    as? HTTPURLResponse
-            else { return }
+            guard let body else { return }
+            let proposed = DeliveredHead(to: hop.request, status: response.status, fields: response.fields).response
             let cached = CachedURLResponse(response: proposed, data: body, userInfo: nil, storagePolicy: .allowed)
-            guard let edited = cache.admit(cached, for: request, proposed: cached) else { return }
+            guard let edited = cache.admit(cached, for: hop.request, proposed: cached) else { return }
             var response = response
             if let fields = edited.fields { response.fields = fields }
             if let status = edited.status { response.status = status }
-            _ = cache.insert(
-                response, body: edited.data ?? body, edited: edited, for: request, key: key, ticket: ticket)
+            _ = cache.insert(response, .memory(edited.data ?? body), edited: edited, for: hop, ticket: ticket)
         }
     }
 #endif

@@ -73,7 +73,7 @@ struct SessionLink: Sendable {
     /// made; a load without a task does not, nor does a protocol on Apple platforms.
     mutating func withCookies(_ request: URLRequest) -> URLRequest {
         guard let own = request.value(forHTTPHeaderField: "Cookie") else {
-            return servesTasks && workQueue != nil ? request : prepare(request)
+            return servesTasks && workQueue != nil ? request : withSessionCookie(request)
         }
         hasOwnCookie = own != sessionCookie(for: request)
         return request
@@ -123,8 +123,11 @@ struct SessionLink: Sendable {
 }
 
 extension SessionLink: LoadTransport {
-    func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+    func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
         let delegateQueue = inPieces && hasSerialDelegateQueue ? session?.delegateQueue : nil
+        var request = request.urlRequest
+        // The load has decided already. The inner session has no cache, but a policy may forbid the network.
+        if request.cachePolicy != .useProtocolCachePolicy { request.cachePolicy = .reloadIgnoringLocalCacheData }
         NetworkSessions.shared.start(
             request, outer: session, task: task, delegateQueue: delegateQueue, token: token, receiver: receiver)
     }
@@ -132,8 +135,15 @@ extension SessionLink: LoadTransport {
     var owner: ObjectIdentifier? { session.map { ObjectIdentifier($0) } }
 
     /// The request with the session's current cookies, as Foundation does it, unless the app gave the request its own.
-    func prepare(_ request: URLRequest) -> URLRequest {
-        if hasOwnCookie, request.value(forHTTPHeaderField: "Cookie") != nil { return request }
+    func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
+        if hasOwnCookie, request.headerFields["Cookie"] != nil { return request }
+        guard let cookie = sessionCookie(for: request.urlRequest) else { return request }
+        var request = request
+        request.headerFields.set("Cookie", cookie)
+        return request
+    }
+
+    private func withSessionCookie(_ request: URLRequest) -> URLRequest {
         guard let cookie = sessionCookie(for: request) else { return request }
         var request = request
         request.setValue(cookie, forHTTPHeaderField: "Cookie")
@@ -141,7 +151,7 @@ extension SessionLink: LoadTransport {
     }
 
     /// Half of the request's own timeout, or of the session's: a request does not tell whether its 60 seconds were set.
-    func patience(of request: URLRequest) -> TimeInterval {
+    func patience(of request: DiskURLCache.Request) -> TimeInterval {
         guard request.timeoutInterval == 60, let session else { return request.timeoutInterval / 2 }
         return session.configuration.timeoutIntervalForRequest / 2
     }

@@ -25,7 +25,7 @@ import Testing
         var hasOwnTags = false
         var fails = false
 
-        func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
+        func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
             if fails { throw URLError(.cannotConnectToHost) }
             guard confirms else {
                 receiver.receive(

@@ -139,15 +139,15 @@ import Testing
         let now = clock.wallClock.now()
         let response = StoredResponse(
             method: "GET", status: 200, fields: fields, requestTime: now, responseTime: now, vary: .none)
-        let hop = KeyedRequest(Responses.request(url), in: cache)
-        let body = GatheredBody(.storage(response, hop, length: nil), in: cache)
+        let hop = cache.keyed(DiskURLCache.Request(Responses.request(url)))
+        let body = GatheredBody(storing: response, length: nil, for: hop.target, in: cache)
         let piece = Data(count: 64 << 10)
         var most = 0
         for _ in 0..<256 {
             #expect(body.append(piece) == nil)
             most = max(most, body.data.count)
         }
-        guard case .file(let file) = body.content else {
+        guard case .success(.file(let file)) = body.content else {
             Issue.record("\(body.content)")
             return
         }

@@ -373,11 +373,11 @@ import Testing
         }
         let followed = try await cache.load(request, through: transport)
         #expect(try await followed.pieces() == ["/b"] && followed.url?.path == "/b")
-        let refused = try await cache.load(request, through: transport) { _, _ in nil }
+        let refused = try await cache.load(request, through: transport) { _, _, _ in nil }
         #expect(try await refused.pieces() == ["/a"] && refused.response.statusCode == 302)
-        let changed = try await cache.load(request, through: transport) { response, next in
-            #expect(response.statusCode == 302 && next.url?.path == "/b")
-            return Responses.request("/c")
+        let changed = try await cache.load(request, through: transport) { head, request, next in
+            #expect(head.status == 302 && request.url.hasSuffix("/a") && next.url.hasSuffix("/b"))
+            return DiskURLCache.Request(Responses.request("/c"))
         }
         #expect(try await changed.pieces() == ["/c"])
     }
