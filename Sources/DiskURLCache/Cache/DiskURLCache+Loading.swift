@@ -113,7 +113,8 @@ extension DiskURLCache {
     ) -> LoadMachine.EditedResponse? {
         var admitted = confirmed
         if let willCacheResponse = configuration.willCacheResponse {
-            guard let answer = willCacheResponse(confirmed, request.urlRequest), answer.storagePolicy != .notAllowed else {
+            guard let answer = willCacheResponse(confirmed, request.urlRequest), answer.storagePolicy != .notAllowed
+            else {
                 return nil
             }
             admitted = answer

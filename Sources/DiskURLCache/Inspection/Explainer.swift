@@ -51,7 +51,9 @@ package struct Explainer {
     /// Further variants that have entries.
     package var otherVariants: [String] = []
 
-    package init(_ request: DiskURLCache.Request, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions) {
+    package init(
+        _ request: DiskURLCache.Request, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions
+    ) {
         (self.request, self.key, self.variants, self.now) = (request, key, variants, now)
         facts = RequestFacts(request)
         self.options = options.caching(facts.method, hasKey: key.key != nil)

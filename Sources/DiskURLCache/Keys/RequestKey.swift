@@ -57,7 +57,6 @@ package struct RequestKey: Sendable, Hashable {
         isForHead && response?.method == "HEAD" ? storedForHead : self
     }
 
-
     var hostHash: UInt32 {
         URLCanonicalizer.withHost(ofNormal: uri) { UInt32(truncatingIfNeeded: Self.hash64($0, seed: 2)) }
     }

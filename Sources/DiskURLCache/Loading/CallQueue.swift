@@ -14,16 +14,7 @@ struct CallQueue {
 
     mutating func append(_ call: LoadCall) {
         guard !isClosed else { return }
-        switch call {
-        case .load(let data): undeliveredBytes += data.count
-        case .read(let next):
-            // Pieces that follow each other in one file are one.
-            if start < calls.count, case .read(let last)? = calls[calls.count - 1], let both = last.joined(next) {
-                calls[calls.count - 1] = .read(both)
-                return
-            }
-        case .receive, .finish, .fail: break
-        }
+        if case .load(let data) = call { undeliveredBytes += data.count }
         calls.append(call)
     }
 

@@ -89,9 +89,10 @@ final class DirectLoad: LoadClient {
 }
 
 /// Decides about a redirect: the request that follows it, or nil for the redirect itself as the answer.
-package typealias CacheRedirect = @Sendable (
-    _ head: ResponseHead, _ request: DiskURLCache.Request, _ next: DiskURLCache.Request
-) -> DiskURLCache.Request?
+package typealias CacheRedirect =
+    @Sendable (
+        _ head: ResponseHead, _ request: DiskURLCache.Request, _ next: DiskURLCache.Request
+    ) -> DiskURLCache.Request?
 
 /// Reads a load at its own pace. The load continues as long as there is a reader, and is cancelled with it.
 package final class LoadReader: Sendable {

@@ -43,11 +43,7 @@ extension LoadDriver {
         }
         guard mayJoin else { return true }
         let place = cache.loads.join(
-            identity, as: ObjectIdentifier(self), patience: transport.patience(of: hop.request), now: cache.now
-        ) { [self] mayWaitAgain in
-            state.withLock { $0.sharing = .none }
-            handle(.waitEnded(mayWaitAgain: mayWaitAgain))
-        }
+            identity, as: ObjectIdentifier(self), now: cache.now, wake: endWait)
         let isLate = state.withLock { state in
             switch place {
             case .leads: state.sharing = .leads(identity)
@@ -61,8 +57,28 @@ extension LoadDriver {
             finishLeading(wasCancelled: true)
             stopWaiting()
         }
-        if case .waits = place { return false }
-        return true
+        guard case .waits = place else { return true }
+        setDeadline(in: transport.patience(of: hop.request)) { [self] in
+            if cache.loads.leave(identity, ObjectIdentifier(self)) { endWait(mayWaitAgain: false) }
+        }
+        return false
+    }
+
+    @Sendable private func endWait(mayWaitAgain: Bool) {
+        state.withLock { $0.sharing = .none }
+        handle(.waitEnded(mayWaitAgain: mayWaitAgain))
+    }
+
+    /// For one thing at a time: a load that waits, or a refresh in the background.
+    private func setDeadline(in seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) {
+        // A transport may be told to stop, which must not delay the thread of all timeouts.
+        let next = Timeouts.shared.after(seconds) { Self.lookupQueue.async(execute: call) }
+        let last = state.withLock { state in
+            if state.machine.hasEnded { return next }
+            defer { state.deadline = next }
+            return state.deadline
+        }
+        Timeouts.shared.cancel(last)
     }
 
     func stopWaiting() {
@@ -115,16 +131,7 @@ extension LoadDriver {
     /// the head, and from then on ten times as long.
     func limitRefresh(to timeouts: Double) {
         let seconds = state.withLock { $0.hop.request.timeoutInterval } * timeouts
-        let next = Timeouts.shared.after(seconds) {
-            // A transport is told to stop, which must not delay the thread of all timeouts.
-            Self.lookupQueue.async { self.cancel() }
-        }
-        let last = state.withLock { state in
-            if state.machine.hasEnded { return next }
-            defer { state.deadline = next }
-            return state.deadline
-        }
-        Timeouts.shared.cancel(last)
+        setDeadline(in: seconds) { self.cancel() }
     }
 
     // MARK: The reader's pace

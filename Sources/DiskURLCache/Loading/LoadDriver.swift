@@ -26,7 +26,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         var sharing = Sharing.none
         /// The network's answer depends on credentials that the request does not show.
         var usedCredentials = false
-        /// Ends a refresh in the background.
+        /// Ends a refresh in the background, or a wait for another load.
         var deadline: Timeouts.ID?
 
         var hop: KeyedRequest { machine.hop }
@@ -87,7 +87,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         client?.close()
         let actions: [LoadMachine.Action]? = state.withLock { state in
             guard !state.machine.hasEnded else { return nil }
-            state.machine.report.note(.failed(.cancelled))
+            state.machine.report.note(.failed(code: "cancelled"))
             return state.machine.handle(.cancelled)
         }
         guard let actions else { return }

@@ -33,7 +33,7 @@ extension LoadMachine {
             return fail(loadError(code, because: reason), because: .notAllowed(reason))
         }
         state = .ended
-        report.note(.failed(.notAllowed(reason)), status: 504)
+        report.note(.notAllowed(reason), status: 504)
         return [.deliverStoredHead(ResponseHead(status: 504, fields: ["Content-Length": "0"])), .finish]
     }
 
@@ -93,7 +93,7 @@ extension LoadMachine {
 
     mutating func redirected(_ answer: Answer, next: DiskURLCache.Request) -> [Action] {
         guard hops < DiskURLCache.Request.redirectLimit else {
-            return fail(loadError(.httpTooManyRedirects), because: .redirects)
+            return fail(loadError(.httpTooManyRedirects), because: .failed(code: "redirects"))
         }
         state = .redirecting(answer)
         return [.redirect(answer.head, next)]
@@ -118,9 +118,10 @@ extension LoadMachine {
         return [.finish]
     }
 
-    mutating func fail(_ error: Swift.Error, because reason: LoadReport.Failure) -> [Action] {
+    mutating func fail(_ error: Swift.Error, because outcome: LoadReport.Outcome = .failed(code: "network")) -> [Action]
+    {
         state = .ended
-        report.note(.failed(reason))
+        report.note(outcome)
         return [.fail(error)]
     }
 

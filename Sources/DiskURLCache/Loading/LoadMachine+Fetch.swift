@@ -91,7 +91,7 @@ extension LoadMachine {
     mutating func receive(_ data: Data, for answer: Answer) -> [Action] {
         arrivedBytes += data.count
         if answer.redirect != nil, arrivedBytes > Self.redirectBodyLimit {
-            return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum), because: .network)
+            return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum))
         }
         return (answer.isGathered ? [.keep(data)] : []) + (answer.isDelivered ? [.deliverData(data)] : [])
     }
@@ -153,7 +153,7 @@ extension LoadMachine {
                 return [.readBody(index: reuse.index)]
             }
         }
-        return fail(error, because: .network)
+        return fail(error)
     }
 
     /// A 304, or the rest of a response that is stored in part: both need the stored body.
@@ -188,7 +188,7 @@ extension LoadMachine {
             }
         case .deliver, .useStaleOnError, .repeatRequest, nil:
             assertionFailure("None of these needs a stored body.")
-            return fail(loadError(.unknown), because: .network)
+            return fail(loadError(.unknown))
         }
         let head = presentation.head(of: stored, age: nil)
         report.note(

@@ -9,27 +9,10 @@ struct LoadReport: Sendable {
         case miss(DiskURLCache.Reason)
         /// The cache was not used: no lookup, and no answer stored.
         case bypass(DiskURLCache.Reason)
-        case failed(Failure)
-    }
-
-    /// Why a load got no answer.
-    enum Failure {
-        case cancelled
-        case network
-        /// A redirect too many, or a redirect to a URL that cannot be loaded.
-        case redirects
         /// No request was allowed, and the store could not answer.
         case notAllowed(DiskURLCache.Reason)
-
-        /// The spelling in `Cache-Status`.
-        var code: String {
-            switch self {
-            case .cancelled: "cancelled"
-            case .network: "network"
-            case .redirects: "redirects"
-            case .notAllowed(let reason): reason.code
-            }
-        }
+        /// - Parameter code: the spelling in `Cache-Status`.
+        case failed(code: String)
     }
 
     /// What became of a new answer.
@@ -91,7 +74,7 @@ struct LoadReport: Sendable {
     var usedIndex: Int? {
         switch outcome {
         case .hit(let index, _), .revalidated(let index): index
-        case .miss, .bypass, .failed: nil
+        case .miss, .bypass, .notAllowed, .failed: nil
         }
     }
 }
@@ -117,7 +100,8 @@ extension LoadReport {
         case .bypass(let reason):
             status.forward = .bypass
             status.detail = reason.code
-        case .failed(let reason): status.detail = reason.code
+        case .notAllowed(let reason): status.detail = reason.code
+        case .failed(let code): status.detail = code
         }
         if case .stored? = storage { status.stored = true }
         return status
@@ -125,7 +109,7 @@ extension LoadReport {
 
     /// The value for a response that is delivered: if the configuration wants one, and in each answer that the cache made itself.
     func deliveredStatus(name: String?) -> CacheStatus? {
-        if case .failed = outcome { return cacheStatus(name: name) }
+        if case .notAllowed = outcome { return cacheStatus(name: name) }
         return name.map { cacheStatus(name: $0) }
     }
 
@@ -137,7 +121,7 @@ extension LoadReport {
             case .revalidated: .revalidated(layer)
             case .miss(let reason): .miss(reason)
             case .bypass(let reason): .bypass(reason)
-            case .failed(.notAllowed(let reason)): .notAllowed(reason)
+            case .notAllowed(let reason): .notAllowed(reason)
             case .failed: .failed
             }
         let (isStored, refusal): (Bool?, DiskURLCache.Reason?) =
@@ -176,7 +160,7 @@ extension EventHub {
                 statistics.networkLoads += 1
                 statistics.networkTime += load.duration
             }
-        case .bypass, .failed: break
+        case .bypass, .notAllowed, .failed: break
         }
     }
 }

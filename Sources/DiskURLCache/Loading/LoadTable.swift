@@ -18,15 +18,9 @@ package final class LoadTable: Sendable {
     /// - Parameter mayWaitAgain: the other load was cancelled, so one of the waiting loads is to lead.
     typealias Wake = @Sendable (_ mayWaitAgain: Bool) -> Void
 
-    private struct Waiter {
-        let load: ObjectIdentifier
-        let wake: Wake
-        var timeout: Timeouts.ID?
-    }
-
     private struct State {
-        /// By identity: the loads that wait for a fetch.
-        var fetches: [FetchIdentity: [Waiter]] = [:]
+        /// The loads that wait for a fetch.
+        var fetches: [FetchIdentity: [(load: ObjectIdentifier, wake: Wake)]] = [:]
         /// Until when the loads of a key do not wait for each other.
         var unshared: [RequestKey: Date] = [:]
         var refreshing: Set<RequestKey> = []
@@ -39,17 +33,11 @@ package final class LoadTable: Sendable {
     /// The greatest number of such keys. Above it all are forgotten: the next answer to a key notes it again.
     static let unsharedLimit = 4_096
 
-    /// - Parameters:
-    ///   - identity: equal for fetches that may be shared.
-    ///   - patience: seconds after which the caller is woken even if the fetch continues.
-    ///   - wake: called on `LoadDriver.lookupQueue`.
-    func join(
-        _ identity: FetchIdentity, as load: ObjectIdentifier, patience: TimeInterval, now: Date,
-        wake: @escaping Wake
-    ) -> Place {
-        let place: Place = state.withLock { state in
+    /// - Parameter wake: called on `LoadDriver.lookupQueue`.
+    func join(_ identity: FetchIdentity, as load: ObjectIdentifier, now: Date, wake: @escaping Wake) -> Place {
+        state.withLock { state in
             if let waiting = state.fetches[identity] {
-                state.fetches[identity] = waiting + [Waiter(load: load, wake: wake)]
+                state.fetches[identity] = waiting + [(load, wake)]
                 return .waits
             }
             if let until = state.unshared[identity.key] {
@@ -61,22 +49,14 @@ package final class LoadTable: Sendable {
             state.fetches[identity] = []
             return .leads
         }
-        guard case .waits = place else { return place }
-        // Only now: it may fire at once, and is to find the waiter.
-        let timeout = Timeouts.shared.after(patience) { [weak self] in self?.giveUp(identity, load) }
-        let isWaiting = state.withLock { state in
-            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return false }
-            state.fetches[identity]?[index].timeout = timeout
-            return true
-        }
-        if !isWaiting { Timeouts.shared.cancel(timeout) }
-        return place
     }
 
     /// Called for a load that leads, once, when its fetch has ended.
     /// - Parameter wasCancelled: if false, the waiting loads do not wait for each other again, and all continue at once.
     func finish(_ identity: FetchIdentity, wasCancelled: Bool = false) {
-        wake(state.withLock { $0.fetches.removeValue(forKey: identity) } ?? [], mayWaitAgain: wasCancelled)
+        for waiter in state.withLock({ $0.fetches.removeValue(forKey: identity) }) ?? [] {
+            LoadDriver.lookupQueue.async { waiter.wake(wasCancelled) }
+        }
     }
 
     /// Called instead of `finish`: the answer cannot be shared, and for a while no load of the key waits for another.
@@ -88,29 +68,13 @@ package final class LoadTable: Sendable {
         finish(identity)
     }
 
-    /// Called for a waiting load that has ended by itself. False if it was woken, or is about to be.
+    /// Called for a load that waits no more. False if it was woken, or is about to be.
     @discardableResult
     func leave(_ identity: FetchIdentity, _ load: ObjectIdentifier) -> Bool {
-        guard let waiter = remove(load, from: identity) else { return false }
-        Timeouts.shared.cancel(waiter.timeout)
-        return true
-    }
-
-    private func giveUp(_ identity: FetchIdentity, _ load: ObjectIdentifier) {
-        if let waiter = remove(load, from: identity) { wake([waiter], mayWaitAgain: false) }
-    }
-
-    private func remove(_ load: ObjectIdentifier, from identity: FetchIdentity) -> Waiter? {
         state.withLock { state in
-            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return nil }
-            return state.fetches[identity]?.remove(at: index)
-        }
-    }
-
-    private func wake(_ waiters: [Waiter], mayWaitAgain: Bool) {
-        for waiter in waiters {
-            Timeouts.shared.cancel(waiter.timeout)
-            LoadDriver.lookupQueue.async { waiter.wake(mayWaitAgain) }
+            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return false }
+            state.fetches[identity]?.remove(at: index)
+            return true
         }
     }
 

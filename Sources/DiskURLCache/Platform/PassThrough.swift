@@ -77,7 +77,8 @@
             guard let reason else { return }
             let status = response?.statusCode ?? 0
             var report = LoadReport(of: DiskURLCache.Request(request), at: startTime)
-            report.note(error == nil ? .bypass(reason) : .failed(.network), status: status, forwardStatus: status)
+            report.note(
+                error == nil ? .bypass(reason) : .failed(code: "network"), status: status, forwardStatus: status)
             report.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
             report.end(at: cache.now, error: error, in: cache)
         }

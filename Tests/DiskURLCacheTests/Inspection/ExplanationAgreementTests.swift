@@ -33,9 +33,9 @@ import Testing
                 return await receiver.receive(Data(answer.body.utf8))
             }
             var fields: [(String, String)] = []
-            let tags = request.value(forHTTPHeaderField: "If-None-Match")?.components(separatedBy: ", ") ?? []
+            let tags = request["If-None-Match"]?.components(separatedBy: ", ") ?? []
             if let tag = hasOwnTags ? tags.last : tags.first { fields.append(("ETag", tag)) }
-            if let date = request.value(forHTTPHeaderField: "If-Modified-Since") {
+            if let date = request["If-Modified-Since"] {
                 fields.append(("Last-Modified", date))
             }
             receiver.receive(DiskURLCache.Head(status: 304, fields: fields))
@@ -156,7 +156,7 @@ import Testing
         var draw = given
         let path = draw.one(["/a", "/a", "/a", "/a", "/posts", "/never"]) + "\(number)"
         func load(_ request: URLRequest, _ origin: Origin) async throws -> DiskURLCache.Report {
-            let stream = try await cache.load(request, through: origin, redirect: { _, _ in nil })
+            let stream = try await cache.load(request, through: origin, redirect: { _, _, _ in nil })
             for try await _ in stream {}
             return stream.report
         }
@@ -189,7 +189,7 @@ import Testing
             """
         var origin = Origin(answer: answer)
         if case .revalidated = explanation.outcome { origin.confirms = true }
-        origin.hasOwnTags = request.value(forHTTPHeaderField: "If-None-Match") != nil
+        origin.hasOwnTags = request["If-None-Match"] != nil
         origin.fails = draw.isTrue(oneIn: 5)
         var report: DiskURLCache.Report?
         do {

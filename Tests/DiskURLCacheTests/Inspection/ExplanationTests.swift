@@ -184,8 +184,7 @@ struct ExplanationTests {
         struct Canned: DiskURLCache.Transport {
             let control: String
             func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
-                guard let url = request.url else { throw URLError(.badURL) }
-                receiver.receive(Responses.http(url, fields: ["Cache-Control": control]))
+                receiver.receive(DiskURLCache.Head(status: 200, fields: [("Cache-Control", control)]))
                 await receiver.receive(Data("body".utf8))
             }
         }

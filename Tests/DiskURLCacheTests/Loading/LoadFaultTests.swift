@@ -87,7 +87,7 @@ import Testing
         struct Parts: DiskURLCache.Transport {
             func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
                 let fields = [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")]
-                if request.value(forHTTPHeaderField: "Range") == "bytes=0-3" {
+                if request["Range"] == "bytes=0-3" {
                     receiver.receive(
                         DiskURLCache.Head(status: 206, fields: fields + [("Content-Range", "bytes 0-3/8")]))
                     await receiver.receive(Data("0123".utf8))

@@ -108,7 +108,8 @@ import Testing
         switch kind {
         case "no-store": refresh.head(200, ["Cache-Control": "no-store"])
         case "too long":
-            refresh.head(200, ["Cache-Control": "max-age=60", "Content-Length": "\(cache.store.largestStorableBody + 1)"])
+            refresh.head(
+                200, ["Cache-Control": "max-age=60", "Content-Length": "\(cache.store.largestStorableBody + 1)"])
         case "longer and longer":
             refresh.head(200, fields)
             while cache.loads.isRefreshing { refresh.piece(Data(count: 1 << 20)) }

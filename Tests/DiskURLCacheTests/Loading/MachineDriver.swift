@@ -76,7 +76,8 @@ struct MachineDriver {
 
     private static func keyed(_ request: DiskURLCache.Request, _ options: Options) -> KeyedRequest {
         KeyedRequest(
-            RuleTarget(request), options.hasKey ? DiskURLCache.KeyPolicy.standard.decision(for: request) : .none(.noKey))
+            RuleTarget(request), options.hasKey ? DiskURLCache.KeyPolicy.standard.decision(for: request) : .none(.noKey)
+        )
     }
 
     var hasEnded: Bool { machine.hasEnded }
@@ -103,7 +104,9 @@ struct MachineDriver {
         send(.storageConfirmed(text.map { LoadMachine.EditedResponse(data: Data($0.utf8)) }))
     }
     mutating func redirect(to path: String?) -> [String] {
-        send(.redirectDecided(path.map { Self.keyed(DiskURLCache.Request(URLRequest(url: Responses.url($0))), options) }))
+        send(
+            .redirectDecided(path.map { Self.keyed(DiskURLCache.Request(URLRequest(url: Responses.url($0))), options) })
+        )
     }
     mutating func waitEnded(mayWaitAgain: Bool = false) -> [String] {
         send(.waitEnded(mayWaitAgain: mayWaitAgain))

@@ -109,7 +109,7 @@ import Testing
         let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
         let (now, load) = (Date(timeIntervalSince1970: 1_790_000_000), ObjectIdentifier(table))
         func join(after seconds: TimeInterval) -> LoadTable.Place {
-            table.join(identity(key), as: load, patience: 60, now: now + seconds) { _ in }
+            table.join(identity(key), as: load, now: now + seconds) { _ in }
         }
         #expect(join(after: 0) == .leads)
         table.release(identity(key), now: now)
@@ -148,25 +148,6 @@ import Testing
         #expect(try await late.next() == nil)
         #expect(network.requests.count == 1 && other.requests.count == 1 && stopped.report.isStored == nil)
         #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("whole".utf8))
-    }
-
-    /// The time to wait may be over before the call that begins it returns.
-    @Test func aWaitOfNoTimeEnds() throws {
-        let table = LoadTable()
-        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
-        let woken = DispatchSemaphore(value: 0)
-        func join() -> LoadTable.Place {
-            let load = ObjectIdentifier(NSObject())
-            return table.join(identity(key), as: load, patience: 0, now: Date()) { _ in woken.signal() }
-        }
-        #expect(join() == .leads)
-        for number in 0..<500 {
-            #expect(join() == .waits)
-            guard woken.isSignalled() else {
-                Issue.record("wait \(number) does not end")
-                return
-            }
-        }
     }
 
     // MARK: The app's code

@@ -45,7 +45,9 @@ import Testing
         #expect(cache.cacheOptions(for: cache.target(request)).staleWhileRevalidate == 300)
         #expect(cache.cacheOptions(for: cache.target(request)).tags == ["a", "host"])
         #expect(cache.cacheOptions(for: cache.target(Responses.request("/b"))).lifetime == .always(2))
-        #expect(cache.cacheOptions(for: cache.target(URLRequest(url: URL(string: "https://other.org/")!))).lifetime == .always(3))
+        #expect(
+            cache.cacheOptions(for: cache.target(URLRequest(url: URL(string: "https://other.org/")!))).lifetime
+                == .always(3))
         request.cacheOptions = Treatment(lifetime: .whenMissing(9), tags: ["mine"])
         #expect(cache.cacheOptions(for: cache.target(request)).lifetime == .whenMissing(9))
         #expect(cache.cacheOptions(for: cache.target(request)).staleIfError == 20)
