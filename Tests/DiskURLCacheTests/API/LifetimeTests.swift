@@ -62,7 +62,7 @@ struct LifetimeTests {
         let scratch = try ScratchDirectory("lifetime")
         let cache = DiskURLCache(memoryCapacity: 4 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
         let session = cache.makeSession(configuration: .ephemeral.patient)
-        let rounds = TestLength.operations(plain: 20, long: 400)
+        let rounds = TestLength.operations(plain: 20, long: 100)
         await withTaskGroup(of: Void.self) { group in
             for reader in 0..<4 {
                 group.addTask {
@@ -109,6 +109,74 @@ struct LifetimeTests {
         await Self.load("/last", origin, session)
         #expect(origin.requests.count == count)
         session.invalidateAndCancel()
+    }
+
+    /// The app lets go of the cache and of its session while the origin has not answered.
+    @Test func aCacheThatIsLetGoDuringALoad() async throws {
+        let scratch = try ScratchDirectory("letgo")
+        for round in 0..<TestLength.operations(plain: 10, long: 100) {
+            let gate = Gate()
+            let origin = try OriginServer { request in
+                var answer = OriginResponse.ok("whole", ["Cache-Control": "max-age=60"])
+                answer.beforeHead = { gate.wait() }
+                return answer
+            }
+            var cache: DiskURLCache? = DiskURLCache(
+                memoryCapacity: 1 << 20, diskCapacity: 8 << 20, directory: scratch.appending("cache\(round % 2)"))
+            var session = cache?.makeSession(configuration: .ephemeral.patient)
+            weak var gone: DiskURLCache?
+            gone = cache
+            let (answers, answer) = AsyncStream.makeStream(of: (Data?, (any Error)?).self)
+            session?.dataTask(with: origin.url("/\(round)")) { data, _, error in
+                answer.yield((data, error))
+                answer.finish()
+            }.resume()
+            await gate.arrival()
+            session?.finishTasksAndInvalidate()
+            (cache, session) = (nil, nil)
+            gate.open()
+            for await (data, error) in answers {
+                #expect(error == nil)
+                #expect(data == Data("whole".utf8))
+            }
+            await eventually { gone == nil }
+        }
+    }
+
+    /// Stores, lookups, removals and flushes from all sides, by two caches that name one directory: an answer is that of its URL.
+    @Test func sixThreadsAndTwoCachesOnOneDirectory() async throws {
+        let scratch = try ScratchDirectory("churn")
+        let caches = (0..<2).map { _ in
+            DiskURLCache(memoryCapacity: 20_000, diskCapacity: 300_000, directory: scratch.appending("cache"))
+        }
+        let end = ContinuousClock.now + .seconds(TestLength.churnSeconds)
+        await onThreads(6) { thread in
+            var random = TestRandom(thread)
+            let cache = caches[thread % 2]
+            while .now < end {
+                let request = Responses.request("/\(Int.random(in: 0..<60, using: &random))")
+                guard let url = request.url else { return }
+                switch Int.random(in: 0..<100, using: &random) {
+                case 0..<45:
+                    if let found = cache.cachedResponse(for: request) {
+                        #expect(found.response.url == url)
+                        #expect(found.data.starts(with: Data("\(url.path) ".utf8)))
+                    }
+                case 45..<85:
+                    let body = String(repeating: url.path + " ", count: Int.random(in: 1..<2_000, using: &random))
+                    cache.storeCachedResponse(Responses.cached(url, body), for: request)
+                case 85..<93: cache.removeCachedResponse(for: request)
+                case 93..<95: cache.removeAllCachedResponses(from: .memory)
+                case 95: cache.removeCachedResponses(since: Date(timeIntervalSinceNow: -0.01))
+                case 96: cache.diskCapacity = [300_000, 150_000].randomElement(using: &random) ?? 0
+                case 97: _ = (cache.currentDiskUsage, cache.currentMemoryUsage)
+                case 98: cache.flush()
+                default: cache.removeAllCachedResponses()
+                }
+            }
+        }
+        for cache in caches { cache.flush() }
+        #expect(caches[0].currentDiskUsage <= 300_000)
     }
 
     /// Ten years back, an hour forward, and back again: no age is negative, and nothing is served for longer than it lives.

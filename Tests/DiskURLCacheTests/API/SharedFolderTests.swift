@@ -67,6 +67,40 @@ import Testing
         #expect(cache.cachedResponse(for: request) != nil)
     }
 
+    /// What an app, a user or the system does to the directory of a cache in use.
+    enum Disturbance: String, CaseIterable, Sendable {
+        case removed, emptied, renamed, swapped
+    }
+
+    @Test(arguments: Disturbance.allCases, [0, 1 << 20])
+    func whatIsStoredAfterADisturbanceIsFound(of disturbance: Disturbance, memory: Int) throws {
+        let cache = open(memory: memory)
+        store(in: cache)
+        let files = FileManager.default
+        switch disturbance {
+        case .removed: try files.removeItem(at: folder)
+        case .emptied:
+            for name in try files.contentsOfDirectory(atPath: folder.path) {
+                try files.removeItem(at: folder.appendingPathComponent(name))
+            }
+        case .renamed: try files.moveItem(at: folder, to: scratch.appending("away"))
+        case .swapped:
+            let other = scratch.appending("other")
+            store(in: DiskURLCache(memoryCapacity: memory, diskCapacity: 10 << 20, directory: other))
+            try files.moveItem(at: folder, to: scratch.appending("away"))
+            try files.moveItem(at: other, to: folder)
+        }
+        let requests = (0..<10).map { Responses.request("/later\($0)") }
+        for request in requests {
+            cache.storeCachedResponse(Responses.cached(request.url!, "later"), for: request)
+        }
+        func found() -> Int { requests.filter { cache.cachedResponse(for: $0)?.data == Data("later".utf8) }.count }
+        cache.flush()
+        #expect(found() == 10)
+        cache.removeAllCachedResponses(from: .memory)
+        #expect(found() == 10)
+    }
+
     @Test func theSettingsOfTheFirstCacheHold() async throws {
         let first = open()
         var events = first.events().makeAsyncIterator()

@@ -56,6 +56,9 @@ struct ResponseCheck {
                 return "Response \(number) has \(name): \(seen[name] ?? "none"), not greater than \(limit)"
             }
         }
+        for name in step.expected.presentFields where seen[name] == nil {
+            return "Response \(number) should have \(name)"
+        }
         for name in step.expected.missingFields where seen[name] != nil {
             return "Response \(number) should not have \(name): \(seen[name] ?? "")"
         }

@@ -88,6 +88,7 @@ struct ConformanceStep: Sendable {
         var status = Status.asReplied
         var body = Body.asReplied
         var fields: [ConformanceField] = []
+        var presentFields: [String] = []
         var missingFields: [String] = []
         /// The integer in the field is greater.
         var greater: [String: Int] = [:]
@@ -201,6 +202,7 @@ extension ConformanceStep {
     func seesStatus(_ status: Int) -> Self { with { $0.expected.status = .exactly(status) } }
     func seesBody(_ body: String) -> Self { with { $0.expected.body = .exactly(body) } }
     func sees(_ fields: ConformanceField...) -> Self { with { $0.expected.fields += fields } }
+    func has(_ names: String...) -> Self { with { $0.expected.presentFields += names } }
     func misses(_ names: String...) -> Self { with { $0.expected.missingFields += names } }
     func sees(_ name: String, greaterThan limit: Int) -> Self { with { $0.expected.greater[name] = limit } }
     func originSees(_ fields: ConformanceField...) -> Self { with { $0.expected.requestFields += fields } }

@@ -37,11 +37,11 @@ struct MatrixOrigins {
 
     private static func answer(to wire: OriginRequest, elsewhere: String) -> OriginResponse {
         let parts = wire.path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count > 4, let number = Int(parts[3]), MatrixShape.all.indices.contains(number) else {
+        guard parts.count > 4, let number = Int(parts[3]), MatrixShape.every.indices.contains(number) else {
             return .ok("warm", ["Cache-Control": "no-store", "Date": date])
         }
         let folder = parts[0...3].joined(separator: "/")
-        var answer = MatrixShape.all[number].answer(
+        var answer = MatrixShape.every[number].answer(
             MatrixRequest(
                 path: parts[4...].joined(separator: "/"), folder: folder, elsewhere: elsewhere + folder,
                 here: "http://" + (wire.fields["Host"] ?? ""), wire: wire))

@@ -20,6 +20,17 @@ struct MatrixRequest: Sendable {
     }
 }
 
+/// What a load says by the cache alone, and why a load without a cache says something else.
+struct MatrixOwnAnswer: Sendable {
+    var reason: String
+    /// As `MatrixOrigins.normal` writes it.
+    var url: String
+    var status = 200
+    var body: String
+
+    var outcome: MatrixOutcome { ["url": url, "status": "\(status)", "body": body] }
+}
+
 /// A request and the answers to it: one row of the matrix.
 struct MatrixShape: Sendable {
     var name: String
@@ -29,20 +40,30 @@ struct MatrixShape: Sendable {
     var fields: [String: String] = [:]
     /// How many requests reach the origin in four loads, of which the last is from disk; nil where that is not the point.
     var requests: Int?
-    /// Why a load without a cache says something else, nil where it says the same: the loads of the cache say the same among themselves.
-    var isOfItsOwn: String?
+    /// Set if a load without a cache says something else: the loads of the cache say this, and the same among themselves.
+    var own: MatrixOwnAnswer?
     var answer: @Sendable (MatrixRequest) -> OriginResponse
 
     init(
         _ name: String, _ target: String = "a", method: String = "GET", fields: [String: String] = [:],
-        requests: Int? = nil,
-        isOfItsOwn: String? = nil, answer: @escaping @Sendable (MatrixRequest) -> OriginResponse
+        requests: Int? = nil, own: MatrixOwnAnswer? = nil, answer: @escaping @Sendable (MatrixRequest) -> OriginResponse
     ) {
         (self.name, self.target, self.method) = (name, target, method)
-        (self.fields, self.requests, self.isOfItsOwn, self.answer) = (fields, requests, isOfItsOwn, answer)
+        (self.fields, self.requests, self.own, self.answer) = (fields, requests, own, answer)
     }
 
     static let all = redirects + locations + lifetimes + framings + others
+
+    /// With a trailer field Foundation on Linux ends the process, with a cache or without: other clients only.
+    static let ofOtherClients: [MatrixShape] = [
+        MatrixShape("trailers", requests: 1) { _ in
+            raw(
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=86400\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n"
+                    + "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n")
+        }
+    ]
+    /// A shape's place here is in its URLs.
+    static let every = all + ofOtherClients
 
     private static let day: HeaderFields = ["Cache-Control": "max-age=86400"]
 
@@ -62,7 +83,10 @@ struct MatrixShape: Sendable {
             MatrixShape(
                 "\(status) \(name)",
                 requests: [300, 305].contains(status) ? nil : name == "max-age" ? 2 : name == "no-store" ? 5 : nil,
-                isOfItsOwn: status == 305 ? "a 305 is not followed (RFC 9110 §15.4.6)" : nil
+                own: status == 305
+                    ? MatrixOwnAnswer(
+                        reason: "a 305 is not followed (RFC 9110 §15.4.6)", url: "here/a", status: 305, body: "moved")
+                    : nil
             ) { request in
                 request.path == "a" ? redirect(status, to: request.folder + "/t", lifetime) : request.ok()
             }
@@ -70,33 +94,45 @@ struct MatrixShape: Sendable {
     }
 
     /// Forms of `Location`, of redirects that are stored and of those that are not.
-    private static let locations: [MatrixShape] = [302, 308].flatMap { status in
+    private static let locations: [MatrixShape] = [301, 302, 303, 307, 308].flatMap { status in
+        /// A target that Foundation on Linux looks for elsewhere, with the cache's.
+        func found(_ url: String, _ body: String, _ reason: String) -> MatrixOwnAnswer {
+            MatrixOwnAnswer(reason: reason, url: "here/" + url, body: "body of " + body)
+        }
+        func asItCame(_ reason: String) -> MatrixOwnAnswer {
+            MatrixOwnAnswer(reason: reason, url: "here/c/a", status: status, body: "moved")
+        }
         let resolved = "Foundation on Linux resolves `Location` against the root; the cache does as RFC 3986 §5 says"
-        let forms: [(String, String?, @Sendable (MatrixRequest) -> String?)] = [
-            ("relative", resolved, { _ in "t" }),
-            ("dot segments", resolved, { _ in "../x/./t" }),
-            ("query", resolved, { _ in "t?b=2&a=1" }),
-            ("only a query", resolved, { _ in "?b=2" }),
+        let forms: [(String, MatrixOwnAnswer?, @Sendable (MatrixRequest) -> String?)] = [
+            ("relative", found("c/t", "c/t", resolved), { _ in "t" }),
+            ("dot segments", found("x/t", "x/t", resolved), { _ in "../x/./t" }),
+            ("query", found("c/t?b=2&a=1", "c/t", resolved), { _ in "t?b=2&a=1" }),
+            ("only a query", found("c/a?b=2", "c/a", resolved), { _ in "?b=2" }),
             ("fragment", nil, { $0.folder + "/t#there" }),
             (
-                "escaped", "Foundation on Linux decodes `%2F`, which is another path (RFC 3986 §6.2.2.2)",
+                "escaped",
+                found(
+                    "t%2Fu%20v%C3%A9", "t%2Fu%20v%C3%A9",
+                    "Foundation on Linux decodes `%2F`, which is another path (RFC 3986 §6.2.2.2)"),
                 { $0.folder + "/t%2Fu%20v%C3%A9" }
             ),
             ("same origin", nil, { $0.here + $0.folder + "/t" }),
             ("other origin", nil, { $0.elsewhere + "/t" }),
             ("without a scheme", nil, { "//" + $0.elsewhere.dropFirst("http://".count) + "/t" }),
-            ("ftp", "a redirect that leaves HTTP is delivered as it came", { _ in "ftp://127.0.0.1:1/t" }),
+            ("ftp", asItCame("a redirect that leaves HTTP is delivered as it came"), { _ in "ftp://127.0.0.1:1/t" }),
             (
-                "unknown scheme", "Foundation on Linux makes a path of it; the cache delivers the redirect as it came",
+                "unknown scheme",
+                asItCame("Foundation on Linux makes a path of it; the cache delivers the redirect as it came"),
                 { _ in "foo:bar" }
             ),
             ("empty", nil, { _ in "" }),
             ("none", nil, { _ in nil }),
         ]
-        return forms.map { name, reason, location in
-            MatrixShape("\(status) to: \(name)", "c/a", isOfItsOwn: reason) { request in
+        let isStored = status == 301 || status == 308
+        return forms.map { name, own, location in
+            MatrixShape("\(status) to: \(name)", "c/a", own: own) { request in
                 request.path == "c/a" && !request.wire.target.contains("?")
-                    ? redirect(status, to: location(request), status == 308 ? day : [:]) : request.ok()
+                    ? redirect(status, to: location(request), isStored ? day : [:]) : request.ok()
             }
         }
     }
@@ -144,7 +180,6 @@ struct MatrixShape: Sendable {
             (answer.isChunked, answer.partSize, answer.ending) = (true, 4, .cutBody(after: 8))
             return answer
         },
-        // No trailers: with a trailer field Foundation on Linux ends the process, with a cache or without.
         MatrixShape("length too long", requests: 4) { request in
             var answer = request.ok(["Cache-Control": "max-age=86400", "Content-Length": "100"])
             answer.ending = .close

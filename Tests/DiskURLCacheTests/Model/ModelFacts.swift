@@ -9,6 +9,8 @@ struct ModelControl: Sendable, Hashable, CustomStringConvertible {
 
     var description: String { field }
 
+    var isNeverFresh: Bool { noStore || noCache || maxAge == 0 }
+
     var field: String {
         if noStore { return "no-store" }
         if noCache { return "no-cache" }
@@ -31,7 +33,7 @@ struct ModelRequest: Sendable, Hashable, CustomStringConvertible {
 /// An answer of the origin, a 304 among them, or a response that is stored by hand.
 struct ModelItem: Sendable {
     enum Kind: Sendable {
-        case whole, notModified, head, byHand
+        case whole, notModified, head, byHand, redirect
     }
 
     let number: Int
@@ -43,6 +45,8 @@ struct ModelItem: Sendable {
     let control: ModelControl
     /// The load that asked; nil for what is stored by hand.
     let asker: Int?
+    /// The path to which a redirect leads.
+    var target: String?
     /// 0 is the process of the test.
     var process = 0
     /// When the origin was asked, or when the call that stores by hand began.
@@ -54,6 +58,10 @@ struct ModelItem: Sendable {
     var answered = Int.max
     /// Since then lookups see the item, or something newer.
     var visible: Int?
+
+    /// Of a redirect.
+    var status: Int { [301, 302, 307, 308][version % 4] }
+    var isTemporary: Bool { kind == .redirect && [302, 307].contains(status) }
 
     var length: Int { number % 7 == 0 ? 20_000 : number % 3 == 0 ? 3_000 : 40 }
 
@@ -67,13 +75,15 @@ struct ModelItem: Sendable {
         var fields = ["Cache-Control": control.field, "X-Check": "\(number)"]
         fields["ETag"] = tag
         if varies { fields["Vary"] = "Accept-Language" }
-        if kind == .whole || kind == .byHand { fields["X-Token"] = "\(number)" }
+        fields["Location"] = target
+        if kind == .whole || kind == .byHand || kind == .redirect { fields["X-Token"] = "\(number)" }
         return fields
     }
 
     var description: String {
         let asked = asker.map { "asked by load \($0)" } ?? "by process \(process)"
-        return "item \(number) \(kind) of \(request.path) v\(version), \(control.field), \(tag ?? "no tag"), "
+        return "item \(number) \(kind) of \(request.path) \(target.map { "to \($0) " } ?? "")v\(version), "
+            + "\(control.field), \(tag ?? "no tag"), "
             + "\(request.language), \(request.user ?? "nobody"), \(asked)"
     }
 
@@ -130,7 +140,7 @@ struct ModelLoad: Sendable, CustomStringConvertible {
         case useProtocol, reload, revalidate, elseLoad, dontLoad
     }
 
-    let request: ModelRequest
+    var request: ModelRequest
     var method = "GET"
     var policy = Policy.useProtocol
     /// A call of `cachedResponse(for:)`: freshness is not asked.
@@ -142,6 +152,13 @@ struct ModelLoad: Sendable, CustomStringConvertible {
 
     var path: String { request.path }
 
+    /// The same load, whose request is for another path.
+    func redirected(to path: String) -> ModelLoad {
+        var load = self
+        load.request.path = path
+        return load
+    }
+
     var description: String {
         isLookup
             ? "lookup of \(method) \(path) for \(request.user ?? "nobody"), \(request.language), by process \(process)"
@@ -151,6 +168,8 @@ struct ModelLoad: Sendable, CustomStringConvertible {
 
 struct ModelAnswer: Sendable {
     let status: Int
+    /// Of the URL that answered, which a redirect may have led to.
+    let path: String
     /// The number in the head.
     let token: Int?
     let check: Int?
@@ -162,7 +181,7 @@ struct ModelAnswer: Sendable {
     }
 
     var description: String {
-        "\(status), item \(token.map(String.init) ?? "-"), checked by \(check.map(String.init) ?? "-"), "
+        "\(status) by \(path), item \(token.map(String.init) ?? "-"), checked by \(check.map(String.init) ?? "-"), "
             + "\(body.count) bytes of \(bodyToken.map(String.init) ?? "-")"
     }
 }

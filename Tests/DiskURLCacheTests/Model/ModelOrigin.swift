@@ -12,8 +12,13 @@ final class ModelOrigin: Sendable {
         var version = 1
         var control = ModelControl()
         var gate: Gate?
-        /// Fails the next request: by a 500, or by no answer at all.
-        var failure: OriginResponse?
+        /// Fails the next request.
+        var failure: Failure?
+    }
+
+    enum Failure: Sendable, CaseIterable {
+        /// By a 500, by no answer at all, by half a body.
+        case status, silence, cut
     }
 
     private let model: ReferenceModel
@@ -27,10 +32,15 @@ final class ModelOrigin: Sendable {
         resources = Mutex([
             "/a": Resource(varies: false, hasTag: true), "/b": Resource(varies: true, hasTag: true),
             "/c": Resource(varies: false, hasTag: false),
+            Self.redirecting: Resource(varies: false, hasTag: false),
         ])
     }
 
-    static let paths = ["/a", "/b", "/c"]
+    static let paths = ["/a", "/b", "/c", redirecting]
+    /// Leads to one of the others, by its version.
+    static let redirecting = "/r"
+
+    private static func target(of version: Int) -> String { paths[version % 3] }
 
     func edit(_ path: String, _ control: ModelControl, isNewVersion: Bool) {
         resources.withLock { resources in
@@ -39,7 +49,12 @@ final class ModelOrigin: Sendable {
         }
     }
 
-    func isHeld(_ path: String) -> Bool { resources.withLock { $0[path]?.gate != nil } }
+    /// A redirect is stored, or leads elsewhere by now: its target may be any path.
+    func isHeld(_ path: String) -> Bool {
+        resources.withLock { resources in
+            resources.contains { ($0.key == path || path == Self.redirecting) && $0.value.gate != nil }
+        }
+    }
 
     func hold(_ path: String) {
         resources.withLock { resources in
@@ -56,12 +71,8 @@ final class ModelOrigin: Sendable {
         gate?.open()
     }
 
-    func failNext(_ path: String, silently: Bool) {
-        resources.withLock { resources in
-            var failure = OriginResponse.status(500, "Internal Server Error")
-            if silently { failure.ending = .noResponse }
-            resources[path]?.failure = failure
-        }
+    func failNext(_ path: String, _ failure: Failure) {
+        resources.withLock { $0[path]?.failure = failure }
     }
 
     /// What an app that stores by hand would have from the origin now.
@@ -94,9 +105,16 @@ final class ModelOrigin: Sendable {
                 resource.failure = nil
                 model.change { state in
                     state.failedPaths.append((message.path, state.tick()))
-                    state.note("the origin fails load \(load ?? 0) of \(message.path) on purpose")
+                    state.note("the origin fails load \(load ?? 0) of \(message.path) on purpose: \(failure)")
                 }
-                return failure
+                var response = OriginResponse.status(500, "Internal Server Error")
+                if failure == .silence { response.ending = .noResponse }
+                if failure == .cut, message.method == "GET" {
+                    // The head and the first bytes of an answer like others: nothing of it may be served.
+                    response = representation(of: resource, request, message, load)
+                    response.ending = .cutBody(after: 20)
+                }
+                return response
             }
             guard message.method == "GET" || message.method == "HEAD" else {
                 resource.version += 1
@@ -115,17 +133,23 @@ final class ModelOrigin: Sendable {
         of resource: Resource, _ request: ModelRequest, _ message: OriginRequest, _ load: Int?
     ) -> OriginResponse {
         let tag = tag(of: resource, request)
+        let isRedirect = message.path == Self.redirecting
         let isKnown = tag.map { message.fields["If-None-Match"]?.contains($0) == true } ?? false
         let item = model.add { number in
             ModelItem(
-                number: number, kind: isKnown ? .notModified : message.method == "HEAD" ? .head : .whole,
+                number: number,
+                kind: isKnown ? .notModified : message.method == "HEAD" ? .head : isRedirect ? .redirect : .whole,
                 request: request, varies: resource.varies, version: resource.version, tag: tag,
                 control: resource.control,
-                asker: load)
+                asker: load, target: isRedirect ? Self.target(of: resource.version) : nil)
         }
         var response = OriginResponse(sendsDate: false)
         for (name, value) in item.fields { response.fields.append(name, value) }
         response.fields.append("Date", HTTPDate.format(Date(timeIntervalSince1970: item.bornSeconds)))
+        if isRedirect {
+            response.status = item.status
+            response.reason = "Elsewhere"
+        }
         if isKnown {
             response.status = 304
             response.reason = "Not Modified"

@@ -6,11 +6,15 @@ extension ReferenceModel {
         /// Nil where the answer is allowed.
         static func problem(with answer: ModelAnswer, of load: ModelLoad, in state: State) -> String? {
             guard load.method == "GET" || load.method == "HEAD" else { return nil }
-            if answer.status >= 500 {
-                let wasToldTo = state.failedPaths.contains { $0.path == load.path && $0.time > load.begin }
-                return wasToldTo ? nil : "the origin did not answer so"
+            if answer.status >= 500 { return state.mayFail(load) ? nil : "the origin did not answer so" }
+            if answer.path != load.path {
+                if let problem = redirection(to: answer.path, of: load, in: state) { return problem }
+                return problem(with: answer, of: load.redirected(to: answer.path), in: state)
             }
-            guard answer.status == 200 else { return "no such status was sent" }
+            // A redirect is followed by loads, and found by lookups. A stored one answers HEAD as it is.
+            let isRedirect = (300..<400).contains(answer.status) && load.path == ModelOrigin.redirecting
+            guard answer.status == 200 || isRedirect && (load.isLookup || load.method == "HEAD" && answer.token != nil)
+            else { return "no such status was sent" }
             guard let check = answer.check.flatMap({ state.items[$0] }) else { return "nobody sent this head" }
             if load.method == "HEAD" {
                 guard answer.body.isEmpty else { return "HEAD has no body" }
@@ -21,6 +25,19 @@ extension ReferenceModel {
             guard let number = answer.token, let item = state.items[number] else { return "nobody sent this head" }
             if load.method == "GET", answer.body != item.body { return "head and body are not of one response" }
             return identity(of: item, checkedBy: check, load) ?? reuse(of: item, checkedBy: check, load, state)
+        }
+
+        /// Whether an answer of the origin that leads to the path came for this load, or may be used from the store.
+        private static func redirection(to path: String, of load: ModelLoad, in state: State) -> String? {
+            let redirects = state.items.values.filter {
+                $0.request.path == load.path && $0.target == path && $0.request.user == load.request.user
+            }
+            var problem: String? = "no answer leads from \(load.path) to \(path)"
+            for redirect in redirects {
+                problem = reuse(of: redirect, checkedBy: redirect, load, state)
+                if problem == nil { return nil }
+            }
+            return problem
         }
 
         /// Another key's or another variant's.
@@ -65,7 +82,7 @@ extension ReferenceModel {
         private static func isReplaced(
             _ item: ModelItem, checkedBy check: ModelItem, by other: ModelItem, _ load: ModelLoad, _ state: State
         ) -> Bool {
-            guard other.number != item.number, other.kind == .whole || other.kind == .byHand, other.replaces(item),
+            guard other.number != item.number, [.whole, .byHand, .redirect].contains(other.kind), other.replaces(item),
                 let visible = other.visible, visible < load.begin,
                 // What was confirmed since counts as asked for then.
                 other.askerBegan > max(item.born, check.born), other.process == load.process
@@ -89,9 +106,11 @@ extension ReferenceModel {
             }
             // Which of two loads asked later is known as long as the newer answer is: not where memory forgets, or is small.
             if state.forgets, item.visible.map({ $0 < other.askerBegan }) != true { return false }
-            // An answer that is not stored removes what its load found stored: what another process holds in its buffer is not found.
-            if other.control.noStore,
-                item.process != other.process || item.visible.map({ $0 < other.askerBegan }) != true
+            // An answer that is not stored removes what its load found stored: what another process holds in its buffer is not found. A
+            // temporary redirect says nothing about what is stored. A redirect is stored as long as it can be fresh.
+            if other.control.noStore || other.kind == .redirect && other.control.isNeverFresh,
+                other.isTemporary || item.process != other.process
+                    || item.visible.map({ $0 < other.askerBegan }) != true
             {
                 return false
             }

@@ -121,7 +121,7 @@ final class ModelRunner: @unchecked Sendable {
             origin.edit(path, control, isNewVersion: isNewVersion)
         case .hold(let path): origin.hold(path)
         case .release(let path): origin.release(path)
-        case .failNext(let path, let silently): origin.failNext(path, silently: silently)
+        case .failNext(let path, let failure): origin.failNext(path, failure)
         case .advance(let seconds): model.clock.advance(by: seconds)
         case .relaunch(let isKilled): await relaunch(isKilled: isKilled)
         case .peerStore, .peerRemove, .peerRemoveAll, .peerLookup: askPeer(step)
@@ -318,7 +318,7 @@ final class ModelRunner: @unchecked Sendable {
                 model.end(
                     load,
                     ModelAnswer(
-                        status: 200, token: Int(words[1]), check: Int(words[2]),
+                        status: 200, path: request.path, token: Int(words[1]), check: Int(words[2]),
                         body: Data(base64Encoded: String(words[3])) ?? Data()))
             } else {
                 model.fail(load, words.joined(separator: " "), isExpected: words.first == "nothing")
@@ -332,7 +332,7 @@ extension ModelAnswer {
     init(_ response: URLResponse, _ data: Data) {
         let http = response as? HTTPURLResponse
         self.init(
-            status: http?.statusCode ?? 0,
+            status: http?.statusCode ?? 0, path: http?.url?.path ?? "",
             token: http?.value(forHTTPHeaderField: "X-Token").flatMap { Int($0) },
             check: http?.value(forHTTPHeaderField: "X-Check").flatMap { Int($0) }, body: data)
     }
@@ -363,8 +363,10 @@ private final class Outstanding: Sendable {
     ) -> ModelSignal {
         let signal = ModelSignal()
         let isSettled = state.withLock { state in
-            // It may follow another one: then no request of its own comes to the origin.
-            let mayFollow = state.loads.values.contains { $0.load.path == load.path }
+            // It may follow another one, or be redirected to what another one loads: then no request of its own comes to the origin.
+            let mayFollow = state.loads.values.contains {
+                $0.load.path == load.path || [$0.load.path, load.path].contains(ModelOrigin.redirecting)
+            }
             if !state.ended.contains(load.number) {
                 state.loads[load.number] = Load(load: load, task: task, cancel: cancel, settled: signal)
             }

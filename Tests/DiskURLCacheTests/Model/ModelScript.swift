@@ -29,7 +29,7 @@ enum ModelStep: Sendable {
     case edit(path: String, ModelControl, isNewVersion: Bool)
     case hold(path: String)
     case release(path: String)
-    case failNext(path: String, silently: Bool)
+    case failNext(path: String, ModelOrigin.Failure)
     case advance(seconds: Int)
 
     // Processes. A relaunch opens what the old process closed; a killed one could not close.
@@ -106,7 +106,8 @@ struct ModelScript: Sendable {
             default: return .peerLookup(request)
             }
         case 70: return .cancelNewest
-        case 71: return .failNext(path: path, silently: chance(50))
+        case 71:
+            return .failNext(path: path, ModelOrigin.Failure.allCases.randomElement(using: &random) ?? .status)
         case 72..<78: return .hold(path: path)
         case 78..<84: return .release(path: path)
         case 84..<87: return .advance(seconds: [1, 5, 61, 1_000].randomElement(using: &random) ?? 5)

@@ -33,6 +33,13 @@ final class ReferenceModel: Sendable {
             return time
         }
 
+        /// Whether the origin was told to fail a request that the load may have made.
+        func mayFail(_ load: ModelLoad) -> Bool {
+            failedPaths.contains {
+                ($0.path == load.path || load.path == ModelOrigin.redirecting) && $0.time > load.begin
+            }
+        }
+
         mutating func note(_ text: String) { trace.append("\(time): \(text)") }
     }
 
@@ -140,6 +147,13 @@ final class ReferenceModel: Sendable {
                 state.note("* NOT ALLOWED: \(text)")
                 state.violations.append(text)
             }
+            // A redirect that the load asked for and followed is stored.
+            if answer.path != load.path {
+                let asked = state.items.values.filter { $0.asker == load.number && $0.kind == .redirect }
+                if let last = asked.max(by: { $0.number < $1.number }), last.target == answer.path {
+                    state.items[last.number]?.visible = end
+                }
+            }
             // Who asked the origin has what it brought stored; and what a lookup finds is stored.
             if let number = answer.token, let item = state.items[number], item.visible == nil,
                 load.isLookup || item.asker == load.number, load.process == item.process
@@ -153,8 +167,7 @@ final class ReferenceModel: Sendable {
         state.withLock { state in
             _ = state.tick()
             state.note("load \(load.number) of \(load.path) fails: \(error)")
-            let wasToldTo = state.failedPaths.contains { $0.path == load.path && $0.time > load.begin }
-            if !isExpected, !wasToldTo, load.policy != .dontLoad {
+            if !isExpected, !state.mayFail(load), load.policy != .dontLoad {
                 state.violations.append("load \(load.number), \(load.description), failed: \(error)")
             }
         }

@@ -37,20 +37,32 @@ import Testing
         #expect(server.requests.first?.fields["host"] == "127.0.0.1:\(server.port)")
     }
 
-    /// libcurl lets go of a connection that was idle for two minutes, which a test among hundreds may be on a slow machine.
-    private func expectOneConnection(to server: OriginServer, since start: ContinuousClock.Instant) {
-        if start.duration(to: .now) < .seconds(60) { #expect(server.connectionCount == 1) }
+    /// libcurl lets go of a connection that was idle for two minutes, which a test among hundreds may be on a slow machine: the loads are
+    /// made again, until they took less than one.
+    private func expectOneConnection(
+        _ answer: @escaping @Sendable (OriginRequest) -> OriginResponse,
+        loads: (OriginServer, URLSession) async throws -> Void
+    ) async throws {
+        for _ in 0..<10 {
+            let start = ContinuousClock.now
+            let server = try OriginServer(handler: answer)
+            try await loads(server, session())
+            guard start.duration(to: .now) < .seconds(60) else { continue }
+            #expect(server.connectionCount == 1)
+            return
+        }
+        Issue.record("the loads took more than a minute ten times")
     }
 
     @Test func keepsConnectionsAlive() async throws {
-        let start = ContinuousClock.now
-        let server = try OriginServer { .ok("\($0.number)") }
-        let session = session()
-        for expected in 1...3 {
-            let (data, _) = try await session.data(from: server.url())
-            #expect(String(decoding: data, as: UTF8.self) == "\(expected)")
+        try await expectOneConnection {
+            .ok("\($0.number)")
+        } loads: { server, session in
+            for expected in 1...3 {
+                let (data, _) = try await session.data(from: server.url())
+                #expect(String(decoding: data, as: UTF8.self) == "\(expected)")
+            }
         }
-        expectOneConnection(to: server, since: start)
     }
 
     @Test func closesWhenAsked() async throws {
@@ -111,19 +123,17 @@ import Testing
     }
 
     @Test(arguments: ["HEAD", "GET"]) func bodilessResponses(method: String) async throws {
-        let server = try OriginServer { request in
+        try await expectOneConnection { request in
             request.method == "HEAD" ? .ok("four") : .status(304, "Not Modified")
+        } loads: { server, session in
+            var request = URLRequest(url: server.url())
+            request.httpMethod = method
+            for _ in 1...2 {
+                let (data, response) = try await session.data(for: request)
+                #expect(data.isEmpty)
+                #expect(try http(response).statusCode == (method == "HEAD" ? 200 : 304))
+            }
         }
-        var request = URLRequest(url: server.url())
-        request.httpMethod = method
-        let session = session()
-        let start = ContinuousClock.now
-        for _ in 1...2 {
-            let (data, response) = try await session.data(for: request)
-            #expect(data.isEmpty)
-            #expect(try http(response).statusCode == (method == "HEAD" ? 200 : 304))
-        }
-        expectOneConnection(to: server, since: start)
     }
 
     @Test func interimResponsesAndRawBytes() async throws {

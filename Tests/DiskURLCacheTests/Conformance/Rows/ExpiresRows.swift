@@ -39,11 +39,11 @@ extension ConformanceRow {
         invalid("aest", "Thu, 18 Aug 2050 02:01:18 AEST"),
         invalid("2-digit-year", "Thu, 18 Aug 50 02:01:18 GMT"),
         invalid("no-comma", "Thu 18 Aug 2050 02:01:18 GMT"),
-        invalid("multiple-spaces", "Thu, 18  Aug  2050 02:01:18 GMT"),
-        invalid("date-dashes", "Thu, 18-Aug-2050 02:01:18 GMT"),
-        invalid("time-periods", "Thu, 18 Aug 2050 02.01.18 GMT"),
-        invalid("1-digit-hour", "Thu, 18 Aug 2050 2:01:18 GMT"),
-        invalid("multiple-lines", "Thu, 18 Aug 2050 2:01:18 GMT", "Thu, 18 Aug 2050 2:01:19 GMT"),
+        invalid(atOnce: "multiple-spaces", "Thu, 18  Aug  2050 02:01:18 GMT"),
+        invalid(atOnce: "date-dashes", "Thu, 18-Aug-2050 02:01:18 GMT"),
+        invalid(atOnce: "time-periods", "Thu, 18 Aug 2050 02.01.18 GMT"),
+        invalid(atOnce: "1-digit-hour", "Thu, 18 Aug 2050 2:01:18 GMT"),
+        invalid(atOnce: "multiple-lines", "Thu, 18 Aug 2050 2:01:18 GMT", "Thu, 18 Aug 2050 2:01:19 GMT"),
     ]
 
     private static func valid(_ id: String, _ date: String) -> Self {
@@ -52,6 +52,11 @@ extension ConformanceRow {
 
     private static func invalid(_ id: String, _ dates: String...) -> Self {
         Self("freshness-expires-invalid-\(id)", .required, expiring(dates).pausing, .get.notCached)
+    }
+
+    /// Without a pause.
+    private static func invalid(atOnce id: String, _ dates: String...) -> Self {
+        Self("freshness-expires-invalid-\(id)", .required, expiring(dates), .get.notCached)
     }
 
     private static func expiring(_ dates: [String]) -> ConformanceStep {

@@ -55,7 +55,7 @@ extension ConformanceRow {
     private static func varied(_ names: String...) -> ConformanceStep {
         .get.replies(
             ["Cache-Control: max-age=5000", .date("Last-Modified", -3_000), .date("Date", 0)]
-                + names.map { .unchecked("Vary", $0) })
+                + names.map { .init("Vary", .text($0), isChecked: !$0.contains(",")) })
     }
 
     private static func language(_ id: String, _ value: String) -> Self {
