@@ -100,7 +100,7 @@ extension DiskURLCache {
                 defer { (state.task, state.hasEnded) = (nil, true) }
                 return state.task
             }
-            resume()
+            setPaused(false)
             task?.cancel()
         }
 
@@ -120,13 +120,10 @@ extension DiskURLCache {
             if isLate { task.cancel() }
         }
 
-        fileprivate func pause() {
-            state.withLock { $0.isPaused = !$0.hasEnded }
-        }
-
-        fileprivate func resume() {
+        fileprivate func setPaused(_ isPaused: Bool) {
             let waiting = state.withLock { state in
-                state.isPaused = false
+                state.isPaused = isPaused && !state.hasEnded
+                guard !state.isPaused else { return [CheckedContinuation<Void, Never>]() }
                 defer { state.waiting = [] }
                 return state.waiting
             }
@@ -142,8 +139,7 @@ struct OpenTransport: LoadTransport {
 
     func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
         let exchange = DiskURLCache.Receiver(receiver, of: request)
-        let controls = FetchControls(cancel: exchange.cancel, pause: exchange.pause, resume: exchange.resume)
-        if token.didStart(controls) { exchange.start(transport) }
+        if token.didStart(cancel: exchange.cancel, setPaused: exchange.setPaused) { exchange.start(transport) }
     }
 }
 

@@ -60,7 +60,7 @@ extension DiskURLCache {
 
     /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason if it is not stored.
     func insert(
-        _ response: StoredResponse, _ body: GatheredBody.Content, edited: LoadMachine.EditedResponse?,
+        _ response: StoredResponse, _ body: GatheredBody.Content, edited: LoadMachine.EditedResponse,
         for hop: KeyedRequest, ticket: StoreTicket?
     ) -> Reason? {
         guard let key = hop.key?.keeping(response),
@@ -68,7 +68,7 @@ extension DiskURLCache {
         else { return .keptOut }
         switch body {
         case .memory(let data):
-            return store.store(metadata, body: data, presented: edited?.presented, for: key, ticket: ticket)
+            return store.store(metadata, body: data, presented: edited.presented, for: key, ticket: ticket)
         case .file(let file) where metadata.placement == .memoryAndDisk:
             return store.store(metadata, file, for: key, ticket: ticket)
         case .file(let file):
@@ -84,12 +84,12 @@ extension DiskURLCache {
 
     /// Nil if a rule says that the response is not stored.
     private func metadata(
-        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for target: RuleTarget
+        of response: StoredResponse, edited: LoadMachine.EditedResponse, for target: RuleTarget
     ) -> EntryMetadata? {
         let cacheOptions = cacheOptions(for: target, contentType: response.fields["Content-Type"])
         guard cacheOptions.storage != .never else { return nil }
         let placement: EntryPlacement =
-            if edited?.isMemoryOnly == true || cacheOptions.storage == .memoryOnly {
+            if edited.isMemoryOnly || cacheOptions.storage == .memoryOnly {
                 .memoryOnly
             } else if livesLongEnoughForDisk(response, cacheOptions: cacheOptions) {
                 .memoryAndDisk
@@ -98,13 +98,14 @@ extension DiskURLCache {
             }
         return EntryMetadata(
             sequence: 0, url: target.request.urlWithoutCredentials, response: .http(response), storedAt: now,
-            placement: placement, userInfo: edited?.userInfo ?? [:],
+            placement: placement, userInfo: edited.userInfo,
             tags: tags(of: cacheOptions, for: target.request), isPinned: cacheOptions.isPinned == true)
     }
 
     /// Whether the body of a response goes to a file: only if the response goes to disk.
     func takesFile(_ response: StoredResponse, for target: RuleTarget) -> Bool {
-        store.takesIncoming && metadata(of: response, edited: nil, for: target)?.placement == .memoryAndDisk
+        store.takesIncoming
+            && metadata(of: response, edited: LoadMachine.EditedResponse(), for: target)?.placement == .memoryAndDisk
     }
 
     /// The response as `Configuration.willCacheResponse` wants it stored, after the delegate accepted it; nil when the closure refused.

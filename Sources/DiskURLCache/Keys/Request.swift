@@ -67,9 +67,8 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache.Request {
-    /// The URL's text for files: without user name and password.
+    /// The URL's text for files.
     var urlWithoutCredentials: String? {
-        // Without "@" there are none, and searching for the byte is faster than parsing.
         url.utf8.contains(UInt8(ascii: "@")) ? foundationURL?.withoutCredentials : url
     }
 
@@ -99,6 +98,28 @@ extension DiskURLCache.Request {
 
     /// For objects of Foundation that must have a URL.
     package static let noURL = URL(fileURLWithPath: "/")
+}
+
+extension URL {
+    /// The text for files: without user name and password.
+    var withoutCredentials: String? {
+        // Without "@" there are none, and searching for the byte is faster than parsing.
+        guard absoluteString.utf8.contains(UInt8(ascii: "@")), user != nil || password != nil else {
+            return absoluteString
+        }
+        var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        components?.user = nil
+        components?.password = nil
+        return components?.string
+    }
+
+    /// The URL for reports.
+    var removingCredentials: URL? {
+        withoutCredentials.flatMap { $0 == absoluteString ? absoluteURL : URL(string: $0) }
+    }
+
+    /// As a log may have it: a query may hold what is secret.
+    var withoutQuery: String? { withoutCredentials.map { String($0.prefix { $0 != "?" && $0 != "#" }) } }
 }
 
 extension HeaderFields {

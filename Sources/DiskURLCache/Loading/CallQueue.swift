@@ -18,10 +18,16 @@ struct CallQueue {
         calls.append(call)
     }
 
+    /// Of a body in a file the next piece, still in its file.
+    ///
     /// A fast answer adds tens of thousands of calls before its head is delivered, so the first call is taken without moving the
     /// others.
     mutating func next() -> LoadCall? {
         guard !isPaused, start < calls.count, let call = calls[start] else { return nil }
+        if case .read(let body) = call, body.count > OpenBody.pieceLength {
+            calls[start] = .read(body.part(OpenBody.pieceLength..<body.count))
+            return .read(body.part(0..<OpenBody.pieceLength))
+        }
         calls[start] = nil
         start += 1
         if start == calls.count || start > 1_024 && start * 2 > calls.count {
@@ -30,17 +36,6 @@ struct CallQueue {
         }
         if case .load(let data) = call { undeliveredBytes -= data.count }
         return call
-    }
-
-    /// The rest of a body comes next.
-    mutating func putBack(_ body: OpenBody) {
-        guard !isClosed, !body.isEmpty else { return }
-        if start > 0 {
-            start -= 1
-            calls[start] = .read(body)
-        } else {
-            calls.insert(.read(body), at: 0)
-        }
     }
 
     mutating func close() {

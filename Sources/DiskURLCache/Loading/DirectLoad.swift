@@ -148,27 +148,21 @@ package final class LoadReader: Sendable {
 
     /// The next piece of the body; nil at its end. For one reader at a time.
     package func next() async throws -> Data? {
-        let (call, hasCaughtUp) = try await take { state -> (LoadCall?, Bool)? in
-            let limit = LoadDriver.undeliveredLimit
-            let wasBehind = state.pieces.undeliveredBytes > limit
+        let (call, isBehind) = try await take { state -> (LoadCall?, Bool)? in
             guard let call = state.pieces.next() else {
                 try state.end?.get()
-                return state.end == nil ? nil : (nil, false)
+                return state.end == nil ? nil : (nil, true)
             }
-            return (call, wasBehind && state.pieces.undeliveredBytes <= limit)
+            return (call, state.pieces.undeliveredBytes > LoadDriver.undeliveredLimit)
         }
-        if hasCaughtUp { driver.clientCaughtUp() }
+        if !isBehind { driver.clientCaughtUp() }
         switch call {
         case .load(let data)?: return data
-        case .read(var body)?:
-            guard let data = body.next() else {
-                let error = URLError(.resourceUnavailable)
-                cancel(error)
-                throw error
-            }
-            let rest = body
-            load.state.withLock { $0.pieces.putBack(rest) }
-            return data
+        case .read(let body)?:
+            if let data = body.contents { return data }
+            let error = URLError(.resourceUnavailable)
+            cancel(error)
+            throw error
         case .receive?, .finish?, .fail?, nil: return nil
         }
     }

@@ -32,14 +32,3 @@ struct FetchIdentity: Hashable, Sendable {
         hasher.combine(key)
     }
 }
-
-extension Int64 {
-    /// Whole seconds, brought into range; not a number counts as 0.
-    init(clampingSeconds seconds: TimeInterval) {
-        guard !seconds.isNaN else {
-            self = 0
-            return
-        }
-        self = Int64(exactly: seconds.rounded(.down)) ?? (seconds < 0 ? 0 : .max)
-    }
-}

@@ -144,13 +144,13 @@ extension LoadDriver {
         else { return }
         // One slow reader does not hold up others.
         finishLeading()
-        fetch.pause()
+        fetch.setPaused(true)
         // The client may have caught up in between.
-        if client.undeliveredBytes <= Self.undeliveredLimit { fetch.resume() }
+        if client.undeliveredBytes <= Self.undeliveredLimit { fetch.setPaused(false) }
     }
 
     /// Called for a client whose `undeliveredBytes` are within the limit again.
     func clientCaughtUp() {
-        state.withLock { $0.fetch }?.resume()
+        state.withLock { $0.fetch }?.setPaused(false)
     }
 }

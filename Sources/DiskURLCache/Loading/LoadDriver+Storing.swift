@@ -45,7 +45,7 @@ extension LoadDriver {
         if usedCredentials { return note(.credentials) }
         if let basis = storing.basis, !isStored(variants[basis], of: key) { return note(.removedMeanwhile) }
         let content: GatheredBody.Content
-        if let data = storing.completed ?? storing.edited?.data {
+        if let data = storing.edited.data {
             content = .memory(data)
         } else {
             switch body?.content {
@@ -86,7 +86,8 @@ extension LoadDriver {
             cache.freshen(variants[index].metadata.sequence, with: response, for: hop)
         case .addVariant(let index, let response):
             guard isStored(variants[index], of: key), let entry = variants[index].load() else { return }
-            _ = cache.insert(response, .memory(entry.body), edited: nil, for: hop, ticket: ticket)
+            _ = cache.insert(
+                response, .memory(entry.body), edited: LoadMachine.EditedResponse(), for: hop, ticket: ticket)
         case .remove(let index): remove(variants[index], of: key, by: ticket)
         }
     }

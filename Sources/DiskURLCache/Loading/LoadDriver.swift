@@ -1,10 +1,6 @@
 import Dispatch
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// Carries out the decisions of a `LoadMachine` for one task, one direct load, or one refresh in the background, and reports back to it.
 ///
 /// Events come from Foundation's protocol queue, from the transport, from the lookup queue and from the table of fetches, one at a time
@@ -75,13 +71,6 @@ final class LoadDriver: FetchReceiver, Sendable {
     var report: LoadReport { state.withLock { $0.report } }
 
     // MARK: From the client
-
-    /// - Parameters:
-    ///   - lookup: of the request's key, if there was one.
-    ///   - onClientQueue: whether the client may be called on this queue.
-    func start(_ lookup: Lookup? = nil, onClientQueue: Bool = true) {
-        lookUp(lookup, onClientQueue: onClientQueue)
-    }
 
     func cancel() {
         client?.close()
@@ -165,7 +154,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             switch action {
             case .lookUp:
                 finishLeading()
-                lookUp(nil, onClientQueue: onClientQueue)
+                start(onClientQueue: onClientQueue)
             case .readBody(let index): read(index, onClientQueue: onClientQueue)
             case .fetch(let fields, let collapsible): fetch(fields, collapsible: collapsible)
             case .cancelFetch:
@@ -216,7 +205,11 @@ final class LoadDriver: FetchReceiver, Sendable {
         cache.cachingOptions(for: state.withLock { $0.hop.target }, response: fields)
     }
 
-    private func lookUp(_ lookup: Lookup?, onClientQueue: Bool) {
+    /// Begins the load, or its next hop.
+    /// - Parameters:
+    ///   - lookup: of the hop's key, if there was one.
+    ///   - onClientQueue: whether the client may be called on this queue.
+    func start(_ lookup: Lookup? = nil, onClientQueue: Bool = true) {
         guard let key = state.withLock({ $0.hop.key }) else { return found([], onClientQueue: onClientQueue) }
         let lookup = lookup ?? cache.store.lookup(key)
         // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's decisions there.
@@ -247,17 +240,8 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     private func read(_ index: Int, onClientQueue: Bool) {
+        if onClientQueue { return Self.lookupQueue.async { self.read(index, onClientQueue: false) } }
         let (variant, takesOpenBody) = state.withLock { ($0.variants[index], $0.machine.takesOpenBody) }
-        if variant.entry != nil || !onClientQueue {
-            didRead(variant, at: index, takesOpenBody: takesOpenBody, onClientQueue: onClientQueue)
-        } else {
-            Self.lookupQueue.async {
-                self.didRead(variant, at: index, takesOpenBody: takesOpenBody, onClientQueue: false)
-            }
-        }
-    }
-
-    private func didRead(_ variant: StoredVariant, at index: Int, takesOpenBody: Bool, onClientQueue: Bool) {
         var body: StoredBody?
         var entry: StoredEntry?
         if takesOpenBody, variant.entry == nil, let open = variant.open {
@@ -271,7 +255,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             if let entry { state.variants = state.variants.holding(entry, at: index) }
             return state.machine.handle(.body(body, gathered: state.body?.data ?? Data(), now: now))
         }
-        perform(actions, onClientQueue: onClientQueue)
+        perform(actions, onClientQueue: false)
     }
 
     // MARK: The end

@@ -183,7 +183,10 @@ extension LoadMachine {
             storage = verdict.refusal.map { .refused($0) }
             if case .store(let response, let replaced) = verdict {
                 actions = [
-                    .store(Storing(response: response, replacing: replaced, basis: index, completed: joined))
+                    .store(
+                        Storing(
+                            response: response, replacing: replaced, basis: index, edited: EditedResponse(data: joined))
+                    )
                 ]
             }
         case .deliver, .useStaleOnError, .repeatRequest, nil:

@@ -91,16 +91,14 @@ struct LoadMachine {
         /// The candidate that this needs: the first part of a whole, or the response that is refreshed. The driver stores
         /// the response only if that candidate is still stored as it was found.
         var basis: Int?
-        var edited: EditedResponse?
-        /// Used instead of the gathered body.
-        var completed: Data?
+        var edited = EditedResponse()
     }
 
-    /// A response that a delegate or `Configuration.willCacheResponse` allowed, perhaps changed, before it was stored.
+    /// What is changed in a response before it is stored, by a delegate or `Configuration.willCacheResponse` mostly.
     struct EditedResponse {
         var fields: HeaderFields?
         var status: Int?
-        /// Nil if the body stays as it was gathered.
+        /// Used instead of the gathered body.
         var data: Data?
         var isMemoryOnly = false
         var userInfo: [String: PropertyValue] = [:]

@@ -142,25 +142,21 @@ extension LoadReport {
 extension EventHub {
     /// Counts a load, also without a listener for its report.
     fileprivate func count(_ load: LoadReport) {
-        switch load.outcome {
-        case .hit:
-            count { statistics in
+        count { statistics in
+            switch load.outcome {
+            case .hit:
                 statistics.countHit(load.layer, bytes: load.bytes)
                 statistics.storeLoads += 1
                 statistics.storeTime += load.duration
-            }
-        case .revalidated:
-            count { statistics in
+            case .revalidated:
                 statistics.revalidations += 1
                 statistics.bytesSaved += load.bytes
-            }
-        case .miss:
-            count { statistics in
+            case .miss:
                 statistics.misses += 1
                 statistics.networkLoads += 1
                 statistics.networkTime += load.duration
+            case .bypass, .notAllowed, .failed: break
             }
-        case .bypass, .notAllowed, .failed: break
         }
     }
 }

@@ -39,25 +39,4 @@ extension URL {
         components.fragment = fragment
         return components.url ?? self
     }
-
-    /// The URL for reports: without user name and password.
-    var removingCredentials: URL? {
-        // Without "@" there are none, and searching for the byte is faster than parsing.
-        absoluteString.utf8.contains(UInt8(ascii: "@")) ? withoutCredentials.flatMap(URL.init(string:)) : absoluteURL
-    }
-
-    /// The URL's text for files: without user name and password.
-    var withoutCredentials: String? {
-        let text = absoluteString
-        let hasNone = text.utf8.withContiguousStorageIfAvailable { !$0.contains(UInt8(ascii: "@")) }
-        if hasNone == true { return text }
-        guard user != nil || password != nil else { return text }
-        guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }
-        components.user = nil
-        components.password = nil
-        return components.string
-    }
-
-    /// As a log may have it: a query may hold what is secret.
-    var withoutQuery: String? { withoutCredentials.map { String($0.prefix { $0 != "?" && $0 != "#" }) } }
 }

@@ -161,11 +161,9 @@ final class ClientPort: LoadClient, @unchecked Sendable {
                 }
             #endif
             client.urlProtocol(urlProtocol, didLoad: data)
-        case .read(var body):
-            while !body.isEmpty {
-                guard let piece = body.next() else { return deliver(.unreadable) }
-                client.urlProtocol(urlProtocol, didLoad: piece)
-            }
+        case .read(let body):
+            guard let piece = body.contents else { return deliver(.unreadable) }
+            client.urlProtocol(urlProtocol, didLoad: piece)
         case .finish:
             calls.close()
             client.urlProtocolDidFinishLoading(urlProtocol)
@@ -208,13 +206,12 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             switch stream.withLock({ $0.isOpen ? $0.calls.next() : nil }) {
             case nil: return
             case .load(let data): deliver(data)
-            case .read(var body):
-                guard let piece = body.next() else {
+            case .read(let body):
+                guard let piece = body.contents else {
                     stream.withLock { $0.calls.close() }
                     queue?.enqueue { self.perform([.unreadable]) }
                     return
                 }
-                stream.withLock { $0.calls.putBack(body) }
                 deliver(piece)
                 // The session's other tasks get their turn in between.
                 return session.delegateQueue.addOperation(passOn)

@@ -189,7 +189,7 @@ import Testing
             """
         var origin = Origin(answer: answer)
         if case .revalidated = explanation.outcome { origin.confirms = true }
-        origin.hasOwnTags = request["If-None-Match"] != nil
+        origin.hasOwnTags = request.value(forHTTPHeaderField: "If-None-Match") != nil
         origin.fails = draw.isTrue(oneIn: 5)
         var report: DiskURLCache.Report?
         do {

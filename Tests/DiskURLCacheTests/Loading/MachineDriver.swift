@@ -172,7 +172,7 @@ struct MachineDriver {
         case .confirmStorage(_, let byDelegate):
             return "confirmStorage \(text(gathered))" + (byDelegate ? " by delegate" : "")
         case .store(let storing):
-            let data = storing.completed ?? storing.edited?.data ?? gathered
+            let data = storing.edited.data ?? gathered
             return "store \(text(data)) \(path)" + (storing.basis.map { " over \($0)" } ?? "")
         case .change(.update(let index, _)): return "change update \(index) \(path)"
         case .change(.addVariant(let index, _)): return "change add \(index) \(path)"
@@ -191,7 +191,7 @@ struct MachineDriver {
         case .revalidated: "report revalidated"
         case .miss: "report miss"
         case .bypass: "report bypass"
-        case .failed: "report failed"
+        case .notAllowed, .failed: "report failed"
         }
     }
 

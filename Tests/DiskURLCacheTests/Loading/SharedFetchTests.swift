@@ -208,7 +208,7 @@ import Testing
         start(first)
         let exchange = await exchanges.next(1)
         exchange.head(200, fields)
-        exchange.piece(Data(count: cache.largestStorableBody + 1))
+        exchange.piece(Data(count: cache.store.largestStorableBody + 1))
         start(second)
         // It does not wait: the body is not kept.
         (await exchanges.next(2)).end(URLError(.networkConnectionLost))

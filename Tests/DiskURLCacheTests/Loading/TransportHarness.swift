@@ -148,12 +148,11 @@ final class MemoryTransport: LoadTransport {
     var pauses: [Bool] { state.withLock { $0.pauses } }
 
     func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
-        let controls = FetchControls(
-            cancel: { [state] in state.withLock { $0.cancelled += 1 } },
-            pause: { [state] in state.withLock { $0.pauses.append(true) } },
-            resume: { [state] in state.withLock { $0.pauses.append(false) } })
         let request = request.urlRequest
-        guard let url = request.url, token.didStart(controls) else { return }
+        let isWanted = token.didStart(
+            cancel: { [state] in state.withLock { $0.cancelled += 1 } },
+            setPaused: { [state] isPaused in state.withLock { $0.pauses.append(isPaused) } })
+        guard let url = request.url, isWanted else { return }
         state.withLock { $0.requests.append(request) }
         let exchange = Exchange(url: url, token: token, receiver: receiver)
         DispatchQueue.global().async { [answer] in answer(request, exchange) }

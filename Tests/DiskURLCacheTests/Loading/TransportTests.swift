@@ -419,20 +419,18 @@ import Testing
         let token = FetchToken()
         let isPaused = Mutex(false)
         let hasResumed = DispatchSemaphore(value: 0)
-        let controls = FetchControls(
-            cancel: {},
-            pause: {
-                DispatchQueue.global().async {
-                    token.resume()
-                    hasResumed.signal()
-                }
-                // Where resuming does not wait for this, it is over by then.
-                if hasResumed.wait(timeout: .now() + .milliseconds(20)) == .success { hasResumed.signal() }
-                isPaused.withLock { $0 = true }
-            },
-            resume: { isPaused.withLock { $0 = false } })
-        #expect(token.didStart(controls))
-        token.pause()
+        @Sendable func pause(_ pauses: Bool) {
+            guard pauses else { return isPaused.withLock { $0 = false } }
+            DispatchQueue.global().async {
+                token.setPaused(false)
+                hasResumed.signal()
+            }
+            // Where resuming does not wait for this, it is over by then.
+            if hasResumed.wait(timeout: .now() + .milliseconds(20)) == .success { hasResumed.signal() }
+            isPaused.withLock { $0 = true }
+        }
+        #expect(token.didStart(cancel: {}, setPaused: pause))
+        token.setPaused(true)
         hasResumed.wait()
         #expect(!isPaused.withLock { $0 })
     }
