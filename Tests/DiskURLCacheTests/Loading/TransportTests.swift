@@ -429,7 +429,8 @@ import Testing
             if hasResumed.wait(timeout: .now() + .milliseconds(20)) == .success { hasResumed.signal() }
             isPaused.withLock { $0 = true }
         }
-        #expect(token.didStart(cancel: {}, setPaused: pause))
+        let isWanted = token.didStart(cancel: {}, setPaused: pause)
+        #expect(isWanted)
         token.setPaused(true)
         hasResumed.wait()
         #expect(!isPaused.withLock { $0 })
