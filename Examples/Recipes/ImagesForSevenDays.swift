@@ -6,7 +6,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Images without a lifetime of their own are fresh for seven days.
+/// Images without a stated lifetime are fresh for seven days.
 @Sendable func imagesForSevenDays(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.rules = [

@@ -3,7 +3,7 @@ import ExampleSupport
 import Foundation
 
 /// `swift run --package-path Examples Recipes`: runs the recipes of the article "Recipes", each against an origin inside the program and with a
-/// folder of its own. Ends with status 1 when one of them does not do what the article says.
+/// separate folder. Ends with status 1 when one of them does not do what the article says.
 @main
 enum Recipes {
     typealias Recipe = @Sendable (Origin, URL) async throws -> Void

@@ -47,8 +47,8 @@ extension DiskURLCache {
             return criteria.matches(entry.entry.metadata, resource: entry.key.resource, hostHash: entry.key.hostHash)
         }
 
-        /// What a storage tells other processes of this removal, which hand it to their caches by `DiskURLCache.EntryStorage.removalsByOthers()`: up to
-        /// 33 letters and digits, with a hash of the key or the URL. A removal by anything else is told as one of everything.
+        /// A message about this removal for other processes, which hand it to their caches by `DiskURLCache.EntryStorage.removalsByOthers()`: up
+        /// to 33 letters and digits, with a hash of the key or the URL. Any other removal is reported as a removal of everything.
         public var message: String {
             if let key = criteria.key { return "n" + key.name.hex }
             guard let resource = criteria.resource, criteria == EntryCriteria(resource: resource) else {

@@ -19,7 +19,7 @@ extension DiskURLCache {
         /// Bytes of the body, which are the last ones of `encoded()`.
         public var bodyLength: Int { entry.body.count }
 
-        /// What the entry can be removed by, besides its name: its URL, its host and each of its tags, as 64 hexadecimal digits each.
+        /// The groups by which the entry can be removed: its URL, its host and each of its tags, as 64 hexadecimal digits each.
         /// See `DiskURLCache.Criteria.Scope.group`.
         public var groups: [String] {
             [EntryGroup.uri(key.resource), .host(key.hostHash)].map(\.name)

@@ -2,10 +2,10 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// A disk layer of an app's own, in place of the built-in one (`DiskURLCache.Configuration.diskStorage`): to encrypt entries, to keep
+    /// A disk layer that an app implements, instead of the built-in one (`DiskURLCache.Configuration.diskStorage`): to encrypt entries, to keep
     /// them in a database, or to share them between machines.
     ///
-    /// Four methods are to be written; the properties say more where their defaults do not hold. The cache calls from any thread, possibly
+    /// An app writes four methods, and the properties whose defaults do not hold. The cache calls from any thread, possibly
     /// from several at once; the storage does not call the cache from inside these methods. Entries come from the cache's write buffer,
     /// soon after they were stored, in the order of the stores. Nothing here throws: a storage that cannot read or write an entry
     /// drops it, and the next lookup is a miss. `StorageAcceptance` in the library's tests is a suite for any implementation.
@@ -16,42 +16,42 @@ extension DiskURLCache {
         /// - Parameter name: 64 hexadecimal digits: the SHA-256 of the key.
         func entries(named name: String) -> [Entry]
 
-        /// Stores an entry in place of the one with the same name and variant. When this returns, `entries(named:)` finds it.
+        /// Stores an entry and removes an older one with the same name and variant. When this returns, `entries(named:)` finds it.
         func store(_ entry: Entry, named name: String)
 
         /// Removes every entry that the criteria match. When this returns, `entries(named:)` finds none of them.
         ///
-        /// A small storage looks at each entry. A large one looks up by `DiskURLCache.Criteria.scope` what there is to remove.
+        /// A small storage looks at each entry. A large one looks up by `DiskURLCache.Criteria.scope` the entries to remove.
         func removeEntries(matching criteria: DiskURLCache.Criteria)
 
         /// Returns when everything that was stored or removed before is as durable as the storage makes it.
         func flush()
 
-        /// The largest entry that the storage takes, in bytes of its body; 16 MB where a storage does not say. Asked once, when the cache is
-        /// made: it is to answer at once.
+        /// The largest entry that the storage takes, in bytes of its body; the default is 16 MB. Read once, when the cache is
+        /// made: it returns at once.
         var largestEntry: Int { get }
 
-        /// Bytes that the storage may take, for `DiskURLCache.diskCapacity`; no bound where a storage does not say. The
-        /// storage evicts by a rule of its own.
+        /// Bytes that the storage may take, for `DiskURLCache.diskCapacity`; by default without a bound. The
+        /// storage evicts by its own rule.
         var capacity: Int { get }
 
-        /// Bytes that the storage takes, for `DiskURLCache.currentDiskUsage`; 0 where a storage does not say.
+        /// Bytes that the storage takes, for `DiskURLCache.currentDiskUsage`; the default is 0.
         var usage: Int { get }
 
         // MARK: Several processes
 
         /// Whether caches of several users keep their entries here. A private cache does not use such a storage
-        /// (`DiskURLCache.Error.Code.sharedStorage`). False where a storage does not say. Asked once, when the cache is made.
+        /// (`DiskURLCache.Error.Code.sharedStorage`). The default is false. Read once, when the cache is made.
         var isForSeveralUsers: Bool { get }
 
-        /// Whether other caches use the same entries, in other processes say. Then the cache asks for `removalsByOthers()`. False
-        /// where a storage does not say. Asked once, when the cache is made.
+        /// Whether other caches use the same entries, such as caches of other processes. Then the cache calls `removalsByOthers()`. The
+        /// default is false. Read once, when the cache is made.
         var isShared: Bool { get }
 
-        /// The messages (`DiskURLCache.Criteria.message`) of what other caches removed since the last call, in any order; nil where that is not
-        /// known, and then the cache forgets all that it has in its own memory. The first call has nothing to tell.
+        /// The messages (`DiskURLCache.Criteria.message`) of removals by other caches since the last call, in any order. Nil if they are not
+        /// known: then the cache empties its memory. The first call returns no messages.
         ///
-        /// Asked by lookups at most once a second, before the network is asked, and before and after a store. One call at a time.
+        /// Called by lookups at most once a second, before a request is sent, and before and after a store. One call at a time.
         func removalsByOthers() -> [String]?
     }
 }

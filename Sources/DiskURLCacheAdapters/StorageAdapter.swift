@@ -1,13 +1,13 @@
 import DiskURLCache
 import Foundation
 
-/// An app's storage as the layer under memory. The storage has an order of use and an eviction of its own.
+/// An app's storage as the layer under memory. The storage has its own order of use and eviction.
 final class StorageAdapter: StorageLayer {
     private let storage: any DiskURLCache.EntryStorage
     private let keepsURLs: Bool
     let canBeChangedByOthers: Bool
     let largestEntry: Int
-    /// When the storage is to be asked for removals, in nanoseconds of the monotonic clock.
+    /// The time of the next call for removals, in nanoseconds of the monotonic clock.
     private let nextLook = SharedNumber(0)
     /// Held while removals by others are taken in: a caller that comes second finds them taken in.
     private let taking = Mutex(())
@@ -75,7 +75,7 @@ final class StorageAdapter: StorageLayer {
 
     func removeAll() { storage.removeEntries(matching: .everything) }
 
-    // MARK: What other caches removed
+    // MARK: Removals by other caches
 
     func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
         self.observer.withLock { $0 = observer }

@@ -18,6 +18,7 @@ extension DiskURLCache {
             /// Of the open file.
             var identity: FileIdentity?
             var waiting = 0
+            var listener: UInt64?
         }
 
         static let waitingLimit = 10_000
@@ -30,7 +31,6 @@ extension DiskURLCache {
         /// Writes the lines, so that no load waits for the log.
         let queue = DispatchQueue(label: "DiskURLCache.eventLog", qos: .utility)
         private let state = Mutex(State())
-        private let listener: Mutex<UInt64?> = Mutex(nil)
 
         /// Begins to write. A file that cannot be written loses events, with no other effect.
         /// - Parameters:
@@ -44,13 +44,13 @@ extension DiskURLCache {
             self.limit = max(4_096, limit)
             keepsURLs = cache.configuration.keepsURLs
             let id = cache.hub.addListener { [weak self] event in self?.take(event) }
-            listener.withLock { $0 = id }
+            state.withLock { $0.listener = id }
         }
 
         deinit {
-            if let id = listener.withLock({ $0 }) { cache.hub.removeListener(id) }
-            let descriptor = state.withLock { $0.descriptor }
-            if descriptor >= 0 { files.closeQuietly(descriptor) }
+            let state = state.withLock { $0 }
+            if let listener = state.listener { cache.hub.removeListener(listener) }
+            if state.descriptor >= 0 { files.closeQuietly(state.descriptor) }
         }
 
         /// Returns when all events so far are in the file. Waits on the caller's thread.
@@ -167,7 +167,7 @@ extension DiskURLCache.Event {
         case .load(let load): counts.contains(load.bytes) && abs(load.duration) < Self.mostSeconds
         case .stored(_, let bytes, _): counts.contains(bytes)
         case .evicted(let entries, let bytes): counts.contains(entries) && counts.contains(bytes)
-        case .notStored, .userInfoKeptInMemory, .removedDamagedRecord, .rebuiltIndex, .problem: true
+        case .notStored, .problem: true
         }
     }
 
@@ -179,10 +179,10 @@ extension DiskURLCache.Event {
         case .stored(_, let bytes, let isInMemoryOnly):
             return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)
         case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
-        case .userInfoKeptInMemory(_, let keys): return .userInfoKeptInMemory(url: nil, keys: keys)
         // The text about a pattern quotes it.
-        case .problem(let error) where error.code == .invalidPattern: return .problem(DiskURLCache.Error(pattern: ""))
-        case .evicted, .removedDamagedRecord, .rebuiltIndex, .problem: return self
+        case .problem(let error) where error.code == .invalidPattern:
+            return .problem(DiskURLCache.Error(.invalidPattern))
+        case .evicted, .problem: return self
         }
     }
 }

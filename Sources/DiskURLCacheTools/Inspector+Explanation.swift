@@ -27,7 +27,7 @@ extension DiskURLCache.Inspector {
         now: Date = Date()
     ) -> DiskURLCache.Explanation {
         let request = DiskURLCache.Request(request)
-        var (key, variants, name) = (decision(request, variant), [Explainer.Variant](), variant)
+        var (key, variants, name) = (decision(request, variant), [StoredVariant](), variant)
         var options = CachingOptions()
         var otherVariants: [String] = []
         // Whether the cache is shared is not known here.
@@ -42,11 +42,10 @@ extension DiskURLCache.Inspector {
                 otherVariants.append(place)
             }
         }
-        var explainer = Explainer(request, key: key, variants: variants, now: now, options: options)
+        let received = response.map { Explainer.Received($0, sentAt: sentAt ?? now, options: options) }
+        var explainer = Explainer(
+            request, key: key, variants: variants, now: now, options: options, received: received)
         (explainer.variant, explainer.otherVariants) = (name, otherVariants)
-        if let response {
-            explainer.take(HeaderFields(response), status: response.statusCode, sentAt: sentAt, options: options)
-        }
         return explainer.explanation()
     }
 
@@ -55,24 +54,14 @@ extension DiskURLCache.Inspector {
             for: request, RequestKey.Form(isShared: isShared, variant: variant))
     }
 
-    private func variants(of key: RequestKey) -> [Explainer.Variant] {
-        let reader = RecordReader(files: files, paths: paths, owner: owner)
+    private func variants(of key: RequestKey) -> [StoredVariant] {
         let diskKey = key.diskKey
         return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
-            guard
-                case .record(let record) = reader.read(
-                    RecordName(key: diskKey.name, slot: slot), .head, limit: .max >> 1),
-                record.header.digest == diskKey.digest
-            else {
-                return nil
-            }
+            let reading = reader.read(RecordName(key: diskKey.name, slot: slot), .head, limit: .max >> 1)
+            guard case .record(let record) = reading, record.header.digest == diskKey.digest else { return nil }
             return record
-        }.sorted { $0.header.sequence > $1.header.sequence }.compactMap { record in
-            record.metadata.http.map {
-                Explainer.Variant(
-                    candidate: Candidate(response: $0, bodyLength: record.header.bodyLength),
-                    layer: .disk)
-            }
+        }.sorted { $0.header.sequence > $1.header.sequence }.map { record in
+            StoredVariant(record.metadata, bodyLength: record.header.bodyLength, from: .disk) { nil }
         }
     }
 }

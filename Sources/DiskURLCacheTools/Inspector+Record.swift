@@ -5,81 +5,67 @@ extension DiskURLCache.Inspector {
     /// The facts of one stored response, without its body.
     public struct Record: Sendable {
         let name: RecordName
-        let sequence: UInt64?
+        /// Nil for an unreadable record; bodies are not kept.
+        private let header: RecordHeader?
+        private let metadata: EntryMetadata?
+        private let freshness: Freshness?
+        private let now: Date
+
+        var sequence: UInt64? { header?.sequence }
 
         /// The file's name in the folder `records`.
-        public let fileName: String
+        public var fileName: String { name.text }
         /// Why the record cannot be used: `DiskURLCache.Error.Code.damaged`, `DiskURLCache.Error.Code.foreign` or
         /// `DiskURLCache.Error.Code.notReadable`. Nil for a usable record, as far as it was read.
         public let problem: DiskURLCache.Error?
         /// Nil when the cache keeps URLs off the disk (`Configuration.keepsURLs`), and for an unreadable record.
-        public let url: String?
+        public var url: String? { metadata?.url }
         /// The method that the response answers; nil for a response that is not HTTP, and for an unreadable record.
-        public let method: String?
+        public var method: String? { metadata?.http?.method }
         /// The status; nil for a response that is not HTTP, and for an unreadable record.
-        public let status: Int?
+        public var status: Int? { metadata?.http?.status }
         /// The stored header fields, in their order; empty for an unreadable record.
-        public let fields: [(name: String, value: String)]
+        public var fields: [(name: String, value: String)] {
+            metadata?.http?.fields.fields.map { ($0.name, $0.value) } ?? []
+        }
         /// Bytes of the body, decoded.
-        public let bodyLength: Int
+        public var bodyLength: Int { header?.bodyLength ?? 0 }
         /// Bytes on disk, in allocated blocks.
         public let allocated: Int
         /// When the response was stored, or last confirmed by a 304; nil for an unreadable record.
-        public let storedAt: Date?
+        public var storedAt: Date? { metadata?.storedAt }
         /// The time of last use in the index; without an index, the file's date. Accurate to seconds, and some seconds late
         /// while a program uses the cache.
         public let lastUsed: Date?
         /// Seconds since the origin made or confirmed the response (RFC 9111 §4.2.3).
-        public let age: TimeInterval?
+        public var age: TimeInterval? { freshness.map { TimeInterval($0.age) } }
         /// When the response becomes stale or became stale, by its own fields and the standard heuristic. Rules of the app are not
         /// known here. Nil when neither gives a lifetime.
-        public let freshUntil: Date?
+        public var freshUntil: Date? {
+            guard let freshness, freshness.source != .none else { return nil }
+            return now.addingTimeInterval(-TimeInterval(freshness.staleness))
+        }
         /// See `DiskURLCache.Options.tags`.
-        public let tags: [String]
+        public var tags: [String] { metadata?.tags ?? [] }
         /// See `DiskURLCache.Options.isPinned`.
-        public let isPinned: Bool
+        public var isPinned: Bool { metadata?.isPinned == true }
 
         init(
             _ name: RecordName, _ reading: RecordReading, path: String, status file: FileStatus?, lastUsed: Date?,
             now: Date
         ) {
-            self.name = name
-            fileName = name.text
-            allocated = file?.allocated ?? 0
+            (self.name, self.now, allocated) = (name, now, file?.allocated ?? 0)
             self.lastUsed = lastUsed ?? file.map { Date(recordSeconds: $0.modifiedSeconds) }
-            guard case .record(let record) = reading else {
-                problem =
-                    switch reading {
-                    case .unreadable(let error): DiskURLCache.Error(.notReadable, path: path, errno: error.code)
-                    case .foreign: DiskURLCache.Error(.foreign, path: path)
-                    case .damaged, .missing, .record: DiskURLCache.Error(.damaged, path: path)
-                    }
-                (sequence, url, method, status, fields) = (nil, nil, nil, nil, [])
-                (bodyLength, storedAt, age, freshUntil, tags, isPinned) = (0, nil, nil, nil, [], false)
-                return
+            switch reading {
+            case .record(let record): (problem, header, metadata) = (nil, record.header, record.metadata)
+            case .unreadable(let error):
+                problem = DiskURLCache.Error(.notReadable, path: path, errno: error.code)
+                (header, metadata) = (nil, nil)
+            case .foreign, .damaged, .missing:
+                let code: DiskURLCache.Error.Code = if case .foreign = reading { .foreign } else { .damaged }
+                (problem, header, metadata) = (DiskURLCache.Error(code, path: path), nil, nil)
             }
-            let metadata = record.metadata
-            problem = nil
-            sequence = record.header.sequence
-            url = metadata.url
-            method = metadata.http?.method
-            status = metadata.http?.status
-            fields = metadata.http?.fields.fields.map { ($0.name, $0.value) } ?? []
-            bodyLength = record.header.bodyLength
-            storedAt = metadata.storedAt
-            tags = metadata.tags
-            isPinned = metadata.isPinned
-            guard let response = metadata.http else {
-                (age, freshUntil) = (nil, nil)
-                return
-            }
-            let freshness = Freshness(
-                of: ReuseFacts(response),
-                options: CachingOptions(), now: now)
-            age = TimeInterval(freshness.age)
-            freshUntil =
-                freshness.source == .none
-                ? nil : now.addingTimeInterval(TimeInterval(freshness.lifetime.subtractingSaturated(freshness.age)))
+            freshness = metadata?.http.map { Freshness(of: ReuseFacts($0), options: CachingOptions(), now: now) }
         }
     }
 }

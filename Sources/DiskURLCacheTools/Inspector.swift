@@ -20,9 +20,7 @@ extension DiskURLCache {
             paths = DiskPaths(directory: directory.path)
             guard directory.isFileURL else { throw DiskURLCache.Error(.notAFileURL, path: directory.absoluteString) }
             do throws(Errno) {
-                let status = try files.status(at: paths.directory + "/.")
-                guard status.kind == .directory else { throw Errno(ENOTDIR) }
-                owner = .user(status.owner)
+                owner = .user(try files.status(at: paths.directory + "/.").owner)
             } catch {
                 let code: DiskURLCache.Error.Code =
                     switch error.code {
@@ -33,12 +31,11 @@ extension DiskURLCache {
                 throw DiskURLCache.Error(code, path: directory.path, errno: error.code)
             }
             do throws(Errno) {
-                guard try files.status(at: paths.records).kind == .directory else { throw Errno(ENOTDIR) }
+                guard try files.status(at: paths.records).kind == .directory else { throw Errno(ENOENT) }
             } catch {
-                guard error.code == EACCES || error.code == EPERM else {
-                    throw DiskURLCache.Error(.notACache, path: directory.path)
-                }
-                throw DiskURLCache.Error(.notReadable, path: directory.path, errno: error.code)
+                let isHidden = error.code == EACCES || error.code == EPERM
+                throw DiskURLCache.Error(
+                    isHidden ? .notReadable : .notACache, path: directory.path, errno: isHidden ? error.code : 0)
             }
         }
 
@@ -70,7 +67,6 @@ extension DiskURLCache {
                 throw DiskURLCache.Error(.notReadable, path: paths.records, errno: error.code)
             }
             let places = loadOrder()
-            let reader = RecordReader(files: files, paths: paths, owner: owner)
             let now = Date()
             var records: [Record] = []
             records.reserveCapacity(names.count)
@@ -94,11 +90,12 @@ extension DiskURLCache {
 
         /// A record's body, verified; nil when the record was removed or replaced since, or is damaged.
         public func body(of record: Record) -> Data? {
-            let reader = RecordReader(files: files, paths: paths, owner: owner)
             let reading = reader.read(record.name, .whole, limit: .max >> 1)
             guard case .record(let found) = reading, found.header.sequence == record.sequence else { return nil }
             return found.body
         }
+
+        var reader: RecordReader { RecordReader(files: files, paths: paths, owner: owner) }
 
         /// In the order of use, the least recent first.
         private func loadIndex() -> [IndexRow]? {

@@ -76,7 +76,7 @@ public func load(_ url: URL, watching cache: DiskURLCache) async -> WatchedLoad 
     await load(URLRequest(url: url), watching: cache)
 }
 
-/// What went wrong with a load. Foundation's text for most codes says only that it failed, so the code is with it.
+/// The error of a load. Foundation's text for most codes says only that it failed, so the code is with it.
 public func words(for error: any Error) -> String {
     let error = error as NSError
     let text = error.localizedDescription

@@ -57,7 +57,7 @@ struct Remove: ParsableCommand {
             throw ValidationError("--all means every entry, a filter such as --host only some: give one of them.")
         }
         if damaged && !filter.isEmpty {
-            throw ValidationError("What a damaged record held is not known: --damaged takes no filter.")
+            throw ValidationError("The content of a damaged record is not known: --damaged takes no filter.")
         }
         if !all && !damaged && filter.isEmpty {
             throw ValidationError("Give a filter such as --host, or --all, or --damaged.")
@@ -86,7 +86,7 @@ struct Remove: ParsableCommand {
 
 struct RebuildIndex: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Makes the index anew from the records; when each entry was last used is lost.",
+        abstract: "Makes a new index from the records. The times of last use are lost.",
         discussion: "Not needed in everyday use: a cache does this by itself when its index is missing or damaged.")
 
     @OptionGroup var cache: CacheDirectory
@@ -113,7 +113,7 @@ struct Fill: AsyncParsableCommand {
     @Option(help: "Requests at a time.")
     var concurrency = 4
 
-    @Flag(help: "Every user may read the cache (modes 0755 and 0644); else its owner only.")
+    @Flag(help: "Every user may read the cache (modes 0755 and 0644); by default only its owner may.")
     var readable = false
 
     func run() async throws {
@@ -230,14 +230,14 @@ func webURL(_ text: String) throws -> URL {
     return url
 }
 
-/// What went wrong with a load. Foundation's text for most codes says only that it failed.
+/// The error of a load. Foundation's text for most codes says only that it failed.
 func words(for error: any Error) -> String {
     let error = error as NSError
     let text = error.localizedDescription
     return error.domain == NSURLErrorDomain ? "\(text) (URL error \(error.code))" : text
 }
 
-/// Throws where a cache's folders may not be written.
+/// Throws if a cache's folders may not be written.
 func checkWritable(_ directory: URL) throws {
     for path in [directory.path, directory.appendingPathComponent("records").path]
     where access(path, F_OK) == 0 && access(path, W_OK | X_OK) != 0 {

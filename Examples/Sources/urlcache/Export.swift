@@ -114,7 +114,7 @@ extension Archive.Entry {
             bodySize: record.bodyLength)
     }
 
-    /// The body as text, by the charset that its type names; nil where it is no text of that kind.
+    /// The body as text, by the charset that its type names; nil if it is no text of that kind.
     private static func text(_ body: Data, type: String?) -> String? {
         let charset = type?.split(separator: ";").dropFirst().map {
             $0.trimmingCharacters(in: .whitespaces).lowercased()

@@ -3,7 +3,7 @@ import Foundation
 
 typealias LogEntry = (date: Date, event: DiskURLCache.Event)
 
-/// What an event log says was won, and what was missed.
+/// The gains and the losses in an event log.
 struct LogSummary: Encodable {
     /// Loads of a span of time.
     struct Span: Encodable {
@@ -20,7 +20,7 @@ struct LogSummary: Encodable {
         var count = 0
         var seconds = 0.0
         var bytes = 0
-        /// The most frequent one, in words.
+        /// The most frequent reason, as a phrase.
         var reason = ""
     }
 

@@ -60,7 +60,7 @@ func printable(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String
         String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) && !kept.contains($0) ? "?" : $0 }))
 }
 
-/// JSON with escapes in place of the control characters that an encoder leaves in strings. Outside of strings there is only the line feed.
+/// JSON with escapes instead of the control characters that an encoder leaves in strings. Outside of strings there is only the line feed.
 func escapingControls(_ json: Data) -> String {
     String(decoding: json, as: UTF8.self).unicodeScalars.reduce(into: "") { text, scalar in
         if isControl(scalar), scalar != "\n" {
@@ -93,7 +93,7 @@ func printJSON(_ value: some Encodable) throws {
     print(escapingControls(try encoder.encode(value)))
 }
 
-/// Something that cannot be done, in words for a person.
+/// Something that cannot be done, as a sentence for a person.
 struct Problem: Error, CustomStringConvertible {
     let description: String
 
@@ -107,7 +107,7 @@ struct Problem: Error, CustomStringConvertible {
     }
 }
 
-/// Writes a file anew, or to a device such as `/dev/stdout`. A file has mode 0600, since it holds URLs and bodies. A symbolic link and a
+/// Writes a new file, or to a device such as `/dev/stdout`. A file has mode 0600, since it holds URLs and bodies. A symbolic link and a
 /// file with a second name are left alone: somebody else may have put them there.
 func write(_ data: Data, toFile path: String) throws {
     if path == "/dev/stdout" { return try writeToOutput(data) }
@@ -143,7 +143,7 @@ private func write(_ data: Data, to file: Int32, named name: String) throws {
     }
 }
 
-/// Brings out what `print` still holds. What cannot be written, into a full disk or a pipe that nobody reads, is an error.
+/// Writes the output that `print` still holds. Output that cannot be written, into a full disk or a closed pipe, is an error.
 func flushOutput() throws {
     if fflush(nil) != 0 { throw Problem("Standard output cannot be written", errno: errno) }
 }

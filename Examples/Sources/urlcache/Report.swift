@@ -12,7 +12,7 @@ struct Report: ParsableCommand {
     @Option(help: "The file to write.")
     var html: String
 
-    @Option(help: "The program's event log, where it is not in the cache's directory.")
+    @Option(help: "The program's event log, if it is not in the cache's directory.")
     var log: String?
 
     func run() throws {
@@ -26,7 +26,7 @@ struct Report: ParsableCommand {
         let summary = Stats.summary(of: records, in: inspector)
         let intact = records.filter { $0.problem == nil }
         let now = Date()
-        // Long URLs are cut where they would make the page too large to be passed on.
+        // Long URLs are cut if they would make the page too large to be passed on.
         var longestPath = 600
         var page = ""
         repeat {

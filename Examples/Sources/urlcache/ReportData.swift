@@ -2,7 +2,7 @@ import DiskURLCache
 import DiskURLCacheTools
 import Foundation
 
-/// What the page is made of. Entries are columns, and texts that repeat are in tables of their own: a page of 10,000 entries
+/// The data of the page. Entries are columns, and texts that repeat are in separate tables: a page of 10,000 entries
 /// stays below 2 MB.
 struct ReportData: Encodable {
     /// One number or text for each entry, in each column. Numbers of seconds count from when the page was written.
@@ -21,7 +21,7 @@ struct ReportData: Encodable {
         var age: [Int?] = []
         var stored: [Int?] = []
         var used: [Int?] = []
-        /// Seconds of freshness left, negative when stale; nil where nothing says how long.
+        /// Seconds of freshness left, negative when stale; nil without a lifetime.
         var left: [Int?] = []
         var pinned: [Int] = []
         /// Which of the variants of one URL, from 1, and of how many.
@@ -62,7 +62,7 @@ struct ReportData: Encodable {
     ) {
         self.directory = directory
         writtenAt = Int(now.timeIntervalSince1970)
-        // The page has tables of its own for these.
+        // The page has separate tables for these.
         self.summary = summary.withoutGroups
         self.log = log
         var (hosts, folders, types, vary, tags) = (Table(), Table(), Table(), Table(), Table())

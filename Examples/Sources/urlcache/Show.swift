@@ -6,11 +6,11 @@ import Foundation
 struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Shows one entry: its facts and header fields, or its body.",
-        discussion: "The entry is named by its URL, a part of it, or the beginning of its file name.")
+        discussion: "The entry is named by its URL, a part of the URL, or the beginning of its file name.")
 
     @OptionGroup var cache: CacheDirectory
 
-    @Argument(help: "URL, part of it, or beginning of the file name.")
+    @Argument(help: "URL, part of the URL, or beginning of the file name.")
     var entry: String
 
     @Flag(help: "The body to standard output, nothing else; on a terminal without its control characters.")

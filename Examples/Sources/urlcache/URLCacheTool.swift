@@ -19,7 +19,7 @@ struct URLCacheTool: AsyncParsableCommand {
         ])
 
     static func main() async {
-        // A pipe that nobody reads any more is told in words, as any output that cannot be written.
+        // A closed pipe is reported as any output that cannot be written.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot()
@@ -98,7 +98,7 @@ extension DiskURLCache.Inspector.Record {
 
     func field(_ name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
 
-    /// The media type without parameters, in lower case; nil where the response has none.
+    /// The media type without parameters, in lower case; nil if the response has none.
     var contentType: String? { field("content-type").map { String($0.prefix { $0 != ";" }).lowercased() } }
 
     /// Names of the request fields that the response was selected by.

@@ -10,10 +10,10 @@ struct Watch: AsyncParsableCommand {
 
     @OptionGroup var cache: CacheDirectory
 
-    @Option(help: "The program's event log, where it is not in the cache's directory.")
+    @Option(help: "The program's event log, if it is not in the cache's directory.")
     var log: String?
 
-    @Flag(help: "Show what is in the log and end.")
+    @Flag(help: "Show the lines of the log and end.")
     var once = false
 
     func run() async throws {
@@ -31,7 +31,7 @@ struct Watch: AsyncParsableCommand {
         var tail = Tail(file)
         while true {
             for entry in tail.newEntries() { Self.show(entry) }
-            // Lines are to be seen as they come, in a pipe too; nobody reads them any more when that fails.
+            // Lines are to be seen as they come, in a pipe too. If that fails, the pipe is closed.
             try flushOutput()
             try await Task.sleep(for: .milliseconds(200))
         }
@@ -61,7 +61,7 @@ struct Watch: AsyncParsableCommand {
     }
 }
 
-/// What is shown of an event.
+/// The parts of an event that are shown.
 private struct Line {
     var what: String
     var url: URL?
@@ -80,16 +80,9 @@ private struct Line {
         case .notStored(let url, let why):
             what = "not stored"
             (self.url, reason) = (url, why.description)
-        case .userInfoKeptInMemory(let url, let keys):
-            what = "userInfo in memory"
-            (self.url, reason) = (url, keys.joined(separator: ", "))
         case .evicted(let entries, let bytes):
             what = "evicted"
             (self.bytes, reason) = (bytes, entries == 1 ? "1 entry" : "\(entries) entries")
-        case .removedDamagedRecord: what = "damaged"
-        case .rebuiltIndex(let wasDamaged):
-            what = "rebuilt index"
-            reason = wasDamaged ? "it was damaged" : "it was missing"
         case .problem(let error):
             what = "problem"
             reason = error.description
@@ -98,7 +91,7 @@ private struct Line {
 }
 
 extension DiskURLCache.Report {
-    /// What happened in a word or two, and why.
+    /// The outcome in a word or two, and why.
     var inWords: (what: String, why: String?) {
         switch outcome {
         case .hit(let layer): ("hit (\(layer))", nil)
@@ -112,7 +105,7 @@ extension DiskURLCache.Report {
     }
 }
 
-/// Follows a log as it grows, and from its beginning when it is begun anew.
+/// Follows a log as it grows, and from its beginning when it is begun again.
 struct Tail {
     private let file: URL
     private var offset: UInt64

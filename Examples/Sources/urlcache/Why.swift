@@ -14,7 +14,7 @@ struct Why: AsyncParsableCommand {
         usage:
             "urlcache why [<directory>] <url> [--load] [--method <method>] [--header <header> ...] [--variant <variant>]",
         discussion: """
-            With a directory: from what is stored there, without a change and without the network. Without one, or with \
+            With a directory: from the entries stored there, without a change and without the network. Without one, or with \
             --load: from the origin's answer to the request, which is not stored anywhere. The standard rules count, not those \
             of an app: in a program, DiskURLCache.explanation(for:variant:response:sentAt:) knows these.
             """)
@@ -64,14 +64,14 @@ struct Why: AsyncParsableCommand {
             try DiskURLCache.Inspector(directory: URL(fileURLWithPath: $0, isDirectory: true))
         }
         print("\(method) \(printable(text))")
-        // A request that may change something at the origin is sent only where that is asked for.
+        // A request that may change something at the origin is sent only with --load.
         let isSafe = ["GET", "HEAD", "OPTIONS"].contains(method.uppercased())
         guard load || (inspector == nil && isSafe) else {
             let explanation =
                 inspector?.explanation(for: request, variant: variant) ?? Self.empty.explanation(for: request)
             show(explanation)
             if let directory { showHistory(of: request.url, in: directory) }
-            if case .miss = explanation.outcome {
+            if explanation.description.contains("Loads from the network.") {
                 print("\nAdd --load to see what the origin sends, and whether that would be stored.")
             }
             return
@@ -103,7 +103,7 @@ struct Why: AsyncParsableCommand {
         }
     }
 
-    /// The last loads of the URL, where the program keeps an event log.
+    /// The last loads of the URL, if the program keeps an event log.
     private func showHistory(of url: URL?, in directory: String) {
         let log = URL(fileURLWithPath: directory, isDirectory: true)
             .appendingPathComponent(DiskURLCache.EventLog.fileName)

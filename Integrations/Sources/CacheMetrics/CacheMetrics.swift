@@ -144,15 +144,9 @@ public final class CacheMetrics: Service {
             if ["disk-failed", "disk-too-slow"].contains(reason.code) { report("not stored: \(reason)") }
         case .evicted(let entries, let bytes):
             logger?.debug("evicted from disk", metadata: ["entries": "\(entries)", "bytes": "\(bytes)"])
-        case .removedDamagedRecord:
-            report("removed a damaged record from disk")
-        case .rebuiltIndex(wasDamaged: true):
-            report("made the index on disk anew, since it was damaged")
-        case .rebuiltIndex(wasDamaged: false):
-            logger?.debug("made the index on disk anew")
         case .problem(let error):
             report("\(error)")
-        case .stored, .userInfoKeptInMemory:
+        case .stored:
             break
         }
     }

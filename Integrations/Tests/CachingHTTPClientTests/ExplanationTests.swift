@@ -23,13 +23,13 @@ import Testing
         var request = HTTPClientRequest(url: origin.url("/a"))
         if hasOwnCoding { request.headers = ["Accept-Encoding": "br"] }
         let before = try await client.explanation(for: request)
-        #expect(before.outcome == .miss(.notStored))
+        #expect(before.description.contains("Loads from the network"))
         _ = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: 100)
         client.cache.flush()
         let after = try await client.explanation(for: request)
-        #expect(after.outcome == .hit(.disk))
+        #expect(after.description.contains("from disk") && after.description.contains("it is fresh"))
         let never = try await client.explanation(for: request, cacheOptions: DiskURLCache.Options(storage: .never))
-        #expect(never.outcome == .bypass(.keptOut))
+        #expect(never.description.contains("storage: .never"))
         #expect(origin.requests.count == 1)
         try await client.shutdown()
     }
@@ -51,8 +51,8 @@ import Testing
         let (same, other) = (
             try await client.explanation(for: request("1")), try await client.explanation(for: request("2"))
         )
-        #expect(same.outcome == .hit(.memory))
-        #expect(other.outcome == .miss(.notStored))
+        #expect(same.description.contains("from memory") && same.description.contains("it is fresh"))
+        #expect(other.description.contains("Loads from the network"))
         try await client.shutdown()
     }
 }

@@ -28,7 +28,7 @@ extension DiskURLCache {
     ///   name removes nothing, and an event says so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(host: String) {
         guard let name = URLCanonicalizer.host(host) else {
-            return hub.emit(.problem(DiskURLCache.Error(pattern: "\"\(host)\" is not a host; give the name alone.")))
+            return reportNothingRemoved("\"\(host)\" is not a host; give the name alone.")
         }
         var criteria = EntryCriteria()
         criteria.hostHash = RequestKey.hostHash(name)
@@ -44,10 +44,7 @@ extension DiskURLCache {
     ///   event says so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(urlPrefix prefix: String) {
         guard let canonical = URLCanonicalizer.prefix(prefix) else {
-            return hub.emit(
-                .problem(
-                    DiskURLCache.Error(pattern: "no URL begins with \"\(prefix)\"; write \"https://example.com/path\".")
-                ))
+            return reportNothingRemoved("no URL begins with \"\(prefix)\"; write \"https://example.com/path\".")
         }
         var criteria = EntryCriteria()
         criteria.urlPrefix = canonical.text
@@ -81,13 +78,17 @@ extension DiskURLCache {
         store.remove(matching: criteria)
     }
 
-    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. `.fallback` changes
-    /// nothing, since its folders are read-only.
+    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. Fallback directories are
+    /// read-only: `.fallback` removes nothing, and an event says so (``Error/Code/invalidPattern``).
     public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
         case .memory: store.removeMemory()
         case .disk: store.removeDisk()
-        case .fallback: break
+        case .fallback: reportNothingRemoved("fallback directories are read-only; give .memory or .disk.")
         }
+    }
+
+    private func reportNothingRemoved(_ details: String) {
+        hub.emit(.problem(Error(.invalidPattern, details: details)))
     }
 }

@@ -134,7 +134,8 @@ extension DiskURLCache {
         edited.userInfo = userInfo
         if !lost.isEmpty {
             edited.presented = admitted
-            hub.emit(.userInfoKeptInMemory(url: request.foundationURL?.removingCredentials, keys: lost))
+            hub.emit(
+                .notStored(url: request.foundationURL?.removingCredentials, reason: .userInfo(keys: lost)))
         }
         return edited
     }

@@ -12,7 +12,9 @@ extension DiskURLCache {
     /// Gives the stored response for a task, stale or not, since the loader judges: from memory at once, from disk on the lookup queue.
     func answerSystem(_ task: URLSessionDataTask, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         let unheeded = configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
-        if !unheeded.isEmpty { hub.report(once: DiskURLCache.Error(.loaderMissing, settings: unheeded)) }
+        if !unheeded.isEmpty {
+            hub.report(once: DiskURLCache.Error(.settingsWithoutEffect, details: unheeded.joined(separator: ", ")))
+        }
         guard let request = request(of: task, answeredBy: task.currentRequest?.url), let key = key(for: request) else {
             return completionHandler(nil)
         }

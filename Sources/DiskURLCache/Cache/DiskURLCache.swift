@@ -48,7 +48,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         var problem = foreignURL.map { DiskURLCache.Error(.notAFileURL, path: $0.absoluteString) }
         if let storage = configuration.storageMaker {
             let isRefused = !configuration.isShared && storage.isForSeveralUsers
-            if isRefused { problem = DiskURLCache.Error(.sharedStorage, path: "") }
+            if isRefused { problem = Error(.sharedStorage) }
             store = configuration.makeStore(storage: isRefused ? nil : storage)
         } else if !directory.isFileURL || configuration.diskCapacity == 0 {
             // A cache in memory only uses no folder, and shares no layer with a cache that does.
@@ -59,8 +59,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             }
             store = opened.store
             if !opened.differing.isEmpty {
-                problem =
-                    problem ?? DiskURLCache.Error(.otherSettings, path: directory.path, settings: opened.differing)
+                let names = opened.differing.joined(separator: ", ")
+                problem = problem ?? Error(.settingsWithoutEffect, path: directory.path, details: names)
             }
         }
         problem =
@@ -176,7 +176,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         switch call.outcome(cacheOptions: cacheOptions, tags: tags, options: sharingOptions(cacheOptions)) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {
-                hub.emit(.userInfoKeptInMemory(url: metadata.foundationURL, keys: lost))
+                hub.emit(.notStored(url: metadata.foundationURL, reason: .userInfo(keys: lost)))
             }
             store.store(metadata, body: cachedResponse.data, presented: cachedResponse, for: storedKey)
         case .refused(let reason, let removesOlder):

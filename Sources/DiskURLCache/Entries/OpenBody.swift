@@ -3,7 +3,7 @@ import Foundation
 /// A body, or a part of a body, in a file that stays open: none of its bytes are in memory.
 ///
 /// A value: each copy has its position in the file. The file may lose its name meanwhile.
-struct OpenBody: Sendable {
+package struct OpenBody: Sendable {
     /// The bytes that were not taken yet, as a range of the whole body.
     private(set) var range: Range<Int>
     private let file: any AnyObject & Sendable

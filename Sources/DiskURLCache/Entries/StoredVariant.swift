@@ -22,7 +22,7 @@ package final class StoredVariant: Sendable {
     }
 
     /// A variant whose body was not read yet.
-    init(
+    package init(
         _ metadata: EntryMetadata, bodyLength: Int, from layer: DiskURLCache.Layer,
         open: (@Sendable () -> OpenBody?)? = nil, load: @escaping @Sendable () -> StoredEntry?
     ) {

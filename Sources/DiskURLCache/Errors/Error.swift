@@ -39,12 +39,13 @@ extension DiskURLCache {
             case invalidRule(index: Int)
             /// A URL prefix or a host that no stored response can have: a removal removed nothing.
             case invalidPattern
-            /// A second cache of this process has the folder open with other settings. The settings of the first hold for both caches.
-            case otherSettings
+            /// Settings that have no effect; `description` names them. A second cache of this process has the folder open with other
+            /// settings, which hold for both caches, or the system's loader, which obeys none of them, uses the cache. Sent once.
+            case settingsWithoutEffect
             /// The storage keeps entries of several users (`DiskURLCache.EntryStorage.isForSeveralUsers`), and the cache is private. It works in memory.
             case sharedStorage
-            /// A session has the cache as its `urlCache`, but not the loader of this library. On Linux nothing is cached for it. On Apple
-            /// platforms the system loads, and the settings that `description` names have no effect. Sent once, and logged.
+            /// A session on Linux has the cache as its `urlCache`, but not the loader of this library: nothing is cached for it. Sent
+            /// once, and logged.
             case loaderMissing
         }
 
@@ -56,42 +57,15 @@ extension DiskURLCache {
         let userID: UInt32?
         /// The system's error number, 0 when there is none. `description` has its text.
         let errno: Int32
-        /// For a rule or a pattern: its fault and the remedy. Otherwise the settings that differ or have no effect; empty for every other code.
-        private let advice: String
+        /// For a rule or a pattern: its fault and the remedy. For settings: their names. Empty for every other code.
+        private let details: String
 
-        package init(_ code: Code, path: String, errno: Int32 = 0, userID: UInt32? = nil) {
-            self.code = code
-            self.path = path
-            self.errno = errno
-            self.userID = userID
-            advice = ""
-        }
-
-        /// - Parameter names: of the settings that differ or have no effect.
-        init(_ code: Code, path: String = "", settings names: [String]) {
-            self.init(code, path: path, advice: names.joined(separator: ", "))
+        package init(_ code: Code, path: String = "", errno: Int32 = 0, userID: UInt32? = nil, details: String = "") {
+            (self.code, self.path, self.errno, self.userID, self.details) = (code, path, errno, userID, details)
         }
 
         /// The problem without the load that revealed it: a problem is reported once.
-        var occasion: DiskURLCache.Error {
-            code == .loaderMissing && advice.isEmpty ? DiskURLCache.Error(code, path: "") : self
-        }
-
-        init(rule index: Int, _ advice: String) {
-            self.init(.invalidRule(index: index), advice: advice)
-        }
-
-        package init(pattern advice: String) {
-            self.init(.invalidPattern, advice: advice)
-        }
-
-        private init(_ code: Code, path: String = "", advice: String) {
-            self.code = code
-            self.path = path
-            errno = 0
-            userID = nil
-            self.advice = advice
-        }
+        var occasion: DiskURLCache.Error { code == .loaderMissing ? DiskURLCache.Error(code) : self }
 
         /// The problem and the remedy, in a sentence or two, with the system's reason.
         public var description: String {
@@ -115,23 +89,25 @@ extension DiskURLCache {
             case .io:
                 (path.isEmpty ? "A file operation failed\(cause)." : "Reading or writing \(path) failed\(cause).")
                     + " Look at the disk: its space, its mount, its log."
-            case .damaged: "\(path) is damaged: its bytes are not those that were written. It can be removed."
+            case .damaged:
+                (path.isEmpty ? "A file of the cache" : path)
+                    + " is damaged: its bytes are not those that were written."
+                    + " A cache removes it. If that happens often, look at the disk."
             case .foreign:
                 "\(path) is no record of this cache: not a file, of another version, or moved here. Move it away."
-            case .invalidRule(let index): "Rule \(index): \(advice)"
+            case .invalidRule(let index): "Rule \(index): \(details)"
             case .invalidPattern:
-                advice.isEmpty
-                    ? "Nothing was removed: no URL matches. Give a host, or the beginning of a URL."
-                    : "Nothing was removed: \(advice)"
-            case .otherSettings:
-                "\(path) is open in this process with other settings, which hold for both caches: \(advice)."
+                "Nothing was removed: "
+                    + (details.isEmpty ? "no URL matches. Give a host, or the beginning of a URL." : details)
+            case .settingsWithoutEffect where path.isEmpty:
+                "Without effect, since the system's own loader uses this cache: \(details). A session of makeSession, or"
+                    + " data(for:), obeys them."
+            case .settingsWithoutEffect:
+                "\(path) is open in this process with other settings, which hold for both caches: \(details)."
                     + " Use that cache, or another folder."
             case .sharedStorage:
                 "The storage keeps entries of several users, and this cache is for one user. Set `isShared` to true."
             case .inUse: "\(path) is in use: the process that has it open keeps its index. End that process first."
-            case .loaderMissing where !advice.isEmpty:
-                "Without effect, since the system's own loader uses this cache: \(advice). A session of makeSession, or"
-                    + " data(for:), obeys them."
             case .loaderMissing:
                 "A session has this cache as its urlCache, but nothing is cached for it"
                     + "\(path.isEmpty ? "" : ", such as \(path)"): make it from a configuration that attach(to:) was called with."

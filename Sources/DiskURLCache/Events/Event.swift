@@ -9,17 +9,12 @@ extension DiskURLCache {
         case load(Report)
         /// An entry was stored; `bytes` is the length of its body.
         case stored(url: URL?, bytes: Int, inMemoryOnly: Bool)
-        /// A response was not stored, and why.
+        /// A response was not stored, and why; or its `userInfo` is not stored on disk (code `user-info`).
         case notStored(url: URL?, reason: Reason)
-        /// The values of these `userInfo` keys are no property-list types: they last as long as the memory layer holds the entry.
-        case userInfoKeptInMemory(url: URL?, keys: [String])
         /// Eviction removed entries from disk. `bytes` is the space that they took there.
         case evicted(entries: Int, bytes: Int)
-        /// A damaged record was removed: its entry is no longer stored.
-        case removedDamagedRecord
-        /// The index was made again from the records: it was damaged, missing, or of another version.
-        case rebuiltIndex(wasDamaged: Bool)
-        /// A problem that the app or its user can solve. The cache continues, perhaps in memory only.
+        /// A problem that the app or its user can solve. The cache continues, perhaps in memory only: it removes a damaged record
+        /// (``DiskURLCache/DiskURLCache/Error/Code/damaged``), and makes a damaged index again.
         case problem(DiskURLCache.Error)
     }
 }
@@ -63,7 +58,7 @@ extension DiskURLCache {
         /// The URL of the request, without user name and password.
         public package(set) var url: URL?
         /// The method of the request.
-        public let method: String
+        let method: String
         /// The source of the answer, and the reason.
         public let outcome: Outcome
         /// The status delivered; 0 when the load failed.

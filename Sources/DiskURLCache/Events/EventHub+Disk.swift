@@ -7,9 +7,9 @@ extension EventHub {
             emit(.evicted(entries: 1, bytes: bytes))
         case .dropped(_, let reason):
             emit(.notStored(url: nil, reason: DiskURLCache.Reason(reason)))
-        case .removedCorruptRecord: emit(.removedDamagedRecord)
-        case .rebuiltIndex(let reason): emit(.rebuiltIndex(wasDamaged: reason == .rejected))
-        case .cannotDelete(let errno): emit(.problem(DiskURLCache.Error(.io, path: "", errno: errno)))
+        case .rebuiltIndex(.missing): break
+        case .removedCorruptRecord, .rebuiltIndex(.rejected): emit(.problem(DiskURLCache.Error(.damaged)))
+        case .cannotDelete(let errno): emit(.problem(DiskURLCache.Error(.io, errno: errno)))
         case .unavailable(let error): emit(.problem(DiskURLCache.Error(error)))
         }
     }

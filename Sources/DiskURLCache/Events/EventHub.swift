@@ -2,10 +2,15 @@ import Foundation
 
 /// Sends events to listeners, and counts. An event is made only if there is a listener.
 package final class EventHub: Sendable {
+    private struct Listener {
+        var take: @Sendable (DiskURLCache.Event) -> Void
+        /// Called when there are no more events.
+        var end: @Sendable () -> Void
+    }
+
     private struct State {
-        var listeners: [UInt64: @Sendable (DiskURLCache.Event) -> Void] = [:]
+        var listeners: [UInt64: Listener] = [:]
         var nextListener: UInt64 = 0
-        var streams: [UInt64: AsyncStream<DiskURLCache.Event>.Continuation] = [:]
         /// Problems that were logged, and those that a listener got.
         var logged: Set<DiskURLCache.Error> = []
         var sent: Set<DiskURLCache.Error> = []
@@ -38,7 +43,7 @@ package final class EventHub: Sendable {
         let listeners = state.withLock { $0.listeners }
         guard !listeners.isEmpty else { return }
         let event = event()
-        for listener in listeners.values { listener(event) }
+        for listener in listeners.values { listener.take(event) }
     }
 
     /// Logs a problem once, and sends it once: as soon as there is a listener.
@@ -53,31 +58,33 @@ package final class EventHub: Sendable {
         if isSent { emit(.problem(problem)) }
     }
 
-    package func addListener(_ listener: @escaping @Sendable (DiskURLCache.Event) -> Void) -> UInt64 {
+    package func addListener(
+        _ take: @escaping @Sendable (DiskURLCache.Event) -> Void, end: @escaping @Sendable () -> Void = {}
+    ) -> UInt64 {
         state.withLock { state in
             state.nextListener += 1
-            state.listeners[state.nextListener] = listener
+            state.listeners[state.nextListener] = Listener(take: take, end: end)
             return state.nextListener
         }
     }
 
     package func removeListener(_ id: UInt64) {
         // Released outside of the lock: the last reference to an object may end here.
-        _ = state.withLock { ($0.listeners.removeValue(forKey: id), $0.streams.removeValue(forKey: id)) }
+        _ = state.withLock { $0.listeners.removeValue(forKey: id) }
     }
 
     /// A loop over the stream would otherwise wait for ever.
     deinit {
-        for stream in state.withLock({ $0.streams.values }) { stream.finish() }
+        for listener in state.withLock({ $0.listeners.values }) { listener.end() }
     }
 
     /// The newest 1,000 events wait for a slow reader; older ones are dropped rather than held without bound, and counted.
     func stream() -> AsyncStream<DiskURLCache.Event> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1_000)) { continuation in
-            let id = addListener { [weak self] event in
-                if case .dropped = continuation.yield(event) { self?.count { $0.droppedEvents += 1 } }
-            }
-            state.withLock { $0.streams[id] = continuation }
+            let id = addListener(
+                { [weak self] event in
+                    if case .dropped = continuation.yield(event) { self?.count { $0.droppedEvents += 1 } }
+                }, end: { continuation.finish() })
             continuation.onTermination = { [weak self] _ in self?.removeListener(id) }
         }
     }

@@ -5,7 +5,7 @@ enum Age {
     /// `current_age` in seconds. Never negative, even if the clock was set back; never above `greatestDeltaSeconds`.
     static func current(of facts: ReuseFacts, now: Date) -> Int64 {
         let residentTime = max(0, now.timeIntervalSince(facts.responseTime).wholeSeconds)
-        return min(facts.initialAge.addingSaturated(residentTime), FieldSyntax.greatestDeltaSeconds)
+        return min(facts.ageOnArrival.corrected.addingSaturated(residentTime), FieldSyntax.greatestDeltaSeconds)
     }
 
     /// How old a response was when it arrived, in seconds.

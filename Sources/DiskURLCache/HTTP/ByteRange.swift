@@ -7,23 +7,15 @@ enum RangeRequest: Sendable, Hashable {
     case malformed
 
     init(_ value: String) {
-        let trimmed = FieldSyntax.trimming(Substring(value))
-        let bytes = trimmed.utf8
-        guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), FieldSyntax.isToken(trimmed[..<equals]) else {
-            self = .malformed
-            return
-        }
-        guard String(trimmed[..<equals]).equalsIgnoringASCIICase("bytes") else {
+        let parts = FieldSyntax.trimming(Substring(value)).split(
+            separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        self = .malformed
+        guard parts.count == 2, FieldSyntax.isToken(parts[0]) else { return }
+        let ranges = FieldSyntax.members(of: String(parts[1])).map(ByteRange.init)
+        if !String(parts[0]).equalsIgnoringASCIICase("bytes") || (ranges.count > 1 && !ranges.contains(nil)) {
             self = .other
-            return
-        }
-        let ranges = FieldSyntax.members(of: String(trimmed[bytes.index(after: equals)...])).map(ByteRange.init)
-        if ranges.isEmpty || ranges.contains(nil) {
-            self = .malformed
         } else if ranges.count == 1, let range = ranges[0] {
             self = .single(range)
-        } else {
-            self = .other
         }
     }
 }
@@ -36,21 +28,14 @@ enum ByteRange: Sendable, Hashable {
     case suffix(Int)
 
     init?(_ member: Substring) {
-        guard let dash = member.utf8.firstIndex(of: UInt8(ascii: "-")) else { return nil }
-        let before = member[..<dash]
-        let after = member[member.utf8.index(after: dash)...]
-        if before.isEmpty {
-            guard let length = Self.position(after) else { return nil }
-            self = .suffix(length)
-            return
+        let parts = member.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        switch (FieldSyntax.number(parts[0], limit: Int.max), FieldSyntax.number(parts[1], limit: Int.max)) {
+        case (nil, let length?) where parts[0].isEmpty: self = .suffix(length)
+        case (let first?, nil) where parts[1].isEmpty: self = .from(first, through: nil)
+        case (let first?, let last?) where last >= first: self = .from(first, through: last)
+        default: return nil
         }
-        guard let first = Self.position(before) else { return nil }
-        if after.isEmpty {
-            self = .from(first, through: nil)
-            return
-        }
-        guard let last = Self.position(after), last >= first else { return nil }
-        self = .from(first, through: last)
     }
 
     /// The bytes of a representation of `total` bytes; nil when the range is not satisfiable (RFC 9110 §14.1.2).
@@ -64,18 +49,6 @@ enum ByteRange: Sendable, Hashable {
             return max(0, total - length)..<total
         }
     }
-
-    /// A number in digits. One that is too large for `Int` becomes `Int.max`: no body is that long.
-    static func position(_ digits: Substring) -> Int? {
-        guard !digits.isEmpty else { return nil }
-        var value = 0
-        for byte in digits.utf8 {
-            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
-            let (product, overflow) = value.multipliedReportingOverflow(by: 10)
-            value = overflow ? .max : product.addingSaturated(Int(byte - UInt8(ascii: "0")))
-        }
-        return value
-    }
 }
 
 /// The value of a `Content-Range` (RFC 9110 §14.4): `bytes 0-4/10`.
@@ -84,14 +57,16 @@ struct ContentRange: Sendable, Hashable {
     var range: Range<Int>
     /// Length of the whole representation.
     var total: Int
+}
 
+extension ContentRange {
     /// Nil also when the length of the whole is unknown (`*`) or too large for `Int`: such a part can be neither completed
     /// nor served.
     init?(_ value: String) {
         let parts = FieldSyntax.trimming(Substring(value)).split(separator: " ")
         guard parts.count == 2, String(parts[0]).equalsIgnoringASCIICase("bytes") else { return nil }
         let numbers = parts[1].split(separator: "/", omittingEmptySubsequences: false)
-        guard numbers.count == 2, let total = ByteRange.position(numbers[1]), total < .max,
+        guard numbers.count == 2, let total = FieldSyntax.number(numbers[1], limit: Int.max), total < .max,
             case .from(let first, let last?) = ByteRange(numbers[0]), last < total
         else { return nil }
         range = first..<last + 1

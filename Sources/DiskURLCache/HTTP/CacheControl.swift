@@ -43,16 +43,8 @@ struct CacheControl: Sendable, Hashable {
         return Directive(name: name, argument: FieldSyntax.unquoting(rest).map(Argument.value) ?? .malformed)
     }
 
-    /// Whether `no-store` is among the directives of a field. The field is parsed only if it can be.
-    static func forbidsStoring(_ value: String?) -> Bool {
-        guard var value else { return false }
-        let mayForbid = value.withUTF8 { bytes in
-            // The "st" of "no-store", in either case.
-            bytes.count >= 8
-                && (3...(bytes.count - 5)).contains { bytes[$0] | 0x20 == 0x73 && bytes[$0 + 1] | 0x20 == 0x74 }
-        }
-        return mayForbid && CacheControl(value).contains("no-store")
-    }
+    /// Whether `no-store` is among the directives of a field.
+    static func forbidsStoring(_ value: String?) -> Bool { CacheControl(value).contains("no-store") }
 
     func contains(_ name: String) -> Bool {
         directives.contains { $0.name == name }

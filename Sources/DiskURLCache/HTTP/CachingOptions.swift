@@ -16,14 +16,10 @@ package struct CachingOptions: Sendable, Hashable {
 
     /// Responses that have `Last-Modified` and state no lifetime are fresh for a part of their age (RFC 9111 §4.2.2).
     var usesHeuristicFreshness = true
-    var heuristicFraction = standardHeuristicFraction
-    /// Seconds.
-    var heuristicLimit = standardHeuristicLimit
-
     /// "A typical setting of this fraction might be 10%" (RFC 9111 §4.2.2).
-    static let standardHeuristicFraction = 0.1
-    /// A week: a response that has not changed for years would otherwise be reused for months without a validation.
-    static let standardHeuristicLimit: Int64 = 7 * 86_400
+    var heuristicFraction = 0.1
+    /// Seconds. A week: a response that has not changed for years would otherwise be reused for months without a validation.
+    var heuristicLimit: Int64 = 7 * 86_400
 
     /// Seconds for responses that do not send `stale-while-revalidate` (RFC 5861 §3); nil: such responses are not used stale.
     var defaultStaleWhileRevalidate: Int64?

@@ -15,8 +15,7 @@ struct EntityTag: Sendable, Hashable {
 
     /// The value of a response's `ETag` field; nil when a request could not carry it.
     init?(_ value: String) {
-        let trimmed = FieldSyntax.trimming(Substring(value))
-        var rest = trimmed
+        var rest = FieldSyntax.trimming(Substring(value))
         guard let tag = Self.next(in: &rest), rest.isEmpty else { return nil }
         self = tag
     }
@@ -43,22 +42,18 @@ struct EntityTag: Sendable, Hashable {
     fileprivate static func next(in text: inout Substring) -> EntityTag? {
         let bytes = text.utf8
         let isWeak = text.hasPrefix("W/\"")
-        if isWeak || text.hasPrefix("\"") {
-            // A backslash escapes nothing inside an entity tag.
-            let open = bytes.index(bytes.startIndex, offsetBy: isWeak ? 3 : 1)
-            guard let close = bytes[open...].firstIndex(of: UInt8(ascii: "\"")) else { return nil }
-            let end = bytes.index(after: close)
-            guard bytes[open..<close].allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return nil }
-            defer { text = text[end...] }
-            return EntityTag(text: text[..<end], isWeak: isWeak)
-        }
-        let end = bytes.firstIndex(of: UInt8(ascii: ",")) ?? bytes.endIndex
-        let tag = FieldSyntax.trimming(text[..<end])
-        guard !tag.isEmpty, tag.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") }) else {
-            return nil
-        }
-        text = text[end...]
-        return EntityTag(text: tag, isWeak: true)
+        let isQuoted = isWeak || text.hasPrefix("\"")
+        // A backslash escapes nothing inside an entity tag.
+        let open = bytes.index(bytes.startIndex, offsetBy: isWeak ? 3 : isQuoted ? 1 : 0)
+        let close = bytes[open...].firstIndex(of: UInt8(ascii: isQuoted ? "\"" : ","))
+        if isQuoted, close == nil { return nil }
+        let end = close ?? bytes.endIndex
+        let opaque = isQuoted ? text[open..<end] : FieldSyntax.trimming(text[..<end])
+        let isReadable = opaque.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") }
+        guard isReadable, isQuoted || !opaque.isEmpty else { return nil }
+        let whole = isQuoted ? text[...end] : opaque
+        defer { text = text[whole.endIndex...] }
+        return EntityTag(text: whole, isWeak: isWeak || !isQuoted)
     }
 }
 
@@ -70,10 +65,8 @@ enum EntityTagCondition: Sendable, Hashable {
     /// - Parameter value: the combined value of the field. A part that cannot be read matches no tag.
     init(_ value: String) {
         var rest = FieldSyntax.trimming(Substring(value))
-        if rest == "*" {
-            self = .any
-            return
-        }
+        self = .any
+        if rest == "*" { return }
         var tags: [EntityTag] = []
         while !rest.isEmpty {
             let first = rest.utf8[rest.startIndex]

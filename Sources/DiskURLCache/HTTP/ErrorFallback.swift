@@ -34,25 +34,15 @@ enum ErrorFallback {
         case .unanswerable(let reason): return .refused(reason)
         case .presentation(let presentation):
             let freshness = Freshness(of: facts, options: options, now: now)
-            // A window of 0 seconds allows no reuse, and one of N seconds ends when the response has been stale for N.
-            guard let window = window(said: said, asked: asked, options: options), window > 0 else {
-                return .refused(.noErrorWindow)
-            }
+            // Either of response and request permits the reuse, so the longer window holds. One of 0 seconds allows no reuse, and one
+            // of N seconds ends when the response has been stale for N.
+            let window = [facts.staleIfError(options), asked.staleIfError].compactMap { $0 }.max() ?? 0
+            guard window > 0 else { return .refused(.noErrorWindow) }
             guard freshness.staleness < window else { return .refused(.errorWindowOver) }
             return .reuse(
                 Reuse(
                     index: index, basis: freshness.isFresh ? .fresh : .stale(.staleIfError), age: freshness.age,
                     lifetime: freshness.lifetime, presentation: presentation))
-        }
-    }
-
-    /// The seconds after which the stale response may no longer replace the error. The response's `stale-if-error` counts
-    /// before the option's. The request may carry the directive, too: either permits the reuse, so the longer one holds.
-    private static func window(said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions) -> Int64? {
-        let origin = said.staleIfError ?? options.defaultStaleIfError
-        switch (origin, asked.staleIfError) {
-        case (let origin?, let client?): return max(origin, client)
-        case (let origin, let client): return origin ?? client
         }
     }
 }

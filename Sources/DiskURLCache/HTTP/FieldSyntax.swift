@@ -37,7 +37,7 @@ enum FieldSyntax {
     }
 
     /// The index behind the closing quote of the quoted string that begins at `start`; nil when none closes it.
-    static func endOfQuotedString(in bytes: String.UTF8View, from start: String.Index) -> String.Index? {
+    static func endOfQuotedString<Bytes: Collection<UInt8>>(in bytes: Bytes, from start: Bytes.Index) -> Bytes.Index? {
         var index = bytes.index(after: start)
         while index < bytes.endIndex {
             switch bytes[index] {
@@ -63,20 +63,16 @@ enum FieldSyntax {
 
     /// The text between the quotes of a whole quoted string; nil when `value` is not one.
     static func unquoting(_ value: Substring) -> String? {
-        let bytes = Array(value.utf8)
-        guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return nil }
-        var result: [UInt8] = []
-        var index = 1
-        while index < bytes.count - 1 {
-            if bytes[index] == UInt8(ascii: "\"") { return nil }
-            if bytes[index] == UInt8(ascii: "\\") {
-                index += 1
-                guard index < bytes.count - 1 else { return nil }
-            }
-            result.append(bytes[index])
-            index += 1
+        let bytes = value.utf8
+        guard bytes.first == UInt8(ascii: "\""),
+            endOfQuotedString(in: bytes, from: bytes.startIndex) == bytes.endIndex
+        else { return nil }
+        var isEscape = false
+        let text = bytes.dropFirst().dropLast().filter { byte in
+            isEscape = !isEscape && byte == UInt8(ascii: "\\")
+            return !isEscape
         }
-        return String(decoding: result, as: UTF8.self)
+        return String(decoding: text, as: UTF8.self)
     }
 
     static func isToken(_ value: some StringProtocol) -> Bool {
@@ -105,13 +101,17 @@ enum FieldSyntax {
 
     /// `delta-seconds`: digits only; nil for anything else. Seconds have 64 bits everywhere: `Int` has 32 on some
     /// watches, and sums must not trap there.
-    static func deltaSeconds(_ value: some StringProtocol) -> Int64? {
-        guard !value.isEmpty else { return nil }
-        var seconds: Int64 = 0
-        for byte in value.utf8 {
+    static func deltaSeconds(_ value: some StringProtocol) -> Int64? { number(value, limit: greatestDeltaSeconds) }
+
+    /// A number in digits; nil for anything else. A number above the limit becomes the limit.
+    static func number<Number: FixedWidthInteger>(_ digits: some StringProtocol, limit: Number) -> Number? {
+        guard !digits.isEmpty else { return nil }
+        var number: Number = 0
+        for byte in digits.utf8 {
             guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
-            seconds = min(seconds * 10 + Int64(byte - UInt8(ascii: "0")), greatestDeltaSeconds)
+            let digit = Number(byte - UInt8(ascii: "0"))
+            number = number > (limit - digit) / 10 ? limit : number * 10 + digit
         }
-        return seconds
+        return number
     }
 }

@@ -17,13 +17,12 @@ enum Freshening {
         guard case .presentation(let presentation) = Presentation.fit(of: candidate, to: exchange.request) else {
             return nil
         }
-        var changes: [StoreChange] = []
-        for other in named where other != index || !matches {
-            if let change = change(of: other, by: exchange, options) { changes.append(change) }
-        }
+        // The 304 may bring `no-store` or `Vary: *`.
+        let mayStay = Storability.prohibition(ofUpdated: served, by: exchange, options: options) == nil
+        var changes = named.filter { $0 != index || !matches }.compactMap { change(of: $0, by: exchange, options) }
         if matches {
-            changes.append(mayStay(served, exchange, options) ? .update(index: index, served) : .remove(index: index))
-        } else if mayStay(served, exchange, options) {
+            changes.append(mayStay ? .update(index: index, served) : .remove(index: index))
+        } else if mayStay {
             changes.append(.addVariant(bodyOf: index, served))
         }
         return .freshen(index: index, served, presentation, changes: changes)
@@ -58,17 +57,9 @@ enum Freshening {
         let result = StorableFields.updated(
             exchange.candidates[index].response, by: exchange, isShared: options.isShared)
         let names = VaryKey(response: result.fields, request: HeaderFields()).fields.map(\.name)
-        guard names == result.vary.fields.map(\.name), mayStay(result, exchange, options) else { return nil }
+        guard names == result.vary.fields.map(\.name),
+            Storability.prohibition(ofUpdated: result, by: exchange, options: options) == nil
+        else { return nil }
         return .update(index: index, result)
-    }
-
-    /// Whether the freshened response may stay: the 304 may bring `no-store` or `Vary: *`.
-    private static func mayStay(
-        _ response: StoredResponse, _ exchange: Exchange, _ options: CachingOptions
-    ) -> Bool {
-        let prohibition = Storability.prohibition(
-            of: response, by: exchange, said: ResponseDirectives(response.fields, targeted: options.targetedFields),
-            options: options)
-        return prohibition == nil && StorableFields.areWellFormed(response.fields)
     }
 }

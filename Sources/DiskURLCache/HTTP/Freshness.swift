@@ -35,7 +35,7 @@ package struct Freshness: Sendable, Hashable {
     var isFresh: Bool { lifetime > age }
 
     /// Seconds since the response became stale; 0 at the moment it does.
-    var staleness: Int64 { age.subtractingSaturated(lifetime) }
+    package var staleness: Int64 { age.subtractingSaturated(lifetime) }
 
     package init(of facts: ReuseFacts, options: CachingOptions, now: Date) {
         let facts = facts.governed(by: options)
@@ -45,13 +45,11 @@ package struct Freshness: Sendable, Hashable {
 
     /// `freshness_lifetime` (RFC 9111 §4.2.1).
     static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
-        // Options never lengthen the life of an error: a missing image would stay missing.
-        let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status) && facts.status < 400
+        let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status) && !facts.isError
         if isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
         if let stated = facts.statedLifetime(inSharedCache: options.isShared) { return (stated.seconds, stated.source) }
         if isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
-        if let seconds = heuristicLifetime(of: facts, options: options) { return (seconds, .heuristic) }
-        return (0, .none)
+        return heuristicLifetime(of: facts, options: options).map { ($0, .heuristic) } ?? (0, .none)
     }
 
     /// `s-maxage`; nil when the response has none.

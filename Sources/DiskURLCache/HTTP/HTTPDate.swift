@@ -31,17 +31,14 @@ enum HTTPDate {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    /// The reverse of `days(year:month:day:)`.
+    /// The reverse of `days(year:month:day:)`, for years of four digits.
     private static func civil(days: Int) -> (year: Int, month: Int, day: Int) {
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthFromMarch = (5 * dayOfYear + 2) / 153
-        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        return (year, month, dayOfYear - (153 * monthFromMarch + 2) / 5 + 1)
+        func first(_ year: Int, _ month: Int = 1) -> Int { Self.days(year: year, month: month, day: 1) ?? .max }
+        // Counted from 0000-01-01; at most a year too late or too early.
+        let guess = min((days + 719_528) * 400 / 146_097, 9999)
+        let year = first(guess) > days ? guess - 1 : first(guess + 1) <= days ? guess + 1 : guess
+        let month = (1...12).last { first(year, $0) <= days } ?? 1
+        return (year, month, days - first(year, month) + 1)
     }
 
     /// Days from 1970-01-01 to a day of the proleptic Gregorian calendar; nil when there is no such day.
@@ -79,14 +76,10 @@ private struct DateScanner {
 
     mutating func scan(reference: Date) -> Int64? {
         let name = word()
-        guard let seconds = scanForm(dayName: name, reference: reference), position == bytes.count else { return nil }
-        return seconds
-    }
-
-    private mutating func scanForm(dayName: String, reference: Date) -> Int64? {
-        if Self.longDays.contains(dayName) { return rfc850(reference: reference) }
-        guard Self.shortDays.contains(dayName) else { return nil }
-        return take(",") ? imfFixdate() : asctime()
+        let isLong = Self.longDays.contains(name)
+        guard isLong || Self.shortDays.contains(name) else { return nil }
+        let seconds = isLong ? rfc850(reference: reference) : take(",") ? imfFixdate() : asctime()
+        return position == bytes.count ? seconds : nil
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT`

@@ -22,17 +22,8 @@ enum HeadUpdate {
             isChosen = false
             var updated = StorableFields.updated(candidate.response, by: exchange, isShared: options.isShared)
             updated.vary = VaryKey(response: updated.fields, request: exchange.request.fields)
-            let isForOneUser =
-                options.isShared
-                && SharedCache.prohibition(
-                    of: exchange.fields, said: ResponseDirectives(updated.fields, targeted: options.targetedFields),
-                    asked: exchange.request.fields,
-                    options: options) != nil
-            if isForOneUser {
-                changes.append(.remove(index: index))
-            } else if StorableFields.areWellFormed(updated.fields) {
-                changes.append(.update(index: index, updated))
-            }
+            let reason = Storability.prohibition(ofUpdated: updated, by: exchange, options: options)
+            changes.append(reason == nil ? .update(index: index, updated) : .remove(index: index))
         }
         return changes
     }

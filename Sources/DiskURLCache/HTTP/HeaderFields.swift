@@ -49,12 +49,10 @@ package struct HeaderFields: Sendable, Hashable {
 
     /// An estimate of the memory that the fields take, in bytes.
     var estimatedSize: Int {
-        switch storage {
-        case .list(let fields): fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + Self.fieldOverhead }
-        case .dictionary(let fields):
-            fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + Self.fieldOverhead }
-        case .later(let later): later.estimatedSize
-        }
+        if case .later(let later) = storage { return later.estimatedSize }
+        var size = 0
+        forEachField { name, value in size += name.utf8.count + value.utf8.count + Self.fieldOverhead }
+        return size
     }
 
     /// Two string headers, and a little.

@@ -21,9 +21,6 @@ enum Invalidation {
 
     /// Methods registered as safe. An unknown method may change anything, so it counts as unsafe.
     static func isSafe(_ method: String) -> Bool {
-        switch method {
-        case "GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY": true
-        default: false
-        }
+        ["GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY"].contains(method)
     }
 }

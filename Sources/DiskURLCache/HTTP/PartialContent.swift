@@ -5,12 +5,6 @@ import Foundation
 ///
 /// Bytes are counted against `Content-Range`, never against `Content-Length`, which counts them as they were encoded.
 enum PartialContent {
-    /// The bytes that a stored 206 holds, as positions in the whole representation.
-    struct Held: Sendable, Hashable {
-        var range: Range<Int>
-        var total: Int
-    }
-
     /// A stored beginning and the rest that is on its way: how many bytes each must have for both to be the whole.
     struct Parts: Sendable, Hashable {
         var first: Int
@@ -22,12 +16,14 @@ enum PartialContent {
         }
     }
 
-    /// Nil for a response that is no part, and for a part with more bytes than its range: its bytes cannot be placed.
-    static func held(by candidate: Candidate) -> Held? {
-        guard let range = range(of: candidate.response), isConsistent(candidate.response, length: candidate.bodyLength)
+    /// The bytes that a stored 206 holds. Nil for a response that is no part, and for a part with more bytes than its range: its bytes
+    /// cannot be placed.
+    static func held(by candidate: Candidate) -> ContentRange? {
+        guard var held = range(of: candidate.response), isConsistent(candidate.response, length: candidate.bodyLength)
         else { return nil }
         // A part that was cut short holds the bytes that arrived.
-        return Held(range: range.range.prefix(candidate.bodyLength), total: range.total)
+        held.range = held.range.prefix(candidate.bodyLength)
+        return held
     }
 
     /// Whether a body of `length` bytes can belong to the response. Any length can, except with a 206, whose `Content-Range` says

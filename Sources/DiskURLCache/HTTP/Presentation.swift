@@ -45,12 +45,13 @@ extension Presentation {
         case .whole, .headersOnly:
             break
         case .notModified:
-            fields = Self.fields(ofNotModified: fields)
+            // RFC 9110 §15.4.5: `Last-Modified` only if there is no `ETag`, which would imply it.
+            fields = Self.ofEveryHead(fields, and: fields["ETag"] == nil ? "last-modified" : nil)
         case .range(let bytes, let first, let total):
             fields.set("Content-Range", "bytes \(first)-\(first.addingSaturated(bytes.count - 1))/\(total)")
             fields.set("Content-Length", String(bytes.count))
         case .rangeNotSatisfiable(let total):
-            fields = HeaderFields(fields.fields.filter { Self.namesOfEveryHead.contains($0.name.lowercased()) })
+            fields = Self.ofEveryHead(fields)
             fields.set("Content-Range", "bytes */\(total)")
             fields.set("Content-Length", "0")
         }
@@ -74,13 +75,12 @@ extension Presentation {
         }
     }
 
-    /// RFC 9110 §15.4.5: the fields that a 304 must carry; `Last-Modified` only if there is no `ETag`, which would imply it.
-    private static func fields(ofNotModified fields: HeaderFields) -> HeaderFields {
-        let hasTag = fields["ETag"] != nil
-        return HeaderFields(
-            fields.fields.filter {
-                let name = $0.name.lowercased()
-                return namesOfEveryHead.contains(name) || (name == "last-modified" && !hasTag)
+    /// The fields that a head without a body must carry, too.
+    private static func ofEveryHead(_ fields: HeaderFields, and other: String? = nil) -> HeaderFields {
+        HeaderFields(
+            fields.fields.filter { field in
+                let name = field.name.lowercased()
+                return namesOfEveryHead.contains(name) || name == other
             })
     }
 

@@ -52,139 +52,135 @@ extension DiskURLCache {
 
 extension DiskURLCache.Reason {
     /// Nothing is stored for the request.
-    public static let notStored = DiskURLCache.Reason("not-stored", "nothing that fits is stored", "RFC 9111 §4")
-    static let variantNotStored = DiskURLCache.Reason(
+    public static let notStored = Self("not-stored", "nothing that fits is stored", "RFC 9111 §4")
+    static let variantNotStored = Self(
         "variant-not-stored", "no stored variant has this request's values of the fields in Vary", "RFC 9111 §4.1")
     /// The stored response is stale, and nothing allows its use.
-    public static let stale = DiskURLCache.Reason(
+    public static let stale = Self(
         "stale", "the stored response is stale, and nothing allows its use", "RFC 9111 §4.2.4")
-    static let noCache = DiskURLCache.Reason("no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4")
-    static let requestDirective = DiskURLCache.Reason(
+    static let noCache = Self("no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4")
+    static let requestDirective = Self(
         "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
         "RFC 9111 §5.2.1")
-    /// The request says `no-store`.
-    static let requestNoStore = DiskURLCache.Reason(
+    static let requestNoStore = Self(
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
         advice: "Leave no-store out of the request's Cache-Control.")
     /// `URLRequest.cachePolicy` asks for a reload or for a validation.
-    public static let cachePolicy = DiskURLCache.Reason("cache-policy", "the request's cachePolicy demands the network")
-    static let unsupportedRange = DiskURLCache.Reason(
+    public static let cachePolicy = Self("cache-policy", "the request's cachePolicy demands the network")
+    static let unsupportedRange = Self(
         "unsupported-range", "the request asks for several ranges, or in another unit than bytes", "RFC 9110 §14.2")
-    static let rangeNotHeld = DiskURLCache.Reason(
+    static let rangeNotHeld = Self(
         "range-not-held", "the stored response does not hold the bytes that are asked for", "RFC 9111 §3.3")
-    static let precondition = DiskURLCache.Reason(
+    static let precondition = Self(
         "precondition", "only the origin can judge the request's own condition", "RFC 9110 §13.1")
-    static let mismatchedAnswer = DiskURLCache.Reason(
+    static let mismatchedAnswer = Self(
         "mismatched-answer", "the origin's answer fitted no stored response", "RFC 9111 §4.3.4")
 }
 
 // MARK: Why a stale response was used
 
 extension DiskURLCache.Reason {
-    static let maxStale = DiskURLCache.Reason("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
+    static let maxStale = Self("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
     /// `stale-while-revalidate`. The response is refreshed in the background.
-    static let staleWhileRevalidate = DiskURLCache.Reason(
+    static let staleWhileRevalidate = Self(
         "stale-while-revalidate", "stale-while-revalidate allows it, and it is refreshed in the background",
         "RFC 5861 §3")
     /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
-    public static let staleIfError = DiskURLCache.Reason("stale-if-error", "stale-if-error allows it", "RFC 5861 §4")
-    /// The cache is offline (``DiskURLCache/DiskURLCache/isOffline``).
-    public static let offline = DiskURLCache.Reason("offline", "the cache is offline", "RFC 9111 §4.2.4")
-    static let anyAge = DiskURLCache.Reason("any-age", "the request's cachePolicy accepts it however old it is")
+    public static let staleIfError = Self("stale-if-error", "stale-if-error allows it", "RFC 5861 §4")
+    static let offline = Self("offline", "the cache is offline", "RFC 9111 §4.2.4")
+    static let anyAge = Self("any-age", "the request's cachePolicy accepts it however old it is")
 }
 
 // MARK: Why no stored response replaces an error
 
 extension DiskURLCache.Reason {
-    static let mustRevalidate = DiskURLCache.Reason(
+    static let mustRevalidate = Self(
         "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids any use while stale",
-        "RFC 9111 §5.2.2.2",
-        advice: "Offline too: only cachePolicy .returnCacheDataDontLoad uses it all the same.")
-    static let noErrorWindow = DiskURLCache.Reason(
+        "RFC 9111 §5.2.2.2", advice: "Offline too: only cachePolicy .returnCacheDataDontLoad uses it all the same.")
+    static let noErrorWindow = Self(
         "no-stale-if-error", "nothing says stale-if-error", "RFC 5861 §4",
         advice:
             "The origin could send stale-if-error=…; the app can set staleIfError in a rule or in the configuration.")
-    static let errorWindowOver = DiskURLCache.Reason(
+    static let errorWindowOver = Self(
         "stale-if-error-over", "it has been stale for longer than stale-if-error allows", "RFC 5861 §4")
-    static let storedError = DiskURLCache.Reason(
-        "stored-error", "the stored response is an error itself", "RFC 5861 §4")
+    static let storedError = Self("stored-error", "the stored response is an error itself", "RFC 5861 §4")
 }
 
 // MARK: Why the cache was not used
 
 extension DiskURLCache.Reason {
-    static let upload = DiskURLCache.Reason("upload", "uploads are not cached")
-    static let download = DiskURLCache.Reason("download", "download tasks are not cached")
-    static let unknownSession = DiskURLCache.Reason("unknown-session", "the task's session is not known")
-    static let noKey = DiskURLCache.Reason("no-key", "the request has no key")
-    static let notHTTP = DiskURLCache.Reason("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
-    static let dotSegments = DiskURLCache.Reason(
+    static let upload = Self("upload", "uploads are not cached")
+    static let download = Self("download", "download tasks are not cached")
+    static let unknownSession = Self("unknown-session", "the task's session is not known")
+    static let noKey = Self("no-key", "the request has no key")
+    static let notHTTP = Self("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
+    static let dotSegments = Self(
         "dot-segments",
         "its path has a segment . or .., which a client may send or remove: the answer may be another URL's",
         "RFC 3986 §5.2.4", advice: "Ask for the path without such segments.")
-    static let streamedBody = DiskURLCache.Reason(
+    static let streamedBody = Self(
         "streamed-body", "its body is a stream, whose bytes are not known beforehand",
         advice: "Give the body as data (httpBody).")
-    static let bodyNotKeyed = DiskURLCache.Reason(
+    static let bodyNotKeyed = Self(
         "body-not-keyed", "it is a GET or HEAD with a body that the key policy does not key", "RFC 9110 §9.3.1",
         advice: "Let the body be part of the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:).")
-    /// A method that no key policy caches.
-    public static let methodNotCached = DiskURLCache.Reason(
+    static let methodNotCached = Self(
         "method", "responses to this method are cached only when a key policy says so", "RFC 9111 §2",
         advice:
             "For a request that only asks for something, DiskURLCache.KeyPolicy.includingBody(ofMethods:) makes it cacheable."
     )
-    static let keyPolicy = DiskURLCache.Reason(
-        "key-policy", "the key policy gives it no key, or there is no policy of that name")
+    static let keyPolicy = Self("key-policy", "the key policy gives it no key, or there is no policy of that name")
     /// A rule or the request's options say `.never`.
-    public static let keptOut = DiskURLCache.Reason("never", "a rule or the request's options say storage: .never")
+    public static let keptOut = Self("never", "a rule or the request's options say storage: .never")
 }
 
 // MARK: Why a response was not stored
 
 extension DiskURLCache.Reason {
     /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse` or `Configuration.willCacheResponse`; the words say which.
-    public static let refused = DiskURLCache.Reason("refused", "its storage policy is .notAllowed")
-    static let refusedByDelegate = DiskURLCache.Reason(
+    public static let refused = Self("refused", "its storage policy is .notAllowed")
+    static let refusedByDelegate = Self(
         "refused", "the delegate refused it in urlSession(_:dataTask:willCacheResponse:completionHandler:)")
-    static let refusedByApp = DiskURLCache.Reason("refused", "Configuration.willCacheResponse refused it")
-    static let refusedOfTwoURLs = DiskURLCache.Reason(
-        "refused", "the task was redirected, and the response is of neither of its URLs")
-    static let credentials = DiskURLCache.Reason(
+    static let refusedByApp = Self("refused", "Configuration.willCacheResponse refused it")
+    static let refusedOfTwoURLs = Self("refused", "the task was redirected, and the response is of neither of its URLs")
+    static let credentials = Self(
         "credentials", "its origin was given credentials that are no part of the key",
         advice: "Send them in the request's Authorization field: it is part of every key.")
     /// The body is larger than an entry may be; the words have both numbers.
     public static let tooLarge = tooLarge(bytes: 0, limit: 0)
-    static func tooLarge(bytes: Int, limit: Int) -> DiskURLCache.Reason {
-        DiskURLCache.Reason(
+    static func tooLarge(bytes: Int, limit: Int) -> Self {
+        Self(
             "too-large", "its body has \(bytes) bytes, and an entry may have \(limit)",
             advice: "maximumEntryFraction and the capacities set the limit.")
     }
     /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.
-    static let removedMeanwhile = DiskURLCache.Reason(
+    static let removedMeanwhile = Self(
         "removed-meanwhile", "its URL was removed or replaced while it was loaded", "RFC 9111 §4.4")
     /// More bytes waited to be written than may wait. The response is in memory.
-    static let diskTooSlow = DiskURLCache.Reason("disk-too-slow", "the disk did not keep up")
+    static let diskTooSlow = Self("disk-too-slow", "the disk did not keep up")
     /// The disk could not be written, or the cache's folder cannot be used at all; the words say why. Memory may have the response.
     public static let diskFailed = diskFailed(errno: 0)
     /// - Parameter errno: the system's error number; 0 when the folder cannot be used at all.
-    static func diskFailed(errno: Int32) -> DiskURLCache.Reason {
-        DiskURLCache.Reason(
+    static func diskFailed(errno: Int32) -> Self {
+        Self(
             "disk-failed",
             errno == 0
                 ? "the cache's folder cannot be used"
                 : "the disk could not be written: \(String(cString: strerror(errno)))",
             advice: "DiskURLCache.openingError and the events of kind .problem say more.")
     }
-    /// The response says `private`, and the cache is shared.
-    static let forOneUser = DiskURLCache.Reason(
-        "private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7")
-    static let setsCookie = DiskURLCache.Reason(
-        "set-cookie", "the response sets a cookie, and the cache is shared", "RFC 9111 §3.5")
-    static let authorized = DiskURLCache.Reason(
+    /// The response itself is stored.
+    static func userInfo(keys: [String]) -> Self {
+        Self(
+            "user-info", "its userInfo values of \(keys.joined(separator: ", ")) are not on disk, only in memory",
+            advice: "Use property-list types: numbers, texts, dates, data, and arrays and dictionaries of these.")
+    }
+    static let forOneUser = Self("private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7")
+    static let setsCookie = Self("set-cookie", "the response sets a cookie, and the cache is shared", "RFC 9111 §3.5")
+    static let authorized = Self(
         "authorization", "the request has Authorization, the cache is shared, and the response does not say public",
         "RFC 9111 §3.5", advice: "The origin could say public, must-revalidate or s-maxage, if every user may have it.")
-    static let cookie = DiskURLCache.Reason(
+    static let cookie = Self(
         "cookie",
         "the request has a Cookie, the cache is shared, and the response says neither public nor Vary: Cookie",
         "RFC 9111 §3.5",
@@ -192,32 +188,34 @@ extension DiskURLCache.Reason {
             "The origin could say public or Vary: Cookie; the app could key the field, or leave Cookie out of the request."
     )
     /// The response says `no-store`.
-    public static let responseNoStore = DiskURLCache.Reason(
+    public static let responseNoStore = Self(
         "no-store", "the response says no-store", "RFC 9111 §5.2.2.5",
         advice: "Only the origin can change that: with no-cache instead of no-store, it is stored and validated.")
-    static let statusNotUnderstood = DiskURLCache.Reason(
+    static let statusNotUnderstood = Self(
         "status-not-understood", "the response says must-understand, and this cache has no rule for its status",
         "RFC 9111 §5.2.2.3")
-    static let statusNotCacheable = DiskURLCache.Reason(
+    static let statusNotCacheable = Self(
         "status-not-cacheable", "its status is stored only if the response states a lifetime", "RFC 9111 §3",
         advice: "The origin could send max-age with it.")
-    static let aboutRequestOnly = DiskURLCache.Reason(
+    static let aboutRequestOnly = Self(
         "about-request", "its status is about this request's own condition or range only", "RFC 9111 §3")
-    static let notReusable = DiskURLCache.Reason(
+    static let notReusable = Self(
         "not-reusable", "without a lifetime, the response could never be used", "RFC 9111 §3",
-        advice: "The origin could send Cache-Control: max-age=… with it.")
-    static let varyAsterisk = DiskURLCache.Reason(
+        advice:
+            "The origin could send Cache-Control: max-age=…; for a redirection the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))."
+    )
+    static let varyAsterisk = Self(
         "vary-asterisk", "the response says Vary: *, which fits no later request", "RFC 9111 §4.1",
         advice: "The origin could name the request fields that it selects by.")
     /// On Apple platforms: the system adds `Cookie`, `Authorization` and `Accept-Language` after the cache has seen the request, so
     /// the response might be given to another user.
-    static let variesByUnseenField = DiskURLCache.Reason(
+    static let variesByUnseenField = Self(
         "vary-unseen", "the response varies by a field that the system adds after the cache has seen the request",
         "RFC 9111 §4.1", advice: "A session of makeSession stores it.")
-    static let partialContent = DiskURLCache.Reason(
+    static let partialContent = Self(
         "partial-content", "it is a part (206) that cannot be joined with the stored response", "RFC 9111 §3.3")
-    static let notModified = DiskURLCache.Reason(
+    static let notModified = Self(
         "not-modified", "a 304 has no body: it only confirms a stored response", "RFC 9111 §4.3.4")
-    static let malformed = DiskURLCache.Reason(
+    static let malformed = Self(
         "malformed", "a header field of the response cannot be written down and read again as it is", "RFC 9110 §5.5")
 }

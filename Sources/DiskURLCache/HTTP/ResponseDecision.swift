@@ -66,48 +66,28 @@ extension ResponseDecision {
         if let revalidation = exchange.revalidation {
             switch revalidation.purpose {
             case .validate where exchange.status == 304:
-                if let decision = Freshening.decision(
-                    for: exchange, revalidation: revalidation, options: options)
-                {
-                    return decision
-                }
+                let decision = Freshening.decision(for: exchange, revalidation: revalidation, options: options)
+                if let decision { return decision }
                 // A 304 that confirms no stored response answers the client, if the client's request had a condition.
                 if !isAnswerToClient(exchange) { return .repeatRequest }
-            case .complete(let start):
-                if let decision = completion(
-                    of: exchange, revalidation: revalidation, from: start, options: options)
-                {
-                    return decision
-                }
-            case .validate:
+            // The client requested no part and set no condition: these statuses answer the fields that the cache added.
+            case .complete(let start) where [206, 304, 416].contains(exchange.status):
+                return completion(of: exchange, revalidation: revalidation, from: start, options: options)
+            case .validate, .complete:
                 break
             }
         }
         return deliver(exchange, options: options)
     }
 
-    /// The stored response that may be served after a network failure: within the bound of `stale-if-error`.
-    static func afterFailure(
-        of request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
-    ) -> Reuse? {
-        ErrorFallback.verdict(for: request, candidates: candidates, policy: policy, options: options, now: now).reuse
-    }
-
-    /// Nil for an answer that can be delivered like any other.
     private static func completion(
         of exchange: Exchange, revalidation: Revalidation, from start: Int, options: CachingOptions
-    ) -> ResponseDecision? {
-        // The client requested no part and set no condition: 206, 304 and 416 answer the fields that the cache added.
-        guard [206, 304, 416].contains(exchange.status) else { return nil }
+    ) -> ResponseDecision {
         guard let index = revalidation.index, exchange.candidates.indices.contains(index),
             let (whole, parts) = PartialContent.combined(
                 exchange, with: exchange.candidates[index], from: start, isShared: options.isShared)
         else { return .repeatRequest }
-        let prohibition =
-            Storability.prohibition(
-                of: whole, by: exchange, said: ResponseDirectives(whole.fields, targeted: options.targetedFields),
-                options: options)
-            ?? (StorableFields.areWellFormed(whole.fields) ? nil : .malformed)
+        let prohibition = Storability.prohibition(ofUpdated: whole, by: exchange, options: options)
         let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [index])
         return .combine(index: index, whole, parts, verdict)
     }
@@ -122,10 +102,9 @@ extension ResponseDecision {
     private static func deliver(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
         let verdict = Storability.verdict(for: exchange, options: options)
         if case .store = verdict { return .deliver(verdict, changes: []) }
-        if exchange.request.method == "HEAD" {
-            return .deliver(verdict, changes: HeadUpdate.changes(by: exchange, options: options))
-        }
-        return .deliver(verdict, changes: removals(by: exchange))
+        let isHead = exchange.request.method == "HEAD"
+        let changes = isHead ? HeadUpdate.changes(by: exchange, options: options) : removals(by: exchange)
+        return .deliver(verdict, changes: changes)
     }
 
     /// Removes the stored responses that this answer replaces although it cannot be stored: they are out of date.

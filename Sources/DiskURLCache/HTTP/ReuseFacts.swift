@@ -10,8 +10,6 @@ package final class ReuseFacts: Sendable {
     let directives: ResponseDirectives
     /// `corrected_initial_age` with its terms (RFC 9111 §4.2.3).
     let ageOnArrival: Age.OnArrival
-    /// `corrected_initial_age` in seconds.
-    let initialAge: Int64
     /// Nil when the response states no lifetime.
     private let explicitLifetime: Freshness.Stated?
     /// For a shared cache; nil when the response has no `s-maxage`.
@@ -23,6 +21,19 @@ package final class ReuseFacts: Sendable {
     /// Nil when the response states no lifetime.
     func statedLifetime(inSharedCache isShared: Bool) -> Freshness.Stated? {
         isShared ? sharedLifetime ?? explicitLifetime : explicitLifetime
+    }
+
+    /// Options never lengthen the life of an error: a missing image would stay missing.
+    var isError: Bool { status >= 400 }
+
+    /// Seconds that the response may be used stale while it is refreshed (RFC 5861 §3).
+    func staleWhileRevalidate(_ options: CachingOptions) -> Int64? {
+        directives.staleWhileRevalidate ?? (isError ? nil : options.defaultStaleWhileRevalidate)
+    }
+
+    /// Seconds that the response may be used stale instead of an error (RFC 5861 §4).
+    func staleIfError(_ options: CachingOptions) -> Int64? {
+        directives.staleIfError ?? (isError ? nil : options.defaultStaleIfError)
     }
 
     private let response: StoredResponse
@@ -41,7 +52,6 @@ package final class ReuseFacts: Sendable {
         responseTime = response.responseTime
         directives = known ?? ResponseDirectives(response.fields)
         ageOnArrival = Age.OnArrival(of: response)
-        initialAge = ageOnArrival.corrected
         explicitLifetime = Freshness.explicitLifetime(of: response, directives: directives)
         sharedLifetime = Freshness.sharedLifetime(directives)
         unchangedFor =

@@ -15,13 +15,14 @@ struct ReuseVerdict {
     ) {
         let facts = facts.governed(by: options)
         freshness = Freshness(of: facts, options: options, now: now)
-        outcome = Self.outcome(freshness, said: facts.directives, asked: asked, policy: policy, options: options)
+        outcome = Self.outcome(freshness, facts, asked: asked, policy: policy, options: options)
     }
 
     private static func outcome(
-        _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, policy: ReusePolicy,
+        _ freshness: Freshness, _ facts: ReuseFacts, asked: RequestDirectives, policy: ReusePolicy,
         options: CachingOptions
     ) -> Outcome {
+        let said = facts.directives
         if policy == .elseLoad || policy == .dontLoad {
             return .reuse(freshness.isFresh ? .fresh : .stale(.anyAge))
         }
@@ -35,10 +36,7 @@ struct ReuseVerdict {
             return options.isOffline ? .reuse(freshness.isFresh ? .fresh : .stale(.offline)) : .ask(reason)
         }
         if freshness.isFresh { return .reuse(.fresh) }
-        if let allowance = allowance(freshness, said: said, asked: asked, options: options) {
-            return .reuse(.stale(allowance))
-        }
-        return .ask(.stale)
+        return allowance(freshness, facts, asked: asked, options: options).map { .reuse(.stale($0)) } ?? .ask(.stale)
     }
 
     /// Why the client refuses the response, fresh or not.
@@ -60,7 +58,7 @@ struct ReuseVerdict {
 
     /// The reason that allows the reuse of a stale response (RFC 9111 §4.2.4, RFC 5861 §3).
     private static func allowance(
-        _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, options: CachingOptions
+        _ freshness: Freshness, _ facts: ReuseFacts, asked: RequestDirectives, options: CachingOptions
     ) -> DiskURLCache.Reason? {
         switch asked.maxStale {
         case .any: return .maxStale
@@ -68,12 +66,7 @@ struct ReuseVerdict {
         case .seconds, nil: break
         }
         if options.isOffline { return .offline }
-        if let window = said.staleWhileRevalidate ?? options.defaultStaleWhileRevalidate,
-            freshness.staleness < window
-        {
-            return .staleWhileRevalidate
-        }
-        return nil
+        return facts.staleWhileRevalidate(options).flatMap { freshness.staleness < $0 ? .staleWhileRevalidate : nil }
     }
 }
 

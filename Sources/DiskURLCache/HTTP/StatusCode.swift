@@ -19,22 +19,12 @@ enum StatusCode {
 
     /// Answers to the request's own condition, range or expectation: they do not fit a request without it, and
     /// the cache's key does not hold those fields. Servers do send them with a lifetime (nginx a 416, by `expires`).
-    static func isAboutRequestOnly(_ status: Int) -> Bool {
-        switch status {
-        case 412, 416, 417: true
-        default: false
-        }
-    }
+    static func isAboutRequestOnly(_ status: Int) -> Bool { [412, 416, 417].contains(status) }
 
     /// The errors that a stale response may replace. RFC 5861 §4 lists 500, 502, 503 and 504 of those that were registered then;
     /// CDNs answer 520 to 530 when the origin is down.
     static func isServerTrouble(_ status: Int) -> Bool { (500...599).contains(status) }
 
     /// Answers that give the current state of the resource: the stored responses of its URL are out of date.
-    static func isReplacement(_ status: Int) -> Bool {
-        switch status {
-        case 200, 203, 204, 301, 308, 404, 410: true
-        default: false
-        }
-    }
+    static func isReplacement(_ status: Int) -> Bool { [200, 203, 204, 301, 308, 404, 410].contains(status) }
 }

@@ -68,14 +68,23 @@ enum Storability {
             of: exchange.fields, said: said, asked: exchange.request.fields, options: options)
     }
 
+    /// The reason not to keep a stored response that another answer updated or completed.
+    static func prohibition(
+        ofUpdated response: StoredResponse, by exchange: Exchange, options: CachingOptions
+    ) -> DiskURLCache.Reason? {
+        let said = ResponseDirectives(response.fields, targeted: options.targetedFields)
+        return prohibition(of: response, by: exchange, said: said, options: options)
+            ?? (StorableFields.areWellFormed(response.fields) ? nil : .malformed)
+    }
+
     /// The response as it would be stored; nil when responses to the method are never stored.
     private static func response(of exchange: Exchange, options: CachingOptions) -> StoredResponse? {
         let request = exchange.request
         var method = request.method
-        if method == "POST", !options.isCacheable(method), isOwnRepresentation(exchange) {
+        if method == "HEAD" { return nil }
+        if !options.isCacheable(method) {
+            guard method == "POST", isOwnRepresentation(exchange) else { return nil }
             method = "GET"
-        } else if method == "HEAD" || !options.isCacheable(method) {
-            return nil
         }
         return StoredResponse(
             method: method, status: exchange.status, fields: exchange.fields, requestTime: exchange.requestTime,

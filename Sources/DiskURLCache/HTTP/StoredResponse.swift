@@ -24,11 +24,6 @@ extension StoredResponse {
     func answers(method asked: String) -> Bool {
         method == asked || (method == "GET" && asked == "HEAD")
     }
-
-    /// `current_age` in seconds.
-    func age(at now: Date) -> Int64 {
-        Age.current(of: ReuseFacts(self), now: now)
-    }
 }
 
 /// The facts of a request that decide about caching.

@@ -11,40 +11,37 @@ package struct Explainer {
     enum Topic: String, CaseIterable {
         case key = "Key"
         case request = "The request"
-        case stored = "What is stored"
+        case stored = "Stored responses"
         case freshness = "Freshness"
         case validators = "Validators"
-        case decision = "What the cache does"
+        case decision = "The decision"
         case storing = "The answer"
-        case advice = "What would change it"
+        case advice = "Changes that would help"
     }
 
-    /// One stored response of the key, and the layer that holds it.
-    package struct Variant {
-        var candidate: Candidate
-        var layer: DiskURLCache.Layer
-
-        package init(candidate: Candidate, layer: DiskURLCache.Layer) {
-            self.candidate = candidate
-            self.layer = layer
-        }
-    }
-
-    private struct Received {
+    /// An answer of the origin, and the options for it.
+    package struct Received {
         var fields: HeaderFields
         var status: Int
         var sentAt: Date
         var options: CachingOptions
+
+        package init(_ response: HTTPURLResponse, sentAt: Date, options: CachingOptions) {
+            (fields, status) = (HeaderFields(response), response.statusCode)
+            (self.sentAt, self.options) = (sentAt, options)
+        }
     }
 
     private let request: DiskURLCache.Request
-    private let facts: RequestFacts
+    let facts: RequestFacts
     private let key: KeyDecision
-    private let variants: [Variant]
+    private let variants: [StoredVariant]
+    private let candidates: [Candidate]
     private let options: CachingOptions
     let now: Date
     private var received: Received?
     private var lines: [Topic: [String]] = [:]
+    /// The app's options for the answer.
     var cacheOptions = DiskURLCache.Options()
     /// The transport's variant, if the key has one.
     package var variant: String?
@@ -52,22 +49,18 @@ package struct Explainer {
     package var otherVariants: [String] = []
 
     package init(
-        _ request: DiskURLCache.Request, key: KeyDecision, variants: [Variant], now: Date, options: CachingOptions
+        _ request: DiskURLCache.Request, key: KeyDecision, variants: [StoredVariant], now: Date, options: CachingOptions,
+        received: Received?
     ) {
-        (self.request, self.key, self.variants, self.now) = (request, key, variants, now)
+        (self.request, self.key, self.now, self.received) = (request, key, now, received)
+        self.variants = variants.filter { $0.candidate != nil }
+        candidates = variants.compactMap(\.candidate)
         facts = RequestFacts(request)
         self.options = options.caching(facts.method, hasKey: key.key != nil)
-    }
-
-    /// The response to explain.
-    package mutating func take(_ fields: HeaderFields, status: Int, sentAt: Date?, options: CachingOptions) {
-        received = Received(
-            fields: fields, status: status, sentAt: sentAt ?? now,
-            options: options.caching(facts.method, hasKey: key.key != nil))
+        self.received?.options = received?.options.caching(facts.method, hasKey: key.key != nil) ?? options
     }
 
     private var policy: ReusePolicy { request.policy }
-    private var candidates: [Candidate] { variants.map(\.candidate) }
     /// The most recent response that `Vary` lets answer this request.
     private var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
 
@@ -83,10 +76,7 @@ package struct Explainer {
         sayKey(key)
         sayRequest()
         sayStored()
-        if let selected {
-            sayFreshness(ReuseFacts(selected).governed(by: options), of: selected, options, .freshness)
-            sayValidators(selected, .validators)
-        }
+        if let selected { sayFreshness(of: selected, options, .freshness, .validators) }
         say(decision)
         let refusal = received.flatMap { sayStoring($0) }
         if received == nil, let selected { sayAdvice(selected, options) }
@@ -105,15 +95,16 @@ package struct Explainer {
         lines[topic, default: []].append("  " + text + (source.map { "  [\($0)]" } ?? ""))
     }
 
+    private mutating func say(_ topic: Topic, _ text: String, because reason: DiskURLCache.Reason) {
+        say(topic, "\(text): \(reason).", reason.source)
+    }
+
     /// As a load would report it.
     private func outcome(of decision: CacheDecision) -> DiskURLCache.Report.Outcome {
         switch decision {
         case .useStored(let reuse):
             let layer = variants[reuse.index].layer
-            return switch reuse.basis {
-            case .fresh: .hit(layer)
-            case .stale(let reason): .staleHit(layer, reason)
-            }
+            return if case .stale(let reason) = reuse.basis { .staleHit(layer, reason) } else { .hit(layer) }
         case .revalidate(let revalidation):
             guard case .validate = revalidation.purpose else { return .miss(revalidation.reason) }
             return .revalidated(variants[revalidation.index ?? 0].layer)
@@ -125,13 +116,11 @@ package struct Explainer {
     // MARK: The key and the request
 
     private mutating func sayWithoutKey(_ reason: DiskURLCache.Reason) {
-        say(.key, "This request has no key, so the cache passes it by: nothing is looked up or stored.")
-        say(.key, "Why: \(reason).", reason.source)
+        say(.key, "This request has no key: nothing is looked up or stored.")
+        say(.key, "Why", because: reason)
         if let advice = reason.advice { say(.advice, advice) }
         if !Invalidation.isSafe(facts.method) {
-            say(
-                .decision, "When it succeeds, the stored responses of its URL are removed: it may have changed.",
-                "RFC 9111 §4.4")
+            say(.decision, "If it succeeds, the stored responses of its URL are removed.", "RFC 9111 §4.4")
         }
     }
 
@@ -143,13 +132,9 @@ package struct Explainer {
             say(.key, "The fragment #\(fragment) is no part of the key: it never reaches the origin.")
         }
         if facts.fields["Authorization"] != nil {
-            say(
-                .key, "The value of Authorization is part of the key: other credentials have other entries.",
-                "RFC 9111 §3.5")
+            say(.key, "The value of Authorization is part of the key.", "RFC 9111 §3.5")
         }
-        if let variant {
-            say(.key, "The variant \"\(variant)\" of the client is part of the key: other variants have other entries.")
-        }
+        if let variant { say(.key, "The variant \"\(variant)\" of the client is part of the key.") }
         let plain = [false, true].map { isShared in
             DiskURLCache.KeyPolicy.standard.decision(for: request, .init(isShared: isShared, variant: variant)).key
         }
@@ -166,12 +151,14 @@ package struct Explainer {
         case .dontLoad: say(.request, "Its cachePolicy takes a stored response, however old, or fails.")
         case .revalidate: say(.request, "Its cachePolicy wants a validation before each use.")
         }
-        if let name = ["Cache-Control", "Pragma"].first(where: { facts.fields[$0] != nil }) {
-            say(.request, "It says \(name): \(facts.fields[name] ?? "").", "RFC 9111 §5.2.1")
-        }
-        for name in ["If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range", "Range"] {
-            guard let value = facts.fields[name] else { continue }
-            say(.request, "It says \(name): \(value).", name == "Range" ? "RFC 9110 §14.2" : "RFC 9110 §13.1")
+        let sections = [
+            ("Cache-Control", "RFC 9111 §5.2.1"), ("Pragma", "RFC 9111 §5.4"), ("Range", "RFC 9110 §14.2"),
+            ("If-None-Match", "RFC 9110 §13.1"), ("If-Modified-Since", "RFC 9110 §13.1"),
+            ("If-Match", "RFC 9110 §13.1"),
+            ("If-Unmodified-Since", "RFC 9110 §13.1"), ("If-Range", "RFC 9110 §13.1"),
+        ]
+        for (name, section) in sections {
+            if let value = facts.fields[name] { say(.request, "It says \(name): \(value).", section) }
         }
         if options.isOffline { say(.request, "The cache is offline: no request is sent.", "RFC 9111 §4.2.4") }
     }
@@ -184,12 +171,12 @@ package struct Explainer {
         case 1: say(.stored, "One response is stored under this key.")
         default: say(.stored, "\(variants.count) variants are stored under this key.")
         }
-        for (index, variant) in variants.enumerated() {
-            let response = variant.candidate.response
+        for (index, candidate) in candidates.enumerated() {
+            let response = candidate.response
             let age = span(now.timeIntervalSince(response.responseTime))
             let text =
                 (variants.count == 1 ? "It" : "Variant \(index + 1)")
-                + ": status \(response.status), \(variant.candidate.bodyLength) bytes, arrived or confirmed \(age) ago, from \(variant.layer)"
+                + ": status \(response.status), \(candidate.bodyLength) bytes, arrived or confirmed \(age) ago, from \(variants[index].layer)"
             say(.stored, text + selection(response.vary) + ".", response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1")
         }
         for name in otherVariants { say(.stored, "More is stored for the variant \"\(name)\" of a client.") }
@@ -205,62 +192,6 @@ package struct Explainer {
                 : ", but this request differs in \(different.joined(separator: ", "))")
     }
 
-    /// The arithmetic of RFC 9111 §4.2 with the numbers of this response.
-    private mutating func sayFreshness(
-        _ reuse: ReuseFacts, of response: StoredResponse, _ options: CachingOptions, _ topic: Topic
-    ) {
-        let freshness = Freshness(of: reuse, options: options, now: now)
-        let (lifetime, section) = origin(of: freshness, reuse, response, options)
-        say(topic, "Lifetime: \(freshness.lifetime) s, \(lifetime).", section)
-        let arrival = reuse.ageOnArrival
-        say(
-            topic,
-            "Age: \(freshness.age) s = \(arrival.corrected) s when it arrived (the larger of Age + time on the way = \(arrival.value) s"
-                + " + \(arrival.delay) s, and arrival - Date = \(arrival.apparent) s)"
-                + " + \(freshness.age.subtractingSaturated(arrival.corrected)) s since.", "RFC 9111 §4.2.3")
-        let sum = "\(freshness.lifetime) s - \(freshness.age) s"
-        let rest = span(TimeInterval(freshness.staleness))
-        say(
-            topic,
-            freshness.isFresh ? "Fresh: \(sum) leaves \(rest)." : "Stale: \(sum) is not above 0; stale for \(rest).",
-            "RFC 9111 §4.2")
-    }
-
-    /// The source of the lifetime, and the section that defines it.
-    private func origin(
-        of freshness: Freshness, _ reuse: ReuseFacts, _ response: StoredResponse, _ options: CachingOptions
-    ) -> (String, String?) {
-        let isValid = reuse.statedLifetime(inSharedCache: options.isShared)?.isValid ?? true
-        func directive(_ name: String) -> String {
-            let field = reuse.directives.targetedField ?? "Cache-Control"
-            return "from \(isValid ? "" : "the invalid \(name) of ")\(field): \(response.fields[field] ?? "")"
-        }
-        switch freshness.source {
-        case .option: return ("set by the app (DiskURLCache.Options.lifetime)", nil)
-        case .none: return ("as there is no max-age, no Expires, and nothing that allows a guess", "RFC 9111 §4.2.1")
-        case .heuristic:
-            let share = "\(Int(options.heuristicFraction * 100)) % of the \(span(reuse.unchangedFor ?? 0))"
-            let limit = span(TimeInterval(options.heuristicLimit))
-            return ("a guess: \(share) from Last-Modified to Date, at most \(limit)", "RFC 9111 §4.2.2")
-        case .sharedMaxAge: return (directive("s-maxage"), isValid ? "RFC 9111 §5.2.2.10" : "RFC 9111 §4.2.1")
-        case .maxAge: return (directive("max-age"), isValid ? "RFC 9111 §5.2.2.1" : "RFC 9111 §4.2.1")
-        case .expires:
-            let date = response.fields["Date"] ?? "absent: its arrival"
-            return ("from Expires (\(response.fields["Expires"] ?? "")) minus Date (\(date))", "RFC 9111 §5.3")
-        }
-    }
-
-    private mutating func sayValidators(_ response: StoredResponse, _ topic: Topic) {
-        let names = ["ETag", "Last-Modified"].filter {
-            $0 == "ETag" ? response.entityTag != nil : response.lastModified != nil
-        }
-        guard Revalidation.isValidatable(response, for: facts), !names.isEmpty else {
-            return say(topic, "No validator can be used: once stale, it is loaded again as a whole.", "RFC 9111 §4.3.1")
-        }
-        let fields = names.map { "\($0): \(response.fields[$0] ?? "")" }.joined(separator: ", ")
-        say(topic, "\(fields): once stale, the origin can confirm it with a 304.", "RFC 9111 §4.3.1")
-    }
-
     // MARK: The decision
 
     private mutating func say(_ decision: CacheDecision) {
@@ -269,35 +200,39 @@ package struct Explainer {
             let form = form(reuse.presentation)
             switch reuse.basis {
             case .fresh: say(.decision, "Answers from the store\(form): it is fresh. No request.", "RFC 9111 §4")
-            case .stale(let reason): say(.decision, "Answers from the store\(form), stale: \(reason).", reason.source)
+            case .stale(let reason): say(.decision, "Answers from the store\(form), stale", because: reason)
             }
             return
         case .unsatisfiable(let reason):
-            return say(
-                .decision, "Fails, since the network may not be asked. Why the store cannot answer: \(reason).",
-                reason.source)
+            say(.decision, "Fails: no request may be sent. Why the store cannot answer", because: reason)
+            return
         case .revalidate(let revalidation):
-            let reason = revalidation.reason
             let fields = revalidation.fields.fields.map { "\($0.name): \($0.value)" }.joined(separator: "; ")
-            switch revalidation.purpose {
-            case .complete(let start):
+            if case .complete(let start) = revalidation.purpose {
                 say(.decision, "Asks the origin for the bytes from \(start) on, with \(fields).", "RFC 9111 §3.3")
-            case .validate:
-                say(
-                    .decision, "Asks the origin with \(fields); a 304 is answered from the store. Why: \(reason).",
-                    reason.source)
+            } else {
+                let request = "Asks the origin with \(fields); a 304 is answered from the store"
+                say(.decision, "\(request). Why", because: revalidation.reason)
             }
-        case .fetch(let reason, _): say(.decision, "Loads from the network. Why: \(reason).", reason.source)
+        case .fetch(let reason, _): say(.decision, "Loads from the network. Why", because: reason)
         }
         guard selected != nil else { return }
         switch ErrorFallback.verdict(for: facts, candidates: candidates, policy: policy, options: options, now: now) {
         case .reuse:
-            say(
-                .decision, "Should the network fail, or the origin answer with a 5xx, the stored one is used.",
-                "RFC 5861 §4")
+            say(.decision, "On a network error or a 5xx of the origin, the stored one is used.", "RFC 5861 §4")
         case .refused(let reason):
-            say(.decision, "Should the network fail, the load fails. Why: \(reason).", reason.source)
+            say(.decision, "If the network fails, the load fails. Why", because: reason)
             if received == nil, let advice = reason.advice { say(.advice, advice, reason.source) }
+        }
+    }
+
+    private func form(_ presentation: Presentation) -> String {
+        switch presentation {
+        case .whole: ""
+        case .headersOnly: ", header fields only"
+        case .notModified: " with a 304, since the request's own condition is met"
+        case .range(let bytes, let first, let total): " with a 206: \(bytes.count) bytes from \(first) of \(total)"
+        case .rangeNotSatisfiable(let total): " with a 416: the body has \(total) bytes"
         }
     }
 
@@ -313,21 +248,17 @@ package struct Explainer {
         switch Storability.verdict(for: exchange, options: received.options) {
         case .store(let stored, let others): (response, replacing) = (stored, others)
         case .refuse(let reason):
-            say(.storing, "\(what) is not stored: \(reason).", reason.source)
+            say(.storing, "\(what) is not stored", because: reason)
             if let advice = reason.advice { say(.advice, advice) }
             return reason
         }
-        say(
-            .storing,
-            replacing.isEmpty
-                ? "\(what) is stored." : "\(what) is stored and replaces \(replacing.count) stored before.",
-            "RFC 9111 §3")
+        let replaced = replacing.isEmpty ? "" : " and replaces \(replacing.count) stored before"
+        say(.storing, "\(what) is stored\(replaced).", "RFC 9111 §3")
         if !response.vary.fields.isEmpty {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
             say(.storing, "It answers requests that are alike in \(names).", "RFC 9111 §4.1")
         }
-        sayFreshness(ReuseFacts(response).governed(by: received.options), of: response, received.options, .storing)
-        sayValidators(response, .storing)
+        sayFreshness(of: response, received.options, .storing, .storing)
         if let location = received.fields["Location"], (300...399).contains(received.status) {
             say(.storing, "A load continues with \(location), which has another key.", "RFC 9110 §15.4")
         }
@@ -340,5 +271,16 @@ package struct Explainer {
         }
         sayAdvice(response, received.options)
         return nil
+    }
+}
+
+extension CacheDecision {
+    fileprivate var phrase: String {
+        switch self {
+        case .useStored(let reuse): reuse.basis == .fresh ? "answered from the store" : "answered from the store, stale"
+        case .revalidate: "the origin is asked whether it is still valid"
+        case .fetch: "loaded from the network again"
+        case .unsatisfiable: "an error"
+        }
     }
 }

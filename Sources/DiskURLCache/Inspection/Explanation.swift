@@ -11,9 +11,9 @@ extension DiskURLCache {
     public struct Explanation: Sendable, Hashable, CustomStringConvertible {
         /// The outcome of a load now: ``Report/Outcome/revalidated(_:)`` if it would send a conditional request, assuming that the
         /// origin confirms the stored response. Otherwise the network is assumed to answer.
-        public let outcome: Report.Outcome
+        package let outcome: Report.Outcome
         /// Why the given response would not be stored; nil when it would be, and when none was given.
-        public let notStoredReason: Reason?
+        package let notStoredReason: Reason?
         /// The explanation for a person, under headings, with blank lines between: the key, the request's demands, the stored responses,
         /// freshness with its numbers, validators, the decision, whether the answer is stored, and advice.
         /// A sentence ends with the source of its rule, such as `[RFC 9111 §4.2.1]`.
@@ -41,26 +41,20 @@ extension DiskURLCache {
     ) -> Explanation {
         let target = target(request)
         let key = keyDecision(for: target, variant: variant)
-        let stored = key.key.map { store.lookup($0).variants() } ?? []
-        let variants = stored.compactMap { variant in
-            variant.metadata.http.map {
-                Explainer.Variant(
-                    candidate: Candidate(response: $0, bodyLength: variant.bodyLength), layer: variant.layer)
-            }
-        }
+        let variants = key.key.map { store.lookup($0).variants() } ?? []
         let now = configuration.clock.now()
+        let received = response.map { response in
+            Explainer.Received(
+                response, sentAt: sentAt ?? now,
+                options: cachingOptions(for: target, response: HeaderFields(response)))
+        }
         var explainer = Explainer(
             request, key: key, variants: variants, now: now,
-            options: cachingOptions(for: target, response: variants.first?.candidate.response.fields))
+            options: cachingOptions(for: target, response: variants.first?.metadata.http?.fields),
+            received: received)
         explainer.variant = variant
         explainer.cacheOptions = cacheOptions(
             for: target, contentType: response?.value(forHTTPHeaderField: "Content-Type"))
-        if let response {
-            let fields = HeaderFields(response)
-            explainer.take(
-                fields, status: response.statusCode, sentAt: sentAt,
-                options: cachingOptions(for: target, response: fields))
-        }
         return explainer.explanation()
     }
 }

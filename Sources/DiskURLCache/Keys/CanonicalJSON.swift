@@ -36,49 +36,47 @@ enum CanonicalJSON {
             guard depth <= CanonicalJSON.maximumDepth else { return nil }
             skipSpace()
             switch next {
-            case UInt8(ascii: "{"): return object(depth: depth)
-            case UInt8(ascii: "["): return array(depth: depth)
+            case UInt8(ascii: "{"): return list("{", "}") { $0.member(depth: depth + 1) }.map(Self.object)
+            case UInt8(ascii: "["):
+                return list("[", "]") { $0.value(depth: depth + 1) }.map {
+                    [0x5b] + $0.joined(separator: [0x2c]) + [0x5d]
+                }
             case UInt8(ascii: "\""): return string()
             default: return scalar()
             }
         }
 
-        private mutating func object(depth: Int) -> [UInt8]? {
-            guard take("{") else { return nil }
-            var members: [(name: [UInt8], value: [UInt8])] = []
+        private mutating func list<Element>(
+            _ open: Character, _ close: Character, _ element: (inout Scanner) -> Element?
+        ) -> [Element]? {
+            guard take(open) else { return nil }
+            var elements: [Element] = []
             skipSpace()
-            if take("}") { return Array("{}".utf8) }
+            if take(close) { return elements }
             repeat {
-                skipSpace()
-                guard let name = string() else { return nil }
-                skipSpace()
-                guard take(":"), let value = value(depth: depth + 1) else { return nil }
-                members.append((name, value))
+                guard let next = element(&self) else { return nil }
+                elements.append(next)
                 skipSpace()
             } while take(",")
-            guard take("}") else { return nil }
+            return take(close) ? elements : nil
+        }
+
+        private mutating func member(depth: Int) -> (name: [UInt8], value: [UInt8])? {
+            skipSpace()
+            guard let name = string() else { return nil }
+            skipSpace()
+            return take(":") ? value(depth: depth).map { (name, $0) } : nil
+        }
+
+        private static func object(_ members: [(name: [UInt8], value: [UInt8])]) -> [UInt8] {
             // Members of one name keep their order: which of them counts is the server's choice.
             let sorted = members.enumerated().sorted { left, right in
                 left.element.name == right.element.name
                     ? left.offset < right.offset : left.element.name.lexicographicallyPrecedes(right.element.name)
             }
-            return Array("{".utf8)
-                + sorted.map { $0.element.name + Array(":".utf8) + $0.element.value }.joined(separator: [0x2c])
-                + Array("}".utf8)
-        }
-
-        private mutating func array(depth: Int) -> [UInt8]? {
-            guard take("[") else { return nil }
-            var values: [[UInt8]] = []
-            skipSpace()
-            if take("]") { return Array("[]".utf8) }
-            repeat {
-                guard let value = value(depth: depth + 1) else { return nil }
-                values.append(value)
-                skipSpace()
-            } while take(",")
-            guard take("]") else { return nil }
-            return Array("[".utf8) + values.joined(separator: [0x2c]) + Array("]".utf8)
+            return [0x7b] + sorted.map { $0.element.name + [0x3a] + $0.element.value }.joined(separator: [0x2c]) + [
+                0x7d
+            ]
         }
 
         private mutating func string() -> [UInt8]? {

@@ -1,12 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Android)
-    import Android
-#endif
+import Foundation
 
 /// The canonical form of an `http` or `https` URL (RFC 3986 §6.2.2 and §6.2.3): keys, rules, prefixes, criteria and hashes all
 /// compare this one.
@@ -139,8 +131,8 @@ enum URLCanonicalizer {
     private static func hasNormalEscapes(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         var rest = path
         while let percent = rest.position(of: .percent) {
-            guard percent + 2 < rest.count, let high = upperHexValue(rest[percent + 1]),
-                let low = upperHexValue(rest[percent + 2]), !isUnreserved(high << 4 | low)
+            guard percent + 2 < rest.count, rest[percent + 1] < 97, let high = hexValue(rest[percent + 1]),
+                rest[percent + 2] < 97, let low = hexValue(rest[percent + 2]), !isUnreserved(high << 4 | low)
             else { return false }
             rest = UnsafeBufferPointer(rebasing: rest[(percent + 3)...])
         }
@@ -159,11 +151,6 @@ enum URLCanonicalizer {
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
         byte &- 97 < 26 || byte &- 48 < 10 || byte == .dot || byte == 0x2d
-    }
-
-    private static func upperHexValue(_ byte: UInt8) -> UInt8? {
-        if byte &- 48 < 10 { return byte &- 48 }
-        return byte &- 65 < 6 ? byte &- 55 : nil
     }
 
     /// Calls with the host of a URL in canonical form.
@@ -187,27 +174,20 @@ enum URLCanonicalizer {
     }
 
     /// RFC 3986 §6.2.2.1 and §6.2.2.2. A percent sign that starts no valid triplet is left as it is.
-    static func normalizedPercentEncoding(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
+    static func normalizedPercentEncoding(_ bytes: some Collection<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
-        var index = bytes.startIndex
-        while index != bytes.endIndex {
-            let byte = bytes[index]
-            let first = bytes.index(after: index)
-            guard byte == .percent, first != bytes.endIndex, bytes.index(after: first) != bytes.endIndex,
-                let high = hexValue(bytes[first]), let low = hexValue(bytes[bytes.index(after: first)])
+        var rest = Array(bytes)[...]
+        while let byte = rest.popFirst() {
+            guard byte == .percent, rest.count >= 2, let high = hexValue(rest[rest.startIndex]),
+                let low = hexValue(rest[rest.startIndex + 1])
             else {
                 result.append(byte)
-                index = first
                 continue
             }
+            rest.removeFirst(2)
             let decoded = high << 4 | low
-            if isUnreserved(decoded) {
-                result.append(decoded)
-            } else {
-                result += [.percent, hexDigit(high), hexDigit(low)]
-            }
-            index = bytes.index(first, offsetBy: 2)
+            result += isUnreserved(decoded) ? [decoded] : [.percent, hexDigit(high), hexDigit(low)]
         }
         return result
     }

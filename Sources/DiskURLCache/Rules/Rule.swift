@@ -10,7 +10,7 @@ extension DiskURLCache {
     /// ```swift
     /// configuration.rules = [
     ///     DiskURLCache.Rule(.contentType("image/*"), DiskURLCache.Options(lifetime: .whenMissing(.days(7)))),
-    ///     DiskURLCache.Rule(.url("https://api.example.com/me*"), DiskURLCache.Options(storage: .memoryOnly)),
+    ///     DiskURLCache.Rule(.path("/me", host: "api.example.com"), DiskURLCache.Options(storage: .memoryOnly)),
     /// ]
     /// ```
     public struct Rule: Sendable {
@@ -30,27 +30,43 @@ extension DiskURLCache {
 
             let kind: Kind
 
+            private init(_ kind: Kind) { self.kind = kind }
+
+            private init(_ kind: () throws(URLPattern.Problem) -> Kind) {
+                do throws(URLPattern.Problem) { self.init(try kind()) } catch { self.init(.nothing(error.text)) }
+            }
+
             /// Every request.
-            public static let all = Match(kind: .all)
+            public static let all = Match(.all)
 
             /// The whole URL without its fragment; `*` stands for any characters, none included. Begins with a scheme or a `*`.
-            public static func url(_ pattern: String) -> Match { Match(kind: URLPattern.match(pattern)) }
+            public static func url(_ pattern: String) -> Match {
+                Match { () throws(URLPattern.Problem) in .url(try URLPattern(pattern)) }
+            }
 
             /// A path and the paths below it: `/me` stands for `/me`, `/me/settings` and `/me;v=1`, never for `/menu`.
             /// - Parameters:
             ///   - path: begins with `/`.
             ///   - host: the host, its subdomains not included; nil for every host.
             public static func path(_ path: String, host: String? = nil) -> Match {
-                Match(kind: URLPattern.match(path: path, host: host))
+                Match { () throws(URLPattern.Problem) in
+                    guard path.hasPrefix("/"), !path.contains(where: { "*?#".contains($0) }) else {
+                        throw .init("\"\(path)\" is not a path; write it as \"/me\", and patterns as Match.url.")
+                    }
+                    return .path(try URLPattern.canonicalTail(path[...]), host: try host.map(canonicalHost))
+                }
             }
 
             /// The host and its subdomains.
             public static func host(_ name: String) -> Match {
+                Match { () throws(URLPattern.Problem) in .host(try canonicalHost(name)) }
+            }
+
+            private static func canonicalHost(_ name: String) throws(URLPattern.Problem) -> String {
                 guard let host = URLCanonicalizer.host(name) else {
-                    return Match(
-                        kind: .nothing("\"\(name)\" is not a host; give the name alone, as in \"example.com\"."))
+                    throw .init("\"\(name)\" is not a host; give the name alone, as in \"example.com\".")
                 }
-                return Match(kind: .host(host))
+                return host
             }
 
             /// The response's media type without parameters; `*` as in `image/*`. Such a rule cannot change the key, and does
@@ -59,21 +75,20 @@ extension DiskURLCache {
                 let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
                 if pattern.contains(";") {
                     return Match(
-                        kind: .nothing("media types are compared without parameters; leave out what follows the \";\".")
-                    )
+                        .nothing("media types are compared without parameters; leave out what follows the \";\"."))
                 }
                 guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && !$0.contains(" ") }) else {
                     return Match(
-                        kind: .nothing(
-                            "\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\"."))
+                        .nothing("\"\(pattern)\" is not a media type; write it as \"image/*\" or \"application/json\".")
+                    )
                 }
-                return Match(kind: .contentType(pattern.lowercased()))
+                return Match(.contentType(pattern.lowercased()))
             }
 
             /// Called on any thread, for each lookup and each store. The closure gets the request as it is, so a URL in it
             /// may have any spelling.
             public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
-                Match(kind: .request(predicate))
+                Match(.request(predicate))
             }
         }
 

@@ -6,10 +6,10 @@ enum RuleCheck {
     static func problem(in rules: [DiskURLCache.Rule], keyPolicies: Set<String>) -> DiskURLCache.Error? {
         var seen: [String: DiskURLCache.Options] = [:]
         for (index, rule) in rules.enumerated() {
+            let pattern: String? = if case .nothing(let problem) = rule.match.kind { problem } else { nil }
             let text =
-                problem(in: rule.match) ?? problem(in: rule.cacheOptions, keyPolicies: keyPolicies)
-                ?? conflict(of: rule, with: &seen)
-            if let text { return DiskURLCache.Error(rule: index, text) }
+                pattern ?? problem(in: rule.cacheOptions, keyPolicies: keyPolicies) ?? conflict(of: rule, with: &seen)
+            if let text { return DiskURLCache.Error(.invalidRule(index: index), details: text) }
         }
         return cancelled(in: rules)
     }
@@ -17,25 +17,21 @@ enum RuleCheck {
     /// A rule for all requests that keeps everything out of the cache leaves no effect for rules by content type, except for those
     /// before it that say where their responses are stored.
     private static func cancelled(in rules: [DiskURLCache.Rule]) -> DiskURLCache.Error? {
-        guard
-            let last = rules.firstIndex(where: { rule in
-                if case .all = rule.match.kind { rule.cacheOptions.storage == .never } else { false }
-            })
-        else { return nil }
+        let last = rules.firstIndex {
+            if case .all = $0.match.kind { $0.cacheOptions.storage == .never } else { false }
+        }
+        guard let last else { return nil }
         for (index, rule) in rules.enumerated() {
-            guard case .contentType = rule.match.kind else { continue }
-            if index < last, rule.cacheOptions.storage != nil { continue }
+            guard case .contentType = rule.match.kind, index > last || rule.cacheOptions.storage == nil else {
+                continue
+            }
             let advice =
                 index < last
                 ? "say storage: .memoryAndDisk in this rule" : "move this rule before it, and give it a storage"
             return DiskURLCache.Error(
-                rule: index, "rule \(last) keeps every response out of the cache; \(advice).")
+                .invalidRule(index: index), details: "rule \(last) keeps every response out of the cache; \(advice).")
         }
         return nil
-    }
-
-    private static func problem(in match: DiskURLCache.Rule.Match) -> String? {
-        if case .nothing(let problem) = match.kind { problem } else { nil }
     }
 
     private static func problem(in cacheOptions: DiskURLCache.Options, keyPolicies: Set<String>) -> String? {

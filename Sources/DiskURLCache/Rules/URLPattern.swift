@@ -15,38 +15,41 @@ struct URLPattern: Sendable {
         self.forms = forms.map { Array($0.utf8) }
     }
 
-    /// The kind of match for a pattern as an app writes it. A pattern that no canonical URL can match is an error, not a rule without
-    /// effect.
-    static func match(_ written: String) -> DiskURLCache.Rule.Match.Kind {
-        if written.isEmpty { return .nothing("the URL pattern is empty; use Match.all for every request.") }
+    /// Why no canonical URL can match a pattern: such a pattern is an error, not a rule without effect.
+    struct Problem: Error {
+        var text: String
+
+        init(_ text: String) { self.text = text }
+    }
+
+    /// A pattern as an app writes it.
+    init(_ written: String) throws(Problem) {
+        if written.isEmpty { throw Problem("the URL pattern is empty; use Match.all for every request.") }
         if written.contains("#") {
-            return .nothing("URLs are compared without their fragments; leave out what follows the \"#\".")
+            throw Problem("URLs are compared without their fragments; leave out what follows the \"#\".")
         }
         let end = written.firstIndex { $0 == "/" || $0 == "?" } ?? written.endIndex
         let (head, rest) = (written[..<end], written[end...])
         if head.hasSuffix(":"), rest.hasPrefix("//") {
-            return match(scheme: head.dropLast().lowercased(), rest.dropFirst(2), of: written)
+            self.init([try Self.absolute(scheme: head.dropLast().lowercased(), rest.dropFirst(2), of: written)])
+            return
         }
         let literal = head.prefix { $0 != "*" }.lowercased()
         guard head.contains("*"), ["http://", "https://"].contains(where: { $0.hasPrefix(literal) }) else {
-            return .nothing(
+            throw Problem(
                 "no URL matches \"\(written)\": a URL begins with its scheme; write \"https://example.com/path\" or \"*/path\"."
             )
         }
-        return switch canonicalTail(rest) {
-        case .success(let tail):
-            .url(
-                URLPattern(
-                    rest.isEmpty || head.lowercased() == head ? [head + tail] : [head + tail, head.lowercased() + tail])
-            )
-        case .failure(let problem): .nothing(problem.text)
-        }
+        let tail = try Self.canonicalTail(rest)
+        self.init(rest.isEmpty || head.lowercased() == head ? [head + tail] : [head + tail, head.lowercased() + tail])
     }
 
     /// - Parameter rest: the text behind the two slashes.
-    private static func match(scheme: String, _ rest: Substring, of written: String) -> DiskURLCache.Rule.Match.Kind {
+    private static func absolute(
+        scheme: String, _ rest: Substring, of written: String
+    ) throws(Problem) -> String {
         guard ["http", "https"].contains(where: { Glob.matches(scheme.utf8, $0.utf8) }) else {
-            return .nothing("no URL matches \"\(written)\": only http and https are cached.")
+            throw Problem("no URL matches \"\(written)\": only http and https are cached.")
         }
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         var host = rest[..<end].lowercased()
@@ -57,38 +60,16 @@ struct URLPattern: Sendable {
         }
         if host.hasSuffix(".") { host.removeLast() }
         guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x80 }) else {
-            return .nothing(
+            throw Problem(
                 "no URL matches \"\(written)\": its host is missing, or not written as in a URL (\"xn--...\").")
         }
-        var tail = rest[end...]
         // A canonical URL has a path. The star may match it.
-        if !tail.hasPrefix("/"), !host.hasSuffix("*") { tail = "/" + tail }
-        return switch canonicalTail(tail) {
-        case .success(let tail): .url(URLPattern(["\(scheme)://\(host)\(tail)"]))
-        case .failure(let problem): .nothing(problem.text)
-        }
-    }
-
-    static func match(path: String, host: String?) -> DiskURLCache.Rule.Match.Kind {
-        guard path.hasPrefix("/"), !path.contains(where: { "*?#".contains($0) }) else {
-            return .nothing("\"\(path)\" is not a path; write it as \"/me\", and patterns as Match.url.")
-        }
-        let name = host.map(URLCanonicalizer.host)
-        if case .some(nil) = name {
-            return .nothing("\"\(host ?? "")\" is not a host; give the name alone, as in \"example.com\".")
-        }
-        return switch canonicalTail(path[...]) {
-        case .success(let path): .path(path, host: name ?? nil)
-        case .failure(let problem): .nothing(problem.text)
-        }
-    }
-
-    private struct Problem: Error {
-        var text: String
+        let hasPath = rest[end...].hasPrefix("/") || host.hasSuffix("*")
+        return "\(scheme)://\(host)\(try canonicalTail(hasPath ? rest[end...] : "/" + rest[end...]))"
     }
 
     /// Path and query of a pattern in canonical form. Characters that no URL can hold are escaped, as Foundation does it.
-    private static func canonicalTail(_ tail: Substring) -> Result<String, Problem> {
+    static func canonicalTail(_ tail: Substring) throws(Problem) -> String {
         let escaped = tail.utf8.flatMap { byte -> [UInt8] in
             let isAllowed = byte > 0x20 && byte < 0x7F && !"\"<>\\^`{|}".utf8.contains(byte)
             return isAllowed ? [byte] : Array("%".utf8) + Array(String(byte, radix: 16, uppercase: true).utf8)
@@ -97,10 +78,9 @@ struct URLPattern: Sendable {
         let path = URLCanonicalizer.normalizedPercentEncoding(escaped[..<query])
         let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         if segments.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) {
-            return .failure(
-                Problem(text: "a request whose path has a segment \".\" or \"..\" is never cached; leave it out."))
+            throw Problem("a request whose path has a segment \".\" or \"..\" is never cached; leave it out.")
         }
-        return .success(String(decoding: path + escaped[query...], as: UTF8.self))
+        return String(decoding: path + escaped[query...], as: UTF8.self)
     }
 }
 

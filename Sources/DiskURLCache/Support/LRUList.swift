@@ -57,12 +57,6 @@ struct LRUList: Sendable {
         if older == Self.none { tail = newer } else { links[Int(older)].newer = newer }
     }
 
-    mutating func removeAll() {
-        links.removeAll()
-        head = Self.none
-        tail = Self.none
-    }
-
     mutating func reserve(_ capacity: Int) {
         links.reserveCapacity(capacity)
     }

@@ -111,7 +111,7 @@ import Testing
         #expect((second.memoryCapacity, second.diskCapacity) == (1 << 20, 10 << 20))
         #expect(first.openingError == nil)
         let error = try #require(second.openingError)
-        #expect(error.code == .otherSettings)
+        #expect(error.code == .settingsWithoutEffect)
         #expect(error.path == folder.path)
         #expect(error.description.contains("diskCapacity, keepsURLs, memoryCapacity."))
         guard case .problem(error)? = await events.next() else {

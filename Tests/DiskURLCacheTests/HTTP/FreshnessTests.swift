@@ -76,15 +76,15 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
         let sent = PureCache.start
         let response = StoredResponse(
             method: "GET", status: 200, fields: ["Age": "10"], requestTime: sent, responseTime: sent + 7, vary: .none)
-        #expect(response.age(at: sent + 7) == 17)
-        #expect(response.age(at: sent + 9) == 19)
+        #expect(Age.current(of: ReuseFacts(response), now: sent + 7) == 17)
+        #expect(Age.current(of: ReuseFacts(response), now: sent + 9) == 19)
     }
 
     @Test func clockSetBackNeverMakesAgeNegative() {
         let response = StoredResponse(
             method: "GET", status: 200, fields: ["Date": httpDate(1e6)], requestTime: PureCache.start,
             responseTime: PureCache.start - 100, vary: .none)
-        #expect(response.age(at: PureCache.start - 1e9) == 0)
+        #expect(Age.current(of: ReuseFacts(response), now: PureCache.start - 1e9) == 0)
     }
 
     @Test(arguments: [Double.nan, .infinity, -.infinity, 1e300, -1e300])
@@ -94,7 +94,7 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
             method: "GET", status: 200,
             fields: ["Date": httpDate(), "Expires": httpDate(10), "Last-Modified": httpDate(), "Age": "4"],
             requestTime: wrong, responseTime: wrong, vary: .none)
-        let age = response.age(at: PureCache.start)
+        let age = Age.current(of: ReuseFacts(response), now: PureCache.start)
         #expect(age >= 0 && age <= FieldSyntax.greatestDeltaSeconds)
         _ = Freshness(of: ReuseFacts(response), options: CachingOptions(), now: wrong)
     }

@@ -103,8 +103,9 @@ struct PureCache {
         answer.asked = sent
         answer.originRequests += 1
         guard let reply = origin(sent) else {
-            let reuse = ResponseDecision.afterFailure(
-                of: request, candidates: candidates, policy: policy, options: options, now: now)
+            let reuse = ErrorFallback.verdict(
+                for: request, candidates: candidates, policy: policy, options: options, now: now
+            ).reuse
             answer.source = reuse == nil ? .unsatisfiable : .staleOnError
             if let reuse { deliver(reuse, into: &answer) }
             return

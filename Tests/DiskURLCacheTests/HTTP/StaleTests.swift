@@ -47,6 +47,19 @@ import Testing
         #expect(reuse.backgroundRevalidation == nil)
     }
 
+    /// Windows that options give never lengthen the life of an error; those that the origin states do.
+    @Test(arguments: [404, 410, 501], [true, false]) func anErrorGetsNoWindowFromOptions(status: Int, isStated: Bool) {
+        var cache = PureCache()
+        (cache.options.defaultStaleWhileRevalidate, cache.options.defaultStaleIfError) = (86_400, 86_400)
+        let windows = isStated ? ", stale-while-revalidate=15" : ""
+        _ = cache.load(status: status, answer: ["Cache-Control": "max-age=10\(windows)"])
+        cache.now += 20
+        var failing = cache
+        #expect((cache.load().source == .stored) == isStated)
+        failing.now += 10
+        #expect(failing.load(status: 503, answer: [:]).source == .origin)
+    }
+
     /// cache-tests `stale-while-revalidate-window`
     @Test(arguments: [(4.0, true), (5.0, false), (6.0, false)])
     func windowEnds(_ age: TimeInterval, _ isServed: Bool) {

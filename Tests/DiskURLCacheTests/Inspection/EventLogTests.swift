@@ -119,7 +119,7 @@ struct EventLogTests {
         let log = DiskURLCache.EventLog(cache, file: file)
         log.queue.suspend()
         let most = DiskURLCache.EventLog.waitingLimit
-        for _ in 0..<most + 50 { cache.hub.emit(.removedDamagedRecord) }
+        for _ in 0..<most + 50 { cache.hub.emit(.evicted(entries: 1, bytes: 0)) }
         log.queue.resume()
         log.flush()
         #expect(DiskURLCache.EventLog.entries(in: file).count == most)
@@ -187,11 +187,12 @@ struct EventLogTests {
         .diskFailed(errno: 0), .forOneUser,
         .setsCookie, .authorized, .cookie, .responseNoStore, .statusNotUnderstood, .statusNotCacheable,
         .aboutRequestOnly, .notReusable,
-        .varyAsterisk, .variesByUnseenField, .partialContent, .notModified, .malformed,
+        .varyAsterisk, .variesByUnseenField, .partialContent, .notModified, .malformed, .userInfo(keys: ["a"]),
     ]
     private static let codes: [DiskURLCache.Error.Code] = [
         .notAFileURL, .obstructed, .notACache, .notReadable, .notWritable, .io, .damaged, .foreign, .inUse,
-        .loaderMissing, .otherOwner, .writableByOthers, .otherSettings, .sharedStorage,
+        .loaderMissing, .otherOwner, .writableByOthers, .settingsWithoutEffect, .sharedStorage, .invalidRule(index: 1),
+        .invalidPattern,
     ]
 
     private static let events: [DiskURLCache.Event] = {
@@ -211,12 +212,37 @@ struct EventLogTests {
         events += codes.map { .problem(DiskURLCache.Error($0, path: "/x", errno: EACCES)) }
         events += [
             load(.hit(.memory), isCollapsed: true), .stored(url: url, bytes: 3, inMemoryOnly: true),
-            .stored(url: nil, bytes: 3, inMemoryOnly: false), .userInfoKeptInMemory(url: url, keys: ["a", "b"]),
-            .evicted(entries: 2, bytes: 9), .removedDamagedRecord, .rebuiltIndex(wasDamaged: true),
-            .rebuiltIndex(wasDamaged: false),
+            .stored(url: nil, bytes: 3, inMemoryOnly: false),
+            .evicted(entries: 2, bytes: 9),
         ]
         return events
     }()
+
+    @Test func eachCodeOfAnErrorIsListed() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
+        let file = root.appendingPathComponent("Sources/DiskURLCache/Errors/Error.swift")
+        let source = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "/// The kind of problem.")[
+            1]
+        let cases = source.components(separatedBy: "\n").filter {
+            $0.hasPrefix(String(repeating: " ", count: 12) + "case ")
+        }
+        #expect(cases.count == Self.codes.count)
+    }
+
+    /// Each problem ends with a remedy: an imperative, or the cache's own act.
+    @Test(arguments: codes, ["", "/x"]) func eachProblemSaysWhatToDo(_ code: DiskURLCache.Error.Code, path: String) {
+        // The remedy of a rule is in the texts of `RuleCheck` and `URLPattern`; see `RulesTests`.
+        if case .invalidRule = code { return }
+        for errno in [0, EACCES, ENOENT] {
+            let text = DiskURLCache.Error(code, path: path, errno: errno, details: "").description
+            let remedy = text.split(separator: ".").contains { sentence in
+                ["Name", "Give", "Move", "Look", "Set", "Use", "End", "Make"].contains {
+                    sentence.trimmingCharacters(in: .whitespaces).hasPrefix($0)
+                } || [": move", ": make", "look at", "A session of makeSession"].contains { sentence.contains($0) }
+            }
+            #expect(remedy, "\(text)")
+        }
+    }
 
     /// All that a value holds, as text: events cannot be compared, since a load may hold an error.
     private func dumped(_ event: DiskURLCache.Event) -> String {
@@ -252,7 +278,7 @@ struct EventLogTests {
         let url = try #require(URL(string: "https://example.com/SECRET"))
         cache.storeCachedResponse(Responses.cached(url), for: URLRequest(url: url))
         cache.hub.emit(.notStored(url: url, reason: .refused))
-        cache.hub.emit(.userInfoKeptInMemory(url: url, keys: ["a"]))
+        cache.hub.emit(.problem(DiskURLCache.Error(.invalidPattern, details: "SECRET")))
         cache.hub.emit(Self.load(.hit(.memory)))
         log.flush()
         let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)

@@ -14,11 +14,11 @@ struct ExplanationTests {
     /// The headings of the text.
     private enum Topic: String {
         case key = "Key"
-        case stored = "What is stored"
+        case stored = "Stored responses"
         case freshness = "Freshness"
-        case decision = "What the cache does"
+        case decision = "The decision"
         case storing = "The answer"
-        case advice = "What would change it"
+        case advice = "Changes that would help"
     }
 
     private let scratch: ScratchDirectory

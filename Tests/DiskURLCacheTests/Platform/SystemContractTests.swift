@@ -305,12 +305,12 @@ import Testing
             cache.isOffline = isOffline
             _ = await lookup(plain.dataTask(with: Responses.url("/a")), in: cache)
         }
-        cache.hub.emit(.removedDamagedRecord)
+        cache.hub.emit(.evicted(entries: 1, bytes: 0))
         var problems: [DiskURLCache.Error] = []
         for await event in events {
             if case .problem(let error) = event { problems.append(error) } else { break }
         }
-        #expect(problems.map(\.code) == [.loaderMissing])
+        #expect(problems.map(\.code) == [.settingsWithoutEffect])
         #expect(problems.first?.description.contains("isOffline") == true)
         #expect(problems.first?.description.contains("makeSession") == true)
     }
@@ -340,7 +340,7 @@ import Testing
     @Test func aProblemIsLoggedOnceAndSentOnceToTheFirstListener() async {
         let lines = Mutex<[String]>([])
         let hub = EventHub { line in lines.withLock { $0.append(line) } }
-        let problem = DiskURLCache.Error(.loaderMissing, settings: ["isOffline"])
+        let problem = DiskURLCache.Error(.settingsWithoutEffect, details: "isOffline")
         for _ in 1...2 { hub.report(once: problem) }
         #expect(lines.withLock { $0 } == [problem.description])
         let sent = Mutex(0)

@@ -1,4 +1,4 @@
-// Others' text (URLs, header values) goes into the page by textContent only.
+// Text of servers (URLs, header values) goes into the page by textContent only.
 const el = id => document.getElementById(id);
 const make = (tag, text, parent, className) => {
   const node = document.createElement(tag);
@@ -139,7 +139,7 @@ function drawRatio() {
   box.replaceChildren(svg);
 }
 
-// ——— Treemap: hosts, their types, their URLs. What is small shares a group that opens as any other.
+// ——— Treemap: hosts, their types, their URLs. Small entries share a group, which opens as any group does.
 const sizeOf = node => node[el("areaby").value];
 function tree() {
   const group = (list, key, next) => {
@@ -192,7 +192,7 @@ function squarify(items, x, y, w, h) {
 let trail = [];
 const nodeText = node => node.entry ? `${node.entry.url}, ${bytes(node.b)}` : `${node.name}: ${many(node.n, "entry", "entries")}, ${bytes(node.d)} on disk`;
 function leading(node) {
-  // The colour of the most of it.
+  // The colour of the largest share.
   const sums = new Map(), colour = modes[el("colourby").value].of;
   (function add(n) { if (n.entry) { const c = colour(n.entry); sums.set(c, (sums.get(c) || 0) + sizeOf(n)); } else n.children.forEach(add); })(node);
   return [...sums].sort((a, b) => b[1] - a[1])[0][0];
@@ -281,7 +281,7 @@ el("colourby").addEventListener("change", () => drawTreemap());
 // ——— Bars
 function bars(box, rows, isRight) {
   box.classList.add("chart");
-  // What stands for many is no measure for the others.
+  // A group of many is no measure for single entries.
   const most = Math.max(1, ...rows.filter(r => !r.isRest).map(r => r.value));
   for (const row of rows) {
     const label = make("span", row.press ? null : row.name, box, "label" + (isRight ? " right" : ""));
@@ -358,7 +358,7 @@ let order = 3, isDescending = true, limit = page, chosen = null;
 for (const [index, column] of titles.entries()) {
   const head = make("th", null, el("titles")), button = make("button", null, head), mark = make("span", "", null, "arrow");
   head.scope = "col"; mark.setAttribute("aria-hidden", "true");
-  // Beside the title, on the side where the column has room.
+  // Beside the title, on the side with room in the column.
   button.append(...(index ? [mark, column.title] : [column.title, mark]));
   button.addEventListener("click", () => sort(index, order === index ? !isDescending : !!column.isNumber));
   make("option", column.title.toLowerCase(), el("sortby")).value = index;

@@ -1,0 +1,102 @@
+import Foundation
+
+// The freshness of a response with its numbers, and advice that would change a decision.
+
+extension Explainer {
+    /// The arithmetic of RFC 9111 §4.2 with the numbers of this response, and its validators.
+    mutating func sayFreshness(
+        of response: StoredResponse, _ options: CachingOptions, _ topic: Topic, _ validatorsTopic: Topic
+    ) {
+        let reuse = ReuseFacts(response).governed(by: options)
+        let freshness = Freshness(of: reuse, options: options, now: now)
+        let (lifetime, section) = origin(of: freshness, reuse, response, options)
+        say(topic, "Lifetime: \(freshness.lifetime) s, \(lifetime).", section)
+        let arrival = reuse.ageOnArrival
+        say(
+            topic,
+            "Age: \(freshness.age) s = \(arrival.corrected) s when it arrived (the larger of Age + time on the way = \(arrival.value) s"
+                + " + \(arrival.delay) s, and arrival - Date = \(arrival.apparent) s)"
+                + " + \(freshness.age.subtractingSaturated(arrival.corrected)) s since.", "RFC 9111 §4.2.3")
+        let sum = "\(freshness.lifetime) s - \(freshness.age) s"
+        let rest = span(TimeInterval(freshness.staleness))
+        say(
+            topic,
+            freshness.isFresh ? "Fresh: \(sum) leaves \(rest)." : "Stale: \(sum) is not above 0; stale for \(rest).",
+            "RFC 9111 §4.2")
+        let names = ["ETag", "Last-Modified"].filter {
+            $0 == "ETag" ? response.entityTag != nil : response.lastModified != nil
+        }
+        let validators = names.map { "\($0): \(response.fields[$0] ?? "")" }.joined(separator: ", ")
+        say(
+            validatorsTopic,
+            Revalidation.isValidatable(response, for: facts) && !names.isEmpty
+                ? "\(validators): once stale, the origin can confirm it with a 304."
+                : "No validator can be used: once stale, it is loaded again as a whole.", "RFC 9111 §4.3.1")
+    }
+
+    /// The source of the lifetime, and the section that defines it.
+    private func origin(
+        of freshness: Freshness, _ reuse: ReuseFacts, _ response: StoredResponse, _ options: CachingOptions
+    ) -> (String, String?) {
+        let isValid = reuse.statedLifetime(inSharedCache: options.isShared)?.isValid ?? true
+        func directive(_ name: String, _ section: String) -> (String, String?) {
+            let field = reuse.directives.targetedField ?? "Cache-Control"
+            let name = isValid ? "" : "the invalid \(name) of "
+            return ("from \(name)\(field): \(response.fields[field] ?? "")", isValid ? section : "RFC 9111 §4.2.1")
+        }
+        switch freshness.source {
+        case .option: return ("set by the app (DiskURLCache.Options.lifetime)", nil)
+        case .none: return ("as there is no max-age, no Expires, and nothing that allows a guess", "RFC 9111 §4.2.1")
+        case .heuristic:
+            let share = "\(Int(options.heuristicFraction * 100)) % of the \(span(reuse.unchangedFor ?? 0))"
+            let limit = span(TimeInterval(options.heuristicLimit))
+            return ("a guess: \(share) from Last-Modified to Date, at most \(limit)", "RFC 9111 §4.2.2")
+        case .sharedMaxAge: return directive("s-maxage", "RFC 9111 §5.2.2.10")
+        case .maxAge: return directive("max-age", "RFC 9111 §5.2.2.1")
+        case .expires:
+            let date = response.fields["Date"] ?? "absent: its arrival"
+            return ("from Expires (\(response.fields["Expires"] ?? "")) minus Date (\(date))", "RFC 9111 §5.3")
+        }
+    }
+
+    /// Advice that makes a stored response usable for longer, or cheaper.
+    mutating func sayAdvice(_ response: StoredResponse, _ options: CachingOptions) {
+        let reuse = ReuseFacts(response).governed(by: options)
+        let said = reuse.directives
+        let freshness = Freshness(of: reuse, options: options, now: now)
+        switch freshness.source {
+        case _ where said.noCache:
+            say(.advice, "It says no-cache: each use needs a validation. max-age allows some.", "RFC 9111 §5.2.2.4")
+        case .none:
+            say(.advice, DiskURLCache.Reason.notReusable.advice ?? "", "RFC 9111 §5.2.2.1")
+        case .heuristic:
+            say(.advice, "The lifetime is a guess: a max-age of the origin is a promise.", "RFC 9111 §4.2.2")
+        case .sharedMaxAge, .maxAge, .expires:
+            guard freshness.lifetime == 0 else { break }
+            say(.advice, "The origin gives it no lifetime: a max-age above 0 saves the request.", "RFC 9111 §5.2.2.1")
+        case .option: break
+        }
+        if !said.noCache, !said.mustRevalidate(inSharedCache: options.isShared), freshness.lifetime > 0,
+            reuse.staleWhileRevalidate(options) == nil
+        {
+            say(.advice, "With stale-while-revalidate=… it is used at once while a load refreshes it.", "RFC 5861 §3")
+        }
+        if response.entityTag == nil, response.lastModified == nil, (200...299).contains(response.status) {
+            say(.advice, "With an ETag or a Last-Modified, a 304 without a body would confirm it.", "RFC 9110 §8.8")
+        }
+        let selecting = Set(response.vary.fields.map(\.name)).intersection(["cookie", "user-agent", "referer"])
+        if !selecting.isEmpty {
+            let names = selecting.sorted().joined(separator: ", ")
+            say(.advice, "Vary names \(names): nearly each request is another variant.", "RFC 9110 §12.5.5")
+        }
+    }
+
+    /// `12 s`, `5 min`, `3 h`, `7 days`.
+    func span(_ seconds: TimeInterval) -> String {
+        let seconds = abs(seconds)
+        guard seconds < 1e10 else { return "centuries" }
+        if seconds < 120 { return "\(Int(seconds)) s" }
+        if seconds < 7_200 { return "\(Int(seconds / 60)) min" }
+        return seconds < 172_800 ? "\(Int(seconds / 3_600)) h" : "\(Int(seconds / 86_400)) days"
+    }
+}
