@@ -14,7 +14,7 @@ extension DiskURLCache {
     /// ```
     ///
     /// Read the body to its end, otherwise the answer may not be stored: without a reader, the load is cancelled. The transfer pauses
-    /// while more than 1 MB is unread; loads that wait for the same answer then send requests of their own.
+    /// while more than 1 MB is unread; loads that wait for the same answer then send their own requests.
     public struct ResponseStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
         /// Status and header fields; those from the network as the transport gave them.
         public var head: Head {

@@ -49,8 +49,8 @@ package struct Explainer {
     package var otherVariants: [String] = []
 
     package init(
-        _ request: DiskURLCache.Request, key: KeyDecision, variants: [StoredVariant], now: Date, options: CachingOptions,
-        received: Received?
+        _ request: DiskURLCache.Request, key: KeyDecision, variants: [StoredVariant], now: Date,
+        options: CachingOptions, received: Received?
     ) {
         (self.request, self.key, self.now, self.received) = (request, key, now, received)
         self.variants = variants.filter { $0.candidate != nil }

@@ -88,7 +88,7 @@ package enum KeyDecision: Sendable {
 }
 
 extension RequestKey {
-    /// What a key has besides the request: the responses of one form answer no request of another.
+    /// The parts of a key that are not the request's: the responses of one form answer no request of another.
     package struct Form: Sendable {
         /// On one folder a shared cache finds no response that a private cache stored, and the other way round.
         package var isShared = false

@@ -26,7 +26,7 @@ final class GatheredBody: Sendable {
         var isDiscarded = false
 
         mutating func keep(_ piece: Data) {
-            // The pieces of a body are copied into one place. A body of one piece stays where it is.
+            // The pieces of a body are copied into one place. A body of one piece is not copied.
             if data.isEmpty, data.count + piece.count == count { data = piece } else { data.append(piece) }
         }
     }

@@ -224,7 +224,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         handle(variants.filter { $0.metadata.http != nil }, onClientQueue: onClientQueue) { .found($0, $1, now: $2) }
     }
 
-    /// Gives the machine what is stored.
+    /// Gives the stored responses to the machine.
     func handle(
         _ variants: [StoredVariant], onClientQueue: Bool,
         _ event: ([Candidate], CachingOptions, Date) -> LoadMachine.Event

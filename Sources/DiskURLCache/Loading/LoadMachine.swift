@@ -94,7 +94,7 @@ struct LoadMachine {
         var edited = EditedResponse()
     }
 
-    /// What is changed in a response before it is stored, by a delegate or `Configuration.willCacheResponse` mostly.
+    /// The changes of a response before it is stored, by a delegate or `Configuration.willCacheResponse` mostly.
     struct EditedResponse {
         var fields: HeaderFields?
         var status: Int?

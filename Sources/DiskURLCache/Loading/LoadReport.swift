@@ -15,7 +15,7 @@ struct LoadReport: Sendable {
         case failed(code: String)
     }
 
-    /// What became of a new answer.
+    /// Whether a new answer was stored.
     enum Storage {
         case stored
         case refused(DiskURLCache.Reason)
