@@ -6,16 +6,23 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Images without a stated lifetime are fresh for seven days.
+/// Images without a lifetime are fresh for seven days; nothing but images is stored, and no image longer than a week.
 @Sendable func imagesForSevenDays(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.rules = [
-        DiskURLCache.Rule(.contentType("image/*"), DiskURLCache.Options(lifetime: .whenMissing(.days(7))))
+        .init(.contentType("image/*"), .init(lifetime: .whenMissing(.days(7))))
     ]
+    settings.willCacheResponse = { response, _ in
+        response.response.mimeType?.hasPrefix("image/") == true ? response : nil
+    }
+    settings.maximumAgeSinceStorage = .days(7)
     let cache = DiskURLCache(configuration: settings)
     let session = cache.makeSession()
 
     for _ in 1...3 { _ = try await session.data(from: origin.url("/picture.png")) }
+    for _ in 1...2 { _ = try await session.data(from: origin.url("/menu")) }
 
-    expect(await origin.log.count == 1, "an image is requested once")
+    let requests = await origin.log
+    expect(requests.filter { $0.contains("picture") }.count == 1, "an image is requested once: \(requests)")
+    expect(requests.filter { $0.contains("menu") }.count == 2, "a menu is not stored: \(requests)")
 }

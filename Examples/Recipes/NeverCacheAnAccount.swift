@@ -10,7 +10,7 @@ import Foundation
 @Sendable func neverCacheAnAccount(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.rules = [
-        DiskURLCache.Rule(.path("/me", host: "127.0.0.1"), DiskURLCache.Options(storage: .never))
+        .init(.path("/me", host: "127.0.0.1"), .init(storage: .never))
     ]
     let cache = DiskURLCache(configuration: settings)
     let session = cache.makeSession()

@@ -13,6 +13,7 @@ import Foundation
     let cache = DiskURLCache(configuration: settings)
     let session = cache.makeSession()
     _ = try await session.data(from: origin.url("/news"))
+    expect(cache.setPinned(true, for: URLRequest(url: origin.url("/news"))), "the news is evicted last")
 
     await origin.stop()
     let (news, _) = try await session.data(from: origin.url("/news"))

@@ -2,8 +2,9 @@ import DiskURLCache
 import ExampleSupport
 import Foundation
 
-/// `swift run --package-path Examples Recipes`: runs the recipes of the article "Recipes", each against an origin inside the program and with a
-/// separate folder. Ends with status 1 when one of them does not do what the article says.
+/// `swift run --package-path Examples Recipes`: runs the recipes of the article "Recipes", each with an origin inside the program and a separate
+/// folder. Exits with status 1 if a recipe does not do what the article says. The recipe for AsyncHTTPClient is `Integrations/Sources/Recipe`,
+/// the recipe for tests `Examples/Tests`.
 @main
 enum Recipes {
     typealias Recipe = @Sendable (Origin, URL) async throws -> Void

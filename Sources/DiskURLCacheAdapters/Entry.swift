@@ -63,6 +63,6 @@ extension DiskURLCache {
 extension DiskURLCache.Entry {
     /// Whether the entry is among what a message of another process tells to be removed.
     public func isConcerned(by message: String) -> Bool {
-        EntryCriteria.removal(message).removes(key.name)
+        EntryCriteria.removal(message).concerns(key.name)
     }
 }

@@ -6,8 +6,8 @@ extension DiskURLCache {
     /// them in a database, or to share them between machines.
     ///
     /// An app writes four methods, and the properties whose defaults do not hold. The cache calls from any thread, possibly
-    /// from several at once; the storage does not call the cache from inside these methods. Entries come from the cache's write buffer,
-    /// soon after they were stored, in the order of the stores. Nothing here throws: a storage that cannot read or write an entry
+    /// from several at once; the storage does not call the cache from inside these methods. An entry comes on the thread that
+    /// stores it. Nothing here throws: a storage that cannot read or write an entry
     /// drops it, and the next lookup is a miss. `StorageAcceptance` in the library's tests is a suite for any implementation.
     ///
     /// A load waits for the call that it makes. A storage that asks a server bounds the time of each call.
@@ -66,8 +66,7 @@ extension DiskURLCache.EntryStorage {
 }
 
 extension DiskURLCache.Configuration {
-    /// An app's disk layer, instead of the built-in one with its folder, capacity, index and eviction. It gets entries
-    /// from the write buffer, soon after they were stored; `DiskURLCache.flush()` waits for that. A storage for several
+    /// An app's disk layer, instead of the built-in one with its folder, capacity, index and eviction. A storage for several
     /// users needs a shared cache (`isShared`, `openingError`).
     public var diskStorage: (any DiskURLCache.EntryStorage)? {
         get { (storageMaker as? OwnStorage)?.storage }

@@ -5,7 +5,7 @@ import Foundation
 final class StorageAdapter: StorageLayer {
     private let storage: any DiskURLCache.EntryStorage
     private let keepsURLs: Bool
-    let canBeChangedByOthers: Bool
+    private let canBeChangedByOthers: Bool
     let largestEntry: Int
     /// The time of the next call for removals, in nanoseconds of the monotonic clock.
     private let nextLook = SharedNumber(0)
@@ -60,13 +60,9 @@ final class StorageAdapter: StorageLayer {
         storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key.diskKey)))
     }
 
-    func remove(_ key: RequestKey, variant: VaryKey) { remove(key) { $0.varyKey == variant } }
-
-    func remove(_ key: RequestKey, sequence: UInt64) { remove(key) { $0.sequence == sequence } }
-
-    private func remove(_ key: RequestKey, where isRemoved: (EntryMetadata) -> Bool) {
+    func remove(_ key: RequestKey, variant: VaryKey) {
         let key = key.diskKey
-        for entry in entries(of: key) where isRemoved(entry.entry.metadata) {
+        for entry in entries(of: key) where entry.entry.metadata.varyKey == variant {
             storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: entry.variant)))
         }
     }
@@ -80,8 +76,6 @@ final class StorageAdapter: StorageLayer {
     func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
         self.observer.withLock { $0 = observer }
     }
-
-    func isLookDue(at now: UInt64) -> Bool { canBeChangedByOthers && now >= nextLook.value }
 
     func lookIfDue(at now: UInt64) {
         let due = nextLook.value
@@ -103,7 +97,7 @@ final class StorageAdapter: StorageLayer {
 
     // MARK: Passes
 
-    func beginPass(isFlush: Bool, mayMake: Bool) -> Bool { true }
+    func beginPass(isFlush: Bool) -> Bool { true }
 
     func endPass(isFlush: Bool) { if isFlush { storage.flush() } }
 

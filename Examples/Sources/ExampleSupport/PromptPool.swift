@@ -3,7 +3,7 @@ import FlyingSocks
 import Foundation
 
 /// FlyingFox writes the head and the body of an answer on their own, and TCP would hold the second back until the first
-/// is acknowledged, about 40 ms later. Each socket passes here before it is used, so that is turned off here.
+/// is acknowledged, about 40 ms later. Each socket passes here before it is used, so this method turns the delay off.
 struct PromptPool<Base: AsyncSocketPool>: AsyncSocketPool {
     let base: Base
 

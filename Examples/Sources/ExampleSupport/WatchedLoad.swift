@@ -76,7 +76,7 @@ public func load(_ url: URL, watching cache: DiskURLCache) async -> WatchedLoad 
     await load(URLRequest(url: url), watching: cache)
 }
 
-/// The error of a load. Foundation's text for most codes says only that it failed, so the code is with it.
+/// The text of an error. Foundation's text for most codes says only that the load failed, so the code is added.
 public func words(for error: any Error) -> String {
     let error = error as NSError
     let text = error.localizedDescription

@@ -10,26 +10,26 @@ extension Fleet {
 
         var words: String {
             switch self {
-            case .silent: "nobody tells a cache"
+            case .silent: "no purge"
             case .purged: "PURGE at the tier"
-            case .untold: "PUT, the tier does not mind it"
-            case .written: "PUT, the tier drops the answer"
+            case .untold: "PUT, the tier ignores it"
+            case .written: "PUT, the tier removes the response"
             }
         }
 
         var isWritten: Bool { self == .untold || self == .written }
     }
 
-    /// A resource changes, and each process asks for it until it gets the new version.
+    /// A resource changes, and each process loads it until it gets the new version.
     ///
-    /// Process 0 writes. It and the first half have a copy that was new when they got it. The others got theirs from the tier three
-    /// seconds later, and the last has none.
+    /// Process 0 writes. It and the first half of the processes have a copy that was new when they got it. The other processes got their
+    /// copies from the tier three seconds later, and the last process has none.
     func showChanges() throws {
         let lifetime = Resource.priceLifetime
         print(
-            "\n3. What may be reused for \(lifetime) s changes when it is 3 s old. Who gets the old version, how long?\n"
+            "\n3. A resource with a lifetime of \(lifetime) s changes after 3 s. Which process gets the old version, and how long?\n"
         )
-        // What nginx does with a PUT is what Varnish does without the line for it.
+        // nginx treats a PUT as Varnish does without the line for it.
         let changes = Change.allCases.filter { kind.canPurge || $0 == .silent || $0 == .untold }
         let paths = changes.map(\.rawValue)
         try open(.both, for: "changes")
@@ -57,7 +57,7 @@ extension Fleet {
 
         var table = TextTable(
             ("", .left), ("the writer", .left), ("copied at once", .left), ("copied 3 s later", .left),
-            ("no copy", .left), ("oldest answer", .right))
+            ("no copy", .left), ("oldest response", .right))
         for (index, change) in changes.enumerated() {
             let each = watched.map { $0[index] }
             let age = each.compactMap(\.age).max()
@@ -67,8 +67,8 @@ extension Fleet {
                 age.map { String(format: "%.1f s", $0) } ?? "-")
             check(
                 each.allSatisfy { $0.firstNew != nil }, "\(change.words): the new version did not reach every process")
-            // A lifetime counts from the origin's answer, however many caches were on the way: did a process
-            // count its copy's from when it got it, there would be answers of nearly nine seconds.
+            // A lifetime counts from the origin's response, however many caches were on the way. If a process counted it from
+            // the arrival of its copy, responses would be nearly nine seconds old.
             check(age ?? 0 <= Double(lifetime + 2), "\(change.words): an answer was \(age ?? 0) s old")
             switch change {
             case .purged:
@@ -81,10 +81,10 @@ extension Fleet {
             }
         }
         print(table.text)
-        if !kind.canPurge { print("\nnginx as it comes drops no entry, for PURGE or for PUT.") }
+        if !kind.canPurge { print("\nnginx without modules removes no response, for PURGE or for PUT.") }
     }
 
-    /// When the last of some processes got the last old answer.
+    /// The time until the last of these processes got its last old response.
     private func words(_ watched: ArraySlice<Watched>) -> String {
         guard let last = watched.compactMap(\.lastOld).max() else { return "new at once" }
         return String(format: "old for %.1f s", last)

@@ -6,15 +6,15 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// One answer as a process got it.
+/// One response as a process got it.
 struct Answer: Codable, Sendable {
-    /// Where it came from, as the process saw it.
+    /// The source of the response, as the process saw it.
     enum Source: String, Codable {
-        /// The process's own cache, nobody asked.
+        /// The cache of the process, without a request.
         case own
-        /// The same, after a 304.
+        /// The cache of the process, after a 304.
         case checked
-        /// The same, since whoever was asked did not answer.
+        /// The cache of the process, because the tier did not answer.
         case stale
         case tier
         case origin
@@ -24,13 +24,13 @@ struct Answer: Codable, Sendable {
     let path: String
     let source: Source
     let seconds: TimeInterval
-    /// Nil when the body is not the one that the origin served.
+    /// Nil if the body is not the origin's.
     let version: Int?
-    /// How long before the request was made the origin had made the answer, in seconds. Nil when it is newer.
+    /// The age of the response at the time of the request, in seconds. Nil if the response is newer.
     let age: TimeInterval?
 }
 
-/// What each process of the fleet asks with: `URLSession`, perhaps with a cache, perhaps with a tier on the way.
+/// The client of each process: `URLSession`, perhaps with a cache, perhaps with a tier on the way.
 struct Client: Sendable {
     let session: URLSession
     let cache: DiskURLCache?
@@ -45,9 +45,9 @@ struct Client: Sendable {
                 memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: directory)
             // The processes work for many users.
             settings.isShared = true
-            // When the tier is down, what is stored stands in for an hour.
-            settings.staleIfError = 3600
-            // An error with a lifetime may be stored, and would be served. This client asks the origin instead.
+            // While the tier is down, a stored response is used for an hour.
+            settings.staleIfError = .hours(1)
+            // An error with a lifetime may be stored, and would be served. This client sends a request to the origin instead.
             settings.willCacheResponse = { stored, _ in
                 (stored.response as? HTTPURLResponse)?.statusCode == 200 ? stored : nil
             }
@@ -71,7 +71,7 @@ struct Client: Sendable {
         return request
     }
 
-    /// The tier first. Where it has no answer, and the cache has none that may stand in, the origin.
+    /// The tier first. If it fails, and the cache has no response that may be used instead, the origin.
     func answer(_ path: String, timeout: TimeInterval) async -> Answer {
         let start = Date()
         var seconds: TimeInterval = 0
@@ -113,7 +113,7 @@ struct Client: Sendable {
         }
     }
 
-    /// Several callers ask for one resource at once. Gives the version that each got.
+    /// Several callers load one resource at once. Returns the version that each caller got.
     func rush(_ path: String, callers: Int) async -> [Int?] {
         guard let request = try? request(path) else { return [] }
         return await withTaskGroup(of: Int?.self) { group in
@@ -126,7 +126,7 @@ struct Client: Sendable {
         }
     }
 
-    /// Sends a request with another method. Gives its status.
+    /// Sends a request with this method. Returns the status.
     func send(_ method: String, _ path: String) async throws -> Int? {
         (try await session.data(for: request(path, method: method)).1 as? HTTPURLResponse)?.statusCode
     }

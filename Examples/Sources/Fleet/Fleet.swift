@@ -2,8 +2,8 @@ import ExampleSupport
 import Foundation
 
 /// `swift run --package-path Examples Fleet [varnish | nginx]`: an origin, a shared HTTP cache in front of it (the tier: a real
-/// Varnish, or nginx where that is missing), and eight processes, each with a `DiskURLCache` of its own. Shows what the caches
-/// save, what a change at the origin does, and what happens when the tier dies.
+/// Varnish, or nginx if there is no Varnish), and eight processes, each with a `DiskURLCache`. Shows the requests that the caches
+/// save, how far a change at the origin reaches, and how the processes get through an outage of the tier.
 @main
 enum FleetProgram {
     static func main() async throws {
@@ -36,7 +36,7 @@ enum FleetProgram {
         do {
             for part in [fleet.showFourWays, fleet.showStampede, fleet.showChanges, fleet.showOutage] {
                 try part()
-                // What was printed so far is seen, however the next part ends.
+                // Each part is visible before the next one begins.
                 fflush(nil)
             }
         } catch {
@@ -45,15 +45,15 @@ enum FleetProgram {
         fleet.end()
         for failure in fleet.failures { complain("WRONG: \(failure)") }
         if !fleet.failures.isEmpty { exit(1) }
-        print("\nEverything that does not depend on time was checked, and holds.")
+        print("\nEvery count that does not depend on time was checked.")
     }
 }
 
-/// Everything that runs, and what was found wrong.
+/// The processes, and the failures of the checks.
 final class Fleet {
     static let size = 8
 
-    /// How the processes ask.
+    /// The caches that the processes use.
     enum Way: String, CaseIterable {
         case none = "no cache"
         case own = "private caches only"
@@ -85,7 +85,7 @@ final class Fleet {
         try startTier()
     }
 
-    /// Ends all that was started. The keeper removes the folder.
+    /// Stops the processes. The keeper removes the folder.
     func end() {
         for helper in workers + [origin, keeper] { helper.end() }
     }
@@ -98,7 +98,7 @@ final class Fleet {
         _ = try keeper.ask(KeeperOrder.kill, for: Bool.self)
     }
 
-    /// The workers ask in this way from now on, with empty caches.
+    /// From now on the workers load in this way, with empty caches.
     func open(_ way: Way, for experiment: String) throws {
         for (number, worker) in workers.enumerated() {
             let directory = folder.appendingPathComponent("\(experiment)-\(way)-\(number)", isDirectory: true).path
@@ -110,7 +110,7 @@ final class Fleet {
         for worker in workers { _ = try worker.receive(WorkerReply.self) }
     }
 
-    /// All workers load, each its own paths. Gives the answers of each.
+    /// All workers load, each worker its paths. Returns the responses of each worker.
     func load(
         pause: TimeInterval = 0, timeout: TimeInterval = 10, whenOneHasDoneHalf: (() throws -> Void)? = nil,
         _ paths: (Int) -> [String]
@@ -130,7 +130,7 @@ final class Fleet {
         }
     }
 
-    /// What reached the origin below a path since it was last asked.
+    /// The requests below a path that reached the origin since the last call.
     func tally(_ path: String) throws -> Tally { try origin.ask(OriginOrder.count(path)) }
 
     func fail(_ words: String) { failures.append(words) }
@@ -139,7 +139,7 @@ final class Fleet {
         if !holds { fail(words()) }
     }
 
-    /// No answer may be missing, or differ from what the origin served.
+    /// Each response must have arrived, with the origin's bytes.
     func checkBodies(_ answers: [[Answer]], _ place: String) {
         let wrong = answers.joined().filter { $0.source == .failed || $0.version == nil }
         check(wrong.isEmpty, "\(place): \(wrong.count) answers were missing or wrong, \(wrong.first?.path ?? "") first")

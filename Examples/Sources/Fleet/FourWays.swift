@@ -2,13 +2,13 @@ import ExampleSupport
 import Foundation
 
 extension Fleet {
-    /// The same requests four times: each time all caches begin empty.
+    /// The same requests four times, each time with empty caches.
     func showFourWays() throws {
         let count = Self.size * Workload.requestsEach
         print("\n1. \(grouped(count)) requests for \(Workload.resources) resources, some often, most seldom (Zipf).\n")
         var table = TextTable(
             ("", .left), ("origin requests", .right), ("bytes from it", .right), ("mean", .right),
-            ("median", .right), ("99 of 100", .right), ("answered without asking", .left))
+            ("median", .right), ("99 of 100", .right), ("answered without a request", .left))
         for way in Way.allCases {
             try open(way, for: "workload")
             let asked = (0..<Self.size).map { Workload.paths(process: $0, in: "\(way)") }
@@ -16,7 +16,7 @@ extension Fleet {
             checkBodies(answers, way.rawValue)
 
             let tally = try tally("/catalog/")
-            // All answers live longer than this program, so each cache asks once for each resource.
+            // All lifetimes are longer than this program, so each cache sends one request for each resource.
             let expected =
                 switch way {
                 case .none: asked.joined().count
@@ -37,12 +37,13 @@ extension Fleet {
         print(table.text)
     }
 
-    /// All processes ask for one resource that no cache has, four callers in each.
+    /// All processes load one resource that no cache has, with four callers in each process.
     func showStampede() throws {
         let callers = 4
         print(
-            "\n2. A stampede: \(callers) callers in each of \(Self.size) processes ask at once for what nobody has.\n")
-        var table = TextTable(("", .left), ("origin requests", .right), ("right answers", .right))
+            "\n2. A stampede: \(callers) callers in each of \(Self.size) processes load a resource at once that no cache has.\n"
+        )
+        var table = TextTable(("", .left), ("origin requests", .right), ("right responses", .right))
         for way in Way.allCases {
             try open(way, for: "stampede")
             let path = "/rush/\(way)"

@@ -2,9 +2,9 @@ import ExampleSupport
 import FlyingSocks
 import Foundation
 
-/// A tier that has lost its mind: each answer is wrong in one of these ways. The number at the end of the path chooses.
+/// A broken tier: each response is wrong in one of these ways. The number at the end of the path chooses the way.
 ///
-/// One way is left out: a head that is cut off before its end. On Linux Foundation's own `URLSession` ends the process then
+/// One way is left out: a head that is cut off before its end. On Linux Foundation's `URLSession` crashes then
 /// ("Transfer completed, but there's no response"), with a cache or without.
 enum Garbage: Int, CaseIterable {
     case notHTTP
@@ -30,14 +30,14 @@ enum Garbage: Int, CaseIterable {
         case .brokenChunks: "broken chunks"
         case .notGzip: "gzip that is none"
         case .serverError: "status 500"
-        case .unaskedNotModified: "a 304 of another version"
+        case .unaskedNotModified: "a 304 for another version"
         case .hangsUp: "nothing, and hangs up"
         case .neverAnswers: "nothing, and waits"
         case .neverEnds: "a body that never ends"
         }
     }
 
-    /// A cache that stored one of these would serve it for an hour.
+    /// A cache that stored such a response would serve it for an hour.
     private static let lifetime = "Cache-Control: max-age=3600\r\nETag: \"garbage\"\r\n"
 
     var bytes: String {
@@ -63,7 +63,7 @@ enum Garbage: Int, CaseIterable {
     }
 }
 
-/// Listens where the tier did.
+/// Listens at the port of the tier.
 enum GarbageProcess {
     static func run(_ arguments: [String]) async throws {
         guard let port = arguments.first.flatMap({ UInt16($0) }) else { throw Failure("not started by hand") }
@@ -91,7 +91,7 @@ enum GarbageProcess {
         let parts = head.split(separator: " ")
         guard parts.count > 1, let garbage = Garbage.of(String(parts[1])) else { return }
         _ = try? socket.write(Data(garbage.bytes.utf8))
-        // Until the other side has had enough.
+        // Until the client closes the connection.
         if !garbage.hangsUp { while (try? socket.read(atMost: 4096)) != nil {} }
     }
 }

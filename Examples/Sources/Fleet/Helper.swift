@@ -1,8 +1,8 @@
 import ExampleSupport
 import Foundation
 
-/// Another process of this program. It takes orders as lines of JSON on its standard input, and answers in the same way. It
-/// ends when that input does: when this process ends, in whatever way, its helpers end too.
+/// A second process of this program. It takes orders as lines of JSON on its standard input, and answers in the same way. A helper
+/// exits when its input ends, so it exits with this process, in whatever way this process ends.
 final class Helper {
     enum Role: String {
         case origin
@@ -59,7 +59,7 @@ final class Helper {
 
 /// The side of the helper.
 enum Orders {
-    /// Each order as it comes. The process ends with its standard input, whatever it is doing then, after `cleanUp`.
+    /// Each order as it comes. When the standard input ends, the process calls `cleanUp` and exits.
     static func stream<Order: Decodable & Sendable>(
         of order: Order.Type, cleanUp: @escaping @Sendable () -> Void = {}
     ) -> AsyncStream<Order> {
@@ -77,12 +77,12 @@ enum Orders {
 
     static func reply(_ value: some Encodable) throws {
         let line = try JSONEncoder().encode(value) + Data("\n".utf8)
-        // Where nobody reads any more, the standard input has ended, too, and this process is about to end in order.
+        // If the output has no reader, the standard input has ended too, and this process is about to exit.
         try? FileHandle.standardOutput.write(contentsOf: line)
     }
 }
 
-/// Tells that a process still writes to the folder: a lock on a file there, which ends with the process.
+/// Shows that a process still writes to the folder: a lock on a file there, which ends with the process.
 enum RunningMark {
     static func set(in folder: URL) { take(LOCK_SH, in: folder) }
 

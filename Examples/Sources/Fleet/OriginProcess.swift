@@ -2,9 +2,9 @@ import ExampleSupport
 import Foundation
 
 enum OriginOrder: Codable, Sendable {
-    /// What was asked for below a path since the last such order.
+    /// Reports the requests below a path since the last such order.
     case count(String)
-    /// The resource changes, and nobody hears of it.
+    /// Changes the resource without telling a cache.
     case change([String])
 }
 
@@ -13,12 +13,12 @@ struct Tally: Codable {
     var bytes = 0
 }
 
-/// The origin, in a process of its own. It counts what reaches it.
+/// The origin, in a separate process. It counts the requests.
 actor OriginProcess {
     private var versions: [String: Int] = [:]
     private var served: [(path: String, bytes: Int)] = []
 
-    /// Tells its port, then takes orders.
+    /// Reports its port, then takes orders.
     static func run() async throws {
         let process = OriginProcess()
         let origin = try await Origin.start(delay: .seconds(Resource.delay)) { await process.answer($0) }

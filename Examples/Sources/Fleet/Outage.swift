@@ -4,14 +4,14 @@ import Foundation
 extension Fleet {
     private static let known = 20
 
-    /// The tier is killed while all ask, comes back, and is replaced by something that answers garbage.
+    /// The tier is killed while all processes load, comes back, and is replaced by a server that sends garbage.
     func showOutage() throws {
-        print("\n4. The tier is killed while all processes ask. It may keep answers, a process has to ask each time.\n")
+        print("\n4. The tier is killed while all processes load. Each load of a process is a request to the tier.\n")
         var table = TextTable(
             ("", .left), ("tier", .right), ("own copy after 304", .right), ("own copy, stale", .right),
             ("origin", .right), ("failed", .right), ("origin requests", .right))
         let knownPaths = (0..<Self.known).map { "/stock/known/\($0)" }
-        /// Paths that no process has asked for.
+        /// Paths that no process has loaded.
         func newPaths(_ process: Int, _ phase: String, _ count: Int) -> [String] {
             (0..<count).map { "/stock/\(phase)-\(process)/\($0)" }
         }
@@ -21,17 +21,17 @@ extension Fleet {
             let counts = sources.map { source in answers.joined().filter { $0.source == source }.count }
             table.add([title] + counts.map { "\($0)" } + ["\(try tally("/stock/").requests)"])
         }
-        /// Whether the sources of the answers for new and known paths are these.
+        /// Checks the sources of the responses for new and known paths.
         func check(_ answers: [[Answer]], known: Set<Answer.Source>, new: Set<Answer.Source>, _ title: String) {
             let wrong = answers.joined().filter {
                 !($0.path.hasPrefix("/stock/known/") ? known : new).contains($0.source)
             }
             let first = wrong.first.map { "\($0.path) from \($0.source)" } ?? ""
-            self.check(wrong.isEmpty, "\(title): \(wrong.count) answers from elsewhere, \(first) first")
+            self.check(wrong.isEmpty, "\(title): \(wrong.count) responses from elsewhere, \(first) first")
         }
 
         try open(.both, for: "outage")
-        try add("each asks for \(Self.known)", try load { _ in knownPaths })
+        try add("each loads \(Self.known)", try load { _ in knownPaths })
 
         let killed = try load(pause: 0.005, whenOneHasDoneHalf: killTier) { process in
             var generator = SeededGenerator(seed: UInt64(process) + 100)
@@ -55,7 +55,7 @@ extension Fleet {
         let answers = try load(timeout: 1) {
             Array(knownPaths.prefix(Garbage.allCases.count)) + newPaths($0, "garbage", Garbage.allCases.count)
         }
-        try add("answers garbage", answers)
+        try add("sends garbage", answers)
         check(answers, known: [.stale, .origin], new: [.origin], "garbage")
         garbage.end()
 
@@ -68,8 +68,8 @@ extension Fleet {
     }
 
     private func showGarbage(_ answers: [[Answer]]) {
-        print("\n5. What came in place of the garbage, and after what time (median; the processes wait 1 s at most).\n")
-        var table = TextTable(("the tier answered", .left), ("to who had a copy", .left), ("to who had none", .left))
+        print("\n5. The response used instead of the garbage, and the time until then (median; at most 1 s).\n")
+        var table = TextTable(("the tier answered", .left), ("with a copy", .left), ("without a copy", .left))
         for garbage in Garbage.allCases {
             func words(_ isKnown: Bool) -> String {
                 let these = answers.joined().filter {
@@ -85,6 +85,6 @@ extension Fleet {
         let count = answers.joined().count
         let right = answers.joined().filter { $0.version != nil }.count
         print(
-            "\nNothing was lost: \(right) of \(count) answers have the origin's bytes. None of the garbage was stored.")
+            "\n\(right) of \(count) responses have the origin's bytes. No garbage was stored.")
     }
 }

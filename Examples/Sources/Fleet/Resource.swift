@@ -1,25 +1,25 @@
 import Foundation
 
-/// What the origin serves: a path says how long it lives, and its body can be checked by whoever gets it.
+/// The origin's resources: the path says the lifetime, and a client can check the body.
 enum Resource {
     /// The first part of a path.
     enum Shelf: String {
-        /// Lives for ten minutes.
+        /// Has a lifetime of ten minutes.
         case catalog
-        /// The same, and the origin takes a while for it: long enough that eight processes ask while it does.
+        /// The same, and the origin takes a while for it: long enough for eight processes to send their requests.
         case rush
-        /// Lives for a few seconds, and changes.
+        /// Has a lifetime of a few seconds, and changes.
         case price
-        /// The same. The tier is not told to drop what an unsafe method changes.
+        /// The same. The tier does not remove it after an unsafe request.
         case untold
-        /// The tier is set up to keep it; a process asks each time, unless that fails.
+        /// The tier keeps it; a process sends a request each time and uses its copy if the request fails.
         case stock
     }
 
     static let delay = 0.02
     static let rushDelay = 0.4
     static let priceLifetime = 6
-    /// A field that says when the origin made an answer, in seconds since 1970.
+    /// A field with the time at which the origin made a response, in seconds since 1970.
     static let madeField = "Made-At"
 
     static func shelf(_ path: String) -> Shelf? {
@@ -41,7 +41,7 @@ enum Resource {
         return Data("\(path) version \(version)\n".utf8) + Data(repeating: UInt8(truncatingIfNeeded: hash), count: size)
     }
 
-    /// The version of a body, nil when it is not what the origin served for the path, byte by byte.
+    /// The version of a body; nil if its bytes are not the origin's for this path.
     static func version(of body: Data, at path: String) -> Int? {
         let line = body.prefix { $0 != UInt8(ascii: "\n") }
         guard let version = String(decoding: line, as: UTF8.self).split(separator: " ").last.flatMap({ Int($0) })
@@ -66,12 +66,12 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// What the processes ask for: of a few hundred resources some are asked for often and most seldom (Zipf's law).
+/// The requests of the processes: of a few hundred resources some are loaded often and most seldom (Zipf's law).
 enum Workload {
     static let resources = 300
     static let requestsEach = 150
 
-    /// The paths that one process asks for, below a folder.
+    /// The paths that one process loads, below a folder.
     static func paths(process: Int, in folder: String) -> [String] {
         var generator = SeededGenerator(seed: UInt64(process) + 1)
         let weights = (1...resources).map { 1 / Double($0) }

@@ -7,7 +7,7 @@ enum TierKind: String, CaseIterable {
     case varnish
     case nginx
 
-    /// Nil where it is not installed.
+    /// Nil if it is not installed.
     var path: String? {
         let name = self == .varnish ? "varnishd" : "nginx"
         return [
@@ -17,10 +17,10 @@ enum TierKind: String, CaseIterable {
         .first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// nginx as it comes cannot drop one entry.
+    /// nginx without modules cannot remove one response.
     var canPurge: Bool { self == .varnish }
 
-    /// Writes its configuration to a folder. Gives the arguments that start it in the foreground.
+    /// Writes its configuration to a folder. Returns the arguments that start it in the foreground.
     func prepare(_ folder: URL, port: Int, originPort: Int) throws -> [String] {
         let file = folder.appendingPathComponent("configuration")
         switch self {
@@ -29,7 +29,7 @@ enum TierKind: String, CaseIterable {
             return [
                 "-F", "-j", "none", "-n", folder.appendingPathComponent("varnish").path, "-a", "127.0.0.1:\(port)",
                 "-f", file.path, "-s", "malloc,64m",
-                // Varnish serves what is out of date for ten more seconds, unless it is told otherwise.
+                // By default Varnish serves a stale response for ten more seconds.
                 "-p", "default_grace=0",
             ]
         case .nginx:
@@ -45,7 +45,7 @@ enum TierKind: String, CaseIterable {
         backend origin { .host = "127.0.0.1"; .port = "\(originPort)"; }
 
         sub vcl_recv {
-            # Who may do this is for an `acl` to say, where others than this program can ask.
+            # If other programs can send requests, let an `acl` say which of them may do this.
             if (req.method == "PURGE") { return (purge); }
         }
 
@@ -103,15 +103,15 @@ enum TierKind: String, CaseIterable {
 
 enum KeeperOrder: Codable, Sendable {
     case start
-    /// As a crash would: nothing is closed in order.
+    /// Like a crash: nothing is closed in order.
     case kill
 }
 
-/// Starts and kills the tier. It is a process of its own, and outlives this program for as long as it takes to kill the tier
-/// and to remove the folder that everything is in: after a failure, after Control-C, and after `kill -9`, too.
+/// Starts and kills the tier. It is a separate process, and runs after this program has ended until the tier is killed and the
+/// folder removed: after a failure, after Control-C, and after `kill -9`, too.
 ///
-/// `@unchecked Sendable`: `process` is used under the lock only. It is held until the tier runs, or is gone: the end of this
-/// process may come in the middle of a start, and must find what to kill.
+/// `@unchecked Sendable`: `process` is used under the lock only. It is held until the tier runs, or has ended: this
+/// process may end in the middle of a start, and must know the process to kill.
 final class KeeperProcess: @unchecked Sendable {
     private let kind: TierKind
     private let port: Int
@@ -136,11 +136,11 @@ final class KeeperProcess: @unchecked Sendable {
         let folder = URL(fileURLWithPath: arguments[3], isDirectory: true)
         let keeper = KeeperProcess(kind, port: port, originPort: originPort, folder: folder)
         let orders = Orders.stream(of: KeeperOrder.self) {
-            // Not given back: nothing starts any more.
+            // Not given back: no process starts any more.
             keeper.lock.lock()
             keeper.kill()
             RunningMark.waitForOthers(in: folder)
-            // Varnish's second process may still be at work there.
+            // Varnish's second process may still write there.
             while FileManager.default.fileExists(atPath: folder.path) {
                 try? FileManager.default.removeItem(at: folder)
             }
@@ -183,7 +183,7 @@ final class KeeperProcess: @unchecked Sendable {
         return false
     }
 
-    /// Returns when nothing takes connections any more.
+    /// Returns when no process takes connections any more.
     private func kill() {
         guard let process else { return }
         self.process = nil
@@ -204,7 +204,7 @@ private func isReachable(_ port: Int) -> Bool {
     return (try? socket.connect(to: address)) != nil
 }
 
-/// A port that nothing listens on.
+/// A free port.
 func freePort() throws -> Int {
     let socket = try Socket(domain: AF_INET)
     defer { try? socket.close() }

@@ -2,12 +2,12 @@ import ExampleSupport
 import Foundation
 
 enum WorkerOrder: Codable, Sendable {
-    /// How the worker asks from now on. With a directory it has a cache of its own there.
+    /// The way in which the worker loads from now on. With a directory it has a cache there.
     case open(directory: String?, tierPort: Int?, originPort: Int)
-    /// One after the other, with a pause behind each. Where asked to, the worker tells when it has done half.
+    /// Loads in this order, with a pause after each load. If the order says so, the worker reports when half is done.
     case load([String], pause: TimeInterval, timeout: TimeInterval, tellsHalf: Bool)
     case rush(String, callers: Int)
-    /// Asks for each until it gets another version than the first. `since`: when that changed at the origin.
+    /// Loads each path until it gets a second version. `since`: the time of the change at the origin.
     case watch([String], since: Date)
     case send(method: String, String)
 }
@@ -21,15 +21,15 @@ enum WorkerReply: Codable, Sendable {
     case status(Int?)
 }
 
-/// How long a process was answered with the first version after it had changed.
+/// How long a process got the first version after the change.
 struct Watched: Codable, Sendable {
     let path: String
-    /// How many answers were old, and when the last of them came, in seconds after the change.
+    /// The number of old responses, and the time of the last one, in seconds after the change.
     var oldAnswers = 0
     var lastOld: TimeInterval?
-    /// The age of the oldest answer of that version.
+    /// The age of the oldest response of that version.
     var age: TimeInterval?
-    /// Nil when it never came.
+    /// Nil if the new version never came.
     var firstNew: TimeInterval?
 }
 

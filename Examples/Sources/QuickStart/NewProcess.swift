@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs this program again, to load the same URLs through a cache that was opened anew on the same directory.
+/// Runs this program again, to load the same URLs through a new cache on the same directory.
 enum NewProcess {
     private static let variable = "QUICKSTART_DIRECTORY"
 

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// `swift run --package-path Examples QuickStart`: loads a few resources with plain `URLSession.shared` three times, and
-/// shows where each answer came from. `QuickStart <url>…` does the same with URLs of your own.
+/// shows where each answer came from. `QuickStart <url>…` does the same with your URLs.
 @main
 enum QuickStart {
     static func main() async throws {

@@ -1,7 +1,7 @@
 import ExampleSupport
 import Foundation
 
-/// What the origin serves: one resource for each thing worth seeing.
+/// The origin's resources: one for each kind of response that the example shows.
 enum Resources {
     static let targets = [
         "/articles.json", "/photo.jpg", "/list?page=1", "/list?page=2", "/profile", "/old-name", "/notes.txt",

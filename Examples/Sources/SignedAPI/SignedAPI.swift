@@ -55,7 +55,7 @@ enum SignedAPI {
         expect(requests == 5, "the origin got \(requests) requests, 5 were expected")
     }
 
-    /// What the answer means is the app's business: this API reports failures with status 200.
+    /// Only the app knows the meaning of a response: this API reports failures with status 200.
     @Sendable private static func isFailure(_ data: Data) -> Bool {
         let answer = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
         return answer?["returnCode"] as? Int != 0

@@ -21,7 +21,7 @@ enum StaleThenFresh {
         defer { try? FileManager.default.removeItem(at: directory) }
 
         var settings = DiskURLCache.Configuration(directory: directory)
-        settings.staleIfError = 3600
+        settings.staleIfError = .hours(1)
         let cache = DiskURLCache(configuration: settings)
         URLCache.shared = cache
         let news = URLRequest(url: origin.url("/news"))
@@ -80,7 +80,7 @@ enum StaleThenFresh {
     }
 }
 
-/// What the origin publishes.
+/// The edition that the origin publishes.
 actor Edition {
     private(set) var current = 1
 

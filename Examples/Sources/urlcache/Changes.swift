@@ -8,7 +8,7 @@ import Foundation
 
 struct Trim: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Removes the least recently used entries until a cache fits; pinned ones last.")
+        abstract: "Removes the least recently used entries until a cache fits. Pinned entries are removed last.")
 
     @OptionGroup var cache: CacheDirectory
 
@@ -24,10 +24,10 @@ struct Trim: ParsableCommand {
         )
         guard result.bytes > to.bytes else { return }
         if left.isEmpty {
-            print("Nothing is stored any more; what is left are folders and index files, which make it a cache.")
+            print("No entry is left; the folders and index files stay.")
         } else {
             throw Problem(
-                "That is more than \(byteCount(to.bytes)): what is left could not be removed, was stored meanwhile, or is damaged (see urlcache verify)."
+                "That is more than \(byteCount(to.bytes)): the rest could not be removed, was stored meanwhile, or is damaged (see urlcache verify)."
             )
         }
     }
@@ -48,7 +48,7 @@ struct Remove: ParsableCommand {
     @Flag(help: "Records that are damaged.")
     var damaged = false
 
-    @Flag(help: "Only say what would be removed.")
+    @Flag(help: "Only count the entries that would be removed.")
     var dryRun = false
 
     func validate() throws {
@@ -57,7 +57,7 @@ struct Remove: ParsableCommand {
             throw ValidationError("--all means every entry, a filter such as --host only some: give one of them.")
         }
         if damaged && !filter.isEmpty {
-            throw ValidationError("The content of a damaged record is not known: --damaged takes no filter.")
+            throw ValidationError("The URL of a damaged record is not known: --damaged takes no filter.")
         }
         if !all && !damaged && filter.isEmpty {
             throw ValidationError("Give a filter such as --host, or --all, or --damaged.")
@@ -86,8 +86,8 @@ struct Remove: ParsableCommand {
 
 struct RebuildIndex: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Makes a new index from the records. The times of last use are lost.",
-        discussion: "Not needed in everyday use: a cache does this by itself when its index is missing or damaged.")
+        abstract: "Writes a new index from the records. The times of last use are lost.",
+        discussion: "Rarely needed: a cache does this by itself if its index is missing or damaged.")
 
     @OptionGroup var cache: CacheDirectory
 
@@ -100,9 +100,9 @@ struct Fill: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Loads URLs into a cache, for a program to ship with (Configuration.fallbackDirectories).",
         discussion: """
-            URLs are read from standard input, one on each line, when none are given. The status is 1 when one of them is not in the cache \
-            at the end. A program uses such a folder when it belongs to the program's user or to root; --readable lets a program of another \
-            user read what root has filled.
+            Without arguments, URLs are read from standard input, one on each line. The exit status is 1 if a response is not in the cache \
+            at the end. A program uses such a folder if it belongs to the program's user or to root; with --readable a program of another \
+            user can read a folder that root has filled.
             """)
 
     @OptionGroup var cache: CacheDirectory
@@ -113,7 +113,7 @@ struct Fill: AsyncParsableCommand {
     @Option(help: "Requests at a time.")
     var concurrency = 4
 
-    @Flag(help: "Every user may read the cache (modes 0755 and 0644); by default only its owner may.")
+    @Flag(help: "Let every user read the cache (modes 0755 and 0644). Without this flag only its owner can.")
     var readable = false
 
     func run() async throws {
@@ -148,7 +148,7 @@ struct Fill: AsyncParsableCommand {
         if !problems.isEmpty { throw ExitCode(1) }
     }
 
-    /// The folders and the records: all that a program reads of a folder that it does not change.
+    /// The folders and the records: a program that only reads a folder needs no other file.
     private func letOthersRead() throws {
         let records = cache.url.appendingPathComponent("records").path
         let names = try FileManager.default.contentsOfDirectory(atPath: records)
@@ -157,7 +157,7 @@ struct Fill: AsyncParsableCommand {
         for name in names { try setMode(0o644, S_IFREG, of: "\(records)/\(name)") }
     }
 
-    /// Of what has the kind and one name; anything else is not this cache's.
+    /// Only of a file with this kind and one name: any other file is not this cache's.
     private func setMode(_ mode: mode_t, _ kind: mode_t, of path: String) throws {
         let file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { throw Problem("\(path) cannot be opened", errno: errno) }
@@ -175,7 +175,7 @@ struct Fill: AsyncParsableCommand {
         case failed(String)
     }
 
-    /// A new folder, an empty one, or a cache: anything else is somebody else's.
+    /// A new folder, an empty folder or a cache: any other folder may belong to another program.
     private func checkPlace() throws {
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: cache.url.path, isDirectory: &isFolder) else {
@@ -191,7 +191,7 @@ struct Fill: AsyncParsableCommand {
         do {
             _ = try cache.open()
         } catch let error as DiskURLCache.Error where error.code == .notACache {
-            throw Problem("\(error.description) Nothing was written: name a new or an empty folder, or a cache.")
+            throw Problem("\(error.description) Nothing was written: name a new folder, an empty folder or a cache.")
         }
         try checkWritable(cache.url)
     }
@@ -230,7 +230,7 @@ func webURL(_ text: String) throws -> URL {
     return url
 }
 
-/// The error of a load. Foundation's text for most codes says only that it failed.
+/// The text of an error. Foundation's text for most codes says only that the load failed, so the code is added.
 func words(for error: any Error) -> String {
     let error = error as NSError
     let text = error.localizedDescription

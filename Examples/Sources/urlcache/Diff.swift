@@ -5,8 +5,8 @@ import Foundation
 
 struct Diff: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Shows the differences between two caches, or between a cache and an earlier copy of it.",
-        discussion: "+ is in the second only, - in the first only, ~ in both but stored again or with other variants.")
+        abstract: "Compares two caches, or a cache and an earlier copy.",
+        discussion: "+ is in the second only, - in the first only, ~ in both and stored again or with other variants.")
 
     @Argument(help: "The first cache's directory.", completion: .directory)
     var first: String
@@ -41,7 +41,7 @@ struct Diff: ParsableCommand {
         return Dictionary(grouping: records.filter { $0.problem == nil }) { String($0.fileName.dropLast()) }
     }
 
-    /// The facts that tell records of one key apart: a response that was stored or confirmed again has others.
+    /// The facts by which two records of a key are compared: a response that was stored or confirmed again counts as changed.
     private static func version(_ record: DiskURLCache.Inspector.Record) -> String {
         "\(record.status ?? 0) \(record.bodyLength) \(record.storedAt?.timeIntervalSince1970 ?? 0) \(record.varyFields)"
     }

@@ -6,7 +6,7 @@ import Foundation
 struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Writes entries as a HAR file (HTTP Archive 1.2) for a browser's developer tools.",
-        discussion: "Requests are not kept by a cache: the archive has their method and URL only.")
+        discussion: "A cache does not keep requests: the archive has their method and URL only.")
 
     @OptionGroup var cache: CacheDirectory
     @OptionGroup var filter: Filter
@@ -14,7 +14,7 @@ struct Export: ParsableCommand {
     @Option(help: "The file to write.")
     var har: String
 
-    @Flag(help: "Without bodies.")
+    @Flag(help: "Leave out bodies.")
     var headersOnly = false
 
     func run() throws {
@@ -35,7 +35,7 @@ struct Export: ParsableCommand {
     }
 }
 
-/// HTTP Archive 1.2, as far as a cache knows what belongs in it.
+/// HTTP Archive 1.2, with the members that a cache knows.
 struct Archive: Encodable {
     struct Log: Encodable {
         let version = "1.2"
@@ -114,7 +114,7 @@ extension Archive.Entry {
             bodySize: record.bodyLength)
     }
 
-    /// The body as text, by the charset that its type names; nil if it is no text of that kind.
+    /// The body as text, by the charset that its type names; nil if it is no text of that charset.
     private static func text(_ body: Data, type: String?) -> String? {
         let charset = type?.split(separator: ";").dropFirst().map {
             $0.trimmingCharacters(in: .whitespaces).lowercased()

@@ -16,10 +16,10 @@ struct List: ParsableCommand {
     @Option(help: "Order: used, stored, size, age or url.")
     var sort = Order.used
 
-    @Option(help: "At most so many.")
+    @Option(help: "The largest number of entries.")
     var limit: Int?
 
-    @Flag(help: "As JSON.")
+    @Flag(help: "Print JSON.")
     var json = false
 
     func run() throws {
@@ -97,7 +97,7 @@ struct RecordFacts: Encodable {
 }
 
 extension DiskURLCache.Inspector.Record {
-    /// In a word.
+    /// One word.
     var state: String {
         switch problem?.code {
         case nil: "intact"

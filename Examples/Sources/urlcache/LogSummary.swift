@@ -3,7 +3,7 @@ import Foundation
 
 typealias LogEntry = (date: Date, event: DiskURLCache.Event)
 
-/// The gains and the losses in an event log.
+/// The savings and the misses of an event log.
 struct LogSummary: Encodable {
     /// Loads of a span of time.
     struct Span: Encodable {
@@ -20,12 +20,12 @@ struct LogSummary: Encodable {
         var count = 0
         var seconds = 0.0
         var bytes = 0
-        /// The most frequent reason, as a phrase.
+        /// The text of the most frequent reason.
         var reason = ""
     }
 
     struct Refusal: Encodable {
-        /// In words.
+        /// The text of the reason.
         let reason: String
         var count = 0
         /// One of the URLs.
@@ -33,7 +33,7 @@ struct LogSummary: Encodable {
     }
 
     var loads = 0
-    /// Answers without a request, stale ones included.
+    /// Responses without a request, stale responses included.
     var hits = 0
     var revalidated = 0
     var misses = 0
@@ -124,7 +124,7 @@ struct LogSummary: Encodable {
             let words = reason.code == "too-large" ? "its body is larger than an entry may be" : reason.description
             refusals[words, default: Refusal(reason: words, url: shortened(url))].count += 1
         }
-        // Of one answer both a load and an event may tell: the load counts.
+        // A load and an event may report one response: the load counts.
         var told: Set<URL> = []
         for case .load(let load) in events {
             guard let reason = load.notStoredReason else { continue }

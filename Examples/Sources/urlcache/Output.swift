@@ -1,6 +1,6 @@
 import Foundation
 
-/// Shows how far long work is, on a terminal only and only when it takes a while.
+/// Shows the progress of long work, on a terminal only.
 final class Progress {
     private let label: String
     private let start = Date()
@@ -54,13 +54,13 @@ func isControl(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// Text of others as it may appear on a terminal: no control characters.
+/// Text from an origin as a terminal may show it: without control characters.
 func printable(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String {
     String(
         String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) && !kept.contains($0) ? "?" : $0 }))
 }
 
-/// JSON with escapes instead of the control characters that an encoder leaves in strings. Outside of strings there is only the line feed.
+/// JSON whose control characters are escaped: an encoder leaves some in strings. Outside of strings there is only the line feed.
 func escapingControls(_ json: Data) -> String {
     String(decoding: json, as: UTF8.self).unicodeScalars.reduce(into: "") { text, scalar in
         if isControl(scalar), scalar != "\n" {
@@ -93,7 +93,7 @@ func printJSON(_ value: some Encodable) throws {
     print(escapingControls(try encoder.encode(value)))
 }
 
-/// Something that cannot be done, as a sentence for a person.
+/// A command that cannot do its work, with a text for a person.
 struct Problem: Error, CustomStringConvertible {
     let description: String
 
@@ -101,14 +101,14 @@ struct Problem: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// With the system's words for the error number.
+    /// Adds the system's text for the error number.
     init(_ what: String, errno: Int32) {
         description = "\(what): \(String(cString: strerror(errno)))."
     }
 }
 
-/// Writes a new file, or to a device such as `/dev/stdout`. A file has mode 0600, since it holds URLs and bodies. A symbolic link and a
-/// file with a second name are left alone: somebody else may have put them there.
+/// Replaces a file's content, or writes to a device such as `/dev/stdout`. A file has mode 0600, since it holds URLs and bodies. A symbolic link and a
+/// file with a second name are left alone: another user may have put them there.
 func write(_ data: Data, toFile path: String) throws {
     if path == "/dev/stdout" { return try writeToOutput(data) }
     let file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -143,7 +143,7 @@ private func write(_ data: Data, to file: Int32, named name: String) throws {
     }
 }
 
-/// Writes the output that `print` still holds. Output that cannot be written, into a full disk or a closed pipe, is an error.
+/// Writes the bytes that `print` still holds. A full disk or a pipe without a reader is an error.
 func flushOutput() throws {
     if fflush(nil) != 0 { throw Problem("Standard output cannot be written", errno: errno) }
 }

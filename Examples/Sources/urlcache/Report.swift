@@ -5,7 +5,7 @@ import Foundation
 
 struct Report: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Writes a page that shows what a cache holds: one file, no network needed to look at it.")
+        abstract: "Writes a page about the entries of a cache: one file that needs no network.")
 
     @OptionGroup var cache: CacheDirectory
 

@@ -2,7 +2,7 @@ import DiskURLCache
 import DiskURLCacheTools
 import Foundation
 
-/// The data of the page. Entries are columns, and texts that repeat are in separate tables: a page of 10,000 entries
+/// The data of the page. Entries are columns, and texts that repeat are in tables: a page of 10,000 entries
 /// stays below 2 MB.
 struct ReportData: Encodable {
     /// One number or text for each entry, in each column. Numbers of seconds count from when the page was written.
@@ -21,7 +21,7 @@ struct ReportData: Encodable {
         var age: [Int?] = []
         var stored: [Int?] = []
         var used: [Int?] = []
-        /// Seconds of freshness left, negative when stale; nil without a lifetime.
+        /// Seconds of freshness left, negative if stale; nil without a lifetime.
         var left: [Int?] = []
         var pinned: [Int] = []
         /// Which of the variants of one URL, from 1, and of how many.
@@ -45,7 +45,7 @@ struct ReportData: Encodable {
     let directory: String
     let writtenAt: Int
     let summary: Stats.Summary
-    /// Characters of a path that are shown; nil where none is longer.
+    /// Characters of a path that are shown; nil if no path is longer.
     let cut: Int?
     let hosts: [String]
     let folders: [String]

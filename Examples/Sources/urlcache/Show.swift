@@ -6,17 +6,17 @@ import Foundation
 struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Shows one entry: its facts and header fields, or its body.",
-        discussion: "The entry is named by its URL, a part of the URL, or the beginning of its file name.")
+        discussion: "The entry is named by its URL, by a part of the URL, or by the beginning of its file name.")
 
     @OptionGroup var cache: CacheDirectory
 
     @Argument(help: "URL, part of the URL, or beginning of the file name.")
     var entry: String
 
-    @Flag(help: "The body to standard output, nothing else; on a terminal without its control characters.")
+    @Flag(help: "Write the body to standard output, and nothing more. A terminal gets no control characters.")
     var body = false
 
-    @Option(help: "The body to a file.")
+    @Option(help: "Write the body to this file.")
     var output: String?
 
     func run() throws {
@@ -24,15 +24,17 @@ struct Show: ParsableCommand {
         let found = try find(in: inspector)
         guard let record = found.first, found.count == 1 else {
             guard !body, output == nil else {
-                throw Problem("\(found.count) variants are stored; name one by its file:\n\(Self.table(of: found))")
+                throw Problem(
+                    "\(found.count) variants are stored; name one of them by its file:\n\(Self.table(of: found))")
             }
             print(
-                "\(found.count) variants of \(printable(found.first?.url ?? "")); name one by its file to see more.\n")
+                "\(found.count) variants of \(printable(found.first?.url ?? "")); name one of them by its file to see more.\n"
+            )
             return print(Self.table(of: found))
         }
         if body || output != nil {
             guard let data = inspector.body(of: record) else {
-                throw Problem("The body is damaged, or was replaced just now.")
+                throw Problem("The body is damaged, or was replaced a moment ago.")
             }
             if let output {
                 try write(data, toFile: output)
@@ -58,7 +60,7 @@ struct Show: ParsableCommand {
         if let until = record.freshUntil {
             facts.append(("fresh", until > now ? "until \(until)" : "no, stale since \(until)"))
         } else {
-            facts.append(("fresh", "no: nothing says how long"))
+            facts.append(("fresh", "no: the response has no lifetime"))
         }
         if !record.varyFields.isEmpty { facts.append(("selected by", record.varyFields.joined(separator: ", "))) }
         if !record.tags.isEmpty { facts.append(("tags", record.tags.joined(separator: ", "))) }

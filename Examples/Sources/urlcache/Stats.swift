@@ -4,11 +4,11 @@ import DiskURLCacheTools
 import Foundation
 
 struct Stats: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Sums up what a cache holds.")
+    static let configuration = CommandConfiguration(abstract: "Counts entries by type, host and status.")
 
     @OptionGroup var cache: CacheDirectory
 
-    @Flag(help: "As JSON.")
+    @Flag(help: "Print JSON.")
     var json = false
 
     struct Group: Encodable {
@@ -87,8 +87,8 @@ struct Stats: ParsableCommand {
 
 struct Verify: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Reads every record and checks it. Exit status 1 when one is damaged.",
-        discussion: "Nothing is removed: a cache removes a damaged record by itself when it comes across it.")
+        abstract: "Reads and checks every record. The exit status is 1 if a record is damaged.",
+        discussion: "Nothing is removed: a cache removes a damaged record when it reads the record.")
 
     @OptionGroup var cache: CacheDirectory
 

@@ -9,9 +9,9 @@ struct URLCacheTool: AsyncParsableCommand {
         commandName: "urlcache",
         abstract: "Looks into the directory of a DiskURLCache, also while a program uses it.",
         discussion: """
-            Looking changes nothing and takes no lock. Only trim, remove, rebuild-index and fill change a cache, and only \
-            what they say. Exit status: 0, or 1 when verify finds damage or something cannot be done, or 64 for wrong \
-            arguments. Begin with: urlcache stats DIRECTORY, urlcache why URL.
+            Reading changes nothing and takes no lock. Only trim, remove, rebuild-index and fill change a cache. The exit \
+            status is 0; or 1 if verify finds damage or a command cannot do its work; or 64 for wrong arguments. Begin with: \
+            urlcache stats DIRECTORY, urlcache why URL.
             """,
         subcommands: [
             List.self, Show.self, Stats.self, Verify.self, Report.self, Export.self, Watch.self, Trim.self,
@@ -19,7 +19,7 @@ struct URLCacheTool: AsyncParsableCommand {
         ])
 
     static func main() async {
-        // A closed pipe is reported as any output that cannot be written.
+        // A pipe without a reader is reported by a message, as any output that cannot be written.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot()
@@ -43,13 +43,13 @@ struct CacheDirectory: ParsableArguments {
 
     var url: URL { URL(fileURLWithPath: directory, isDirectory: true) }
 
-    /// Where a program keeps its events unless told otherwise.
+    /// The event log of a program that chose no other file.
     var eventLog: URL { url.appendingPathComponent(DiskURLCache.EventLog.fileName) }
 
     func open() throws -> DiskURLCache.Inspector { try DiskURLCache.Inspector(directory: url) }
 }
 
-/// Which records a command is about.
+/// Chooses records for a command.
 struct Filter: ParsableArguments {
     @Option(help: "Only this host.")
     var host: String?
@@ -66,10 +66,10 @@ struct Filter: ParsableArguments {
     @Option(help: "Only entries with this tag.")
     var tag: String?
 
-    @Option(help: "Only what was not used for so long: 30s, 10m, 12h, 7d.")
+    @Option(help: "Only entries without a use for this time: 30s, 10m, 12h, 7d.")
     var olderThan: Span?
 
-    @Flag(help: "Only what is no longer fresh.")
+    @Flag(help: "Only entries that are not fresh.")
     var stale = false
 
     var isEmpty: Bool {
@@ -101,7 +101,7 @@ extension DiskURLCache.Inspector.Record {
     /// The media type without parameters, in lower case; nil if the response has none.
     var contentType: String? { field("content-type").map { String($0.prefix { $0 != ";" }).lowercased() } }
 
-    /// Names of the request fields that the response was selected by.
+    /// Names of the request fields by which the response was selected.
     var varyFields: [String] {
         let names = field("vary")?.split(separator: ",") ?? []
         return Set(names.map { $0.trimmingCharacters(in: .whitespaces).lowercased() }).sorted()

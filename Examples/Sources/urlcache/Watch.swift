@@ -6,14 +6,14 @@ import Foundation
 struct Watch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Shows the hits and misses of a running program as they happen.",
-        discussion: "The program has to opt in, by keeping an EventLog of its cache.")
+        discussion: "The program must hold an EventLog of its cache.")
 
     @OptionGroup var cache: CacheDirectory
 
     @Option(help: "The program's event log, if it is not in the cache's directory.")
     var log: String?
 
-    @Flag(help: "Show the lines of the log and end.")
+    @Flag(help: "Show the events of the log and exit.")
     var once = false
 
     func run() async throws {
@@ -31,17 +31,17 @@ struct Watch: AsyncParsableCommand {
         var tail = Tail(file)
         while true {
             for entry in tail.newEntries() { Self.show(entry) }
-            // Lines are to be seen as they come, in a pipe too. If that fails, the pipe is closed.
+            // Each line is visible at once, in a pipe too. A failure means that the pipe has no reader.
             try flushOutput()
             try await Task.sleep(for: .milliseconds(200))
         }
     }
 
     private static func missing(_ file: URL) -> String {
-        "There is no event log at \(file.path): does the program keep an EventLog of its cache?"
+        "There is no event log at \(file.path): does the program hold an EventLog of its cache?"
     }
 
-    /// Filled up with spaces: on the left for a negative width.
+    /// The text with spaces added: on the left for a negative width.
     private static func padded(_ text: String, _ width: Int) -> String {
         let space = String(repeating: " ", count: max(0, abs(width) - text.count))
         return width < 0 ? space + text : text + space
@@ -91,7 +91,7 @@ private struct Line {
 }
 
 extension DiskURLCache.Report {
-    /// The outcome in a word or two, and why.
+    /// The outcome in one or two words, and its reason.
     var inWords: (what: String, why: String?) {
         switch outcome {
         case .hit(let layer): ("hit (\(layer))", nil)
@@ -100,12 +100,12 @@ extension DiskURLCache.Report {
         case .miss(let reason): ("miss", reason.description)
         case .bypass(let reason): ("bypass", reason.description)
         case .failed: ("failed", error.map { words(for: $0) })
-        case .notAllowed(let reason): ("failed", "the network may not be asked, and \(reason)")
+        case .notAllowed(let reason): ("failed", "no request was allowed, and \(reason)")
         }
     }
 }
 
-/// Follows a log as it grows, and from its beginning when it is begun again.
+/// Follows a log while it grows, and from the beginning of a new file after the log was replaced.
 struct Tail {
     private let file: URL
     private var offset: UInt64
@@ -115,7 +115,7 @@ struct Tail {
     init(_ file: URL) {
         self.file = file
         let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
-        // Only what happens from now on.
+        // Only events from now on.
         offset = (attributes?[.size] as? NSNumber)?.uint64Value ?? 0
         identity = (attributes?[.systemFileNumber] as? NSNumber)?.uint64Value
     }

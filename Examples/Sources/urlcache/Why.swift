@@ -10,19 +10,19 @@ import Foundation
 struct Why: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
-            "Explains what a cache does with a URL, clause by clause: key, variants, freshness, what would change it.",
+            "Explains, clause by clause, the cache's decision about a URL: key, variants, freshness, and changes that help.",
         usage:
             "urlcache why [<directory>] <url> [--load] [--method <method>] [--header <header> ...] [--variant <variant>]",
         discussion: """
-            With a directory: from the entries stored there, without a change and without the network. Without one, or with \
-            --load: from the origin's answer to the request, which is not stored anywhere. The standard rules count, not those \
-            of an app: in a program, DiskURLCache.explanation(for:variant:response:sentAt:) knows these.
+            With a directory the command reads the stored responses, changes nothing and sends no request. Without a \
+            directory, or with --load, it sends the request and stores nothing. It knows the standard settings, not the \
+            settings of an app: in a program use DiskURLCache.explanation(for:variant:response:sentAt:).
             """)
 
     @Argument(help: "The cache's directory, if any, and an http or https URL.")
     var arguments: [String]
 
-    @Flag(help: "Ask the origin too, and explain what would be done with its answer.")
+    @Flag(help: "Send the request too, and explain the decision about the response.")
     var load = false
 
     @Option(help: "The request's method.")
@@ -72,13 +72,13 @@ struct Why: AsyncParsableCommand {
             show(explanation)
             if let directory { showHistory(of: request.url, in: directory) }
             if explanation.description.contains("Loads from the network.") {
-                print("\nAdd --load to see what the origin sends, and whether that would be stored.")
+                print("\nAdd --load to see the origin's response, and whether it would be stored.")
             }
             return
         }
         let sentAt = Date()
         let response = try await head(of: request)
-        print("\nThe origin's answer: status \(response.statusCode)")
+        print("\nThe origin's response: status \(response.statusCode)")
         let names = ["cache-control", "expires", "date", "age", "last-modified", "etag", "vary", "pragma", "location"]
         for (name, value) in Self.fields(of: response) where names.contains(name.lowercased()) {
             print("  \(printable("\(name): \(value)"))")
@@ -111,7 +111,7 @@ struct Why: AsyncParsableCommand {
             if case .load(let load) = entry.event, load.url == url { (entry.date, load) } else { nil }
         }.suffix(3)
         guard !loads.isEmpty else { return }
-        print("\nIts last loads, as the event log tells")
+        print("\nIts last loads, from the event log")
         for (date, load) in loads {
             let (outcome, why) = load.inWords
             let reasons = [why, load.notStoredReason.map { "not stored: \($0)" }].compactMap { $0 }.joined(

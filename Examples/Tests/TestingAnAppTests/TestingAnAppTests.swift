@@ -8,7 +8,7 @@ import XCTest
     import FoundationNetworking
 #endif
 
-/// The code under test: an app's client, which is given its session.
+/// The code under test: a client that is given its session.
 struct Greeter {
     let session: URLSession
     let url: URL
@@ -30,7 +30,7 @@ struct Greeter {
     for _ in 1...3 { #expect(try await greeter.greeting() == "hello") }
     #expect(origin.requests.count == 1)
 
-    clock.advance(by: 61)
+    clock.advance(by: .minutes(2))
     #expect(try await greeter.greeting() == "hello")
     #expect(origin.requests.count == 2)
 }
@@ -44,18 +44,18 @@ final class OfflineTests: XCTestCase {
             }
             return .init(fields: ["Cache-Control": "max-age=60", "ETag": "\"1\""], body: "hello")
         }
-        let cache = DiskURLCache.forTesting(clock: clock) { $0.staleIfError = 3600 }
+        let cache = DiskURLCache.forTesting(clock: clock) { $0.staleIfError = .hours(1) }
         let greeter = Greeter(session: cache.makeSession(configuration: origin.configuration), url: origin.url)
         _ = try await greeter.greeting()
 
-        clock.advance(by: 120)
+        clock.advance(by: .minutes(2))
         let greeting = try await greeter.greeting()
         XCTAssertEqual(greeting, "hello")
 
-        clock.advance(by: 7200)
+        clock.advance(by: .hours(2))
         do {
             _ = try await greeter.greeting()
-            XCTFail("an hour is over: the error is reported")
+            XCTFail("an hour later the error is reported")
         } catch {
             XCTAssertEqual((error as? URLError)?.code, .cannotConnectToHost)
         }

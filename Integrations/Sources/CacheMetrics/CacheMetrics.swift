@@ -141,7 +141,7 @@ public final class CacheMetrics: Service {
             logger?.debug("not stored: \(reason)")
         case .notStored(_, let reason):
             // Every other reason is in the report of the load.
-            if ["disk-failed", "disk-too-slow"].contains(reason.code) { report("not stored: \(reason)") }
+            if reason.code == "disk-failed" { report("not stored: \(reason)") }
         case .evicted(let entries, let bytes):
             logger?.debug("evicted from disk", metadata: ["entries": "\(entries)", "bytes": "\(bytes)"])
         case .problem(let error):

@@ -81,7 +81,8 @@ extension DiskURLCache {
     }
 
     private func isStale(_ hop: KeyedRequest) -> Bool {
-        guard let key = hop.key, let variant = store.lookup(key).variants().first(where: { $0.answers(hop.facts) }),
+        guard let key = hop.key,
+            let variant = store.lookup(key).variants().first(where: { $0.metadata.answers(hop.facts.fields) }),
             let response = variant.metadata.http
         else { return true }
         let options = cachingOptions(for: hop.target, response: response.fields)

@@ -90,9 +90,6 @@ extension DiskURLCache {
         /// response as it arrived, or a response with a changed body, header fields or `userInfo`; nil stores none. The caller gets
         /// the response as it arrived. Called on any thread. Not called for `storeCachedResponse(_:for:)`.
         public var willCacheResponse: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
-        /// Bytes that may wait to be written. Above half of the limit a store waits up to 4 ms. At the limit it waits up to 2 seconds;
-        /// then the entry is not stored, and an event says so. At most `memoryCapacity` counts, or 1 MB if that is more. Set by tests.
-        var pendingWriteLimit = 32 << 20
         /// Injected by tests.
         var clock = WallClock.system
         /// Injected by tests: the differences between platforms.

@@ -11,9 +11,7 @@ extension DiskURLCache {
     /// returns. If another process uses or used the directory, and on Apple platforms always, it reads the head of every record on
     /// the caller's thread.
     public func removeCachedResponses(tag: String) {
-        var criteria = EntryCriteria()
-        criteria.tag = tag
-        store.remove(matching: criteria)
+        store.remove(matching: EntryCriteria(tag: tag))
     }
 
     /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account that logs out,
@@ -30,9 +28,7 @@ extension DiskURLCache {
         guard let name = URLCanonicalizer.host(host) else {
             return reportNothingRemoved("\"\(host)\" is not a host; give the name alone.")
         }
-        var criteria = EntryCriteria()
-        criteria.hostHash = RequestKey.hostHash(name)
-        store.remove(matching: criteria)
+        store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(name)))
     }
 
     /// Removes every entry whose canonical URL begins with a text, however the requests or the text spell it. Reads every record of
@@ -46,10 +42,8 @@ extension DiskURLCache {
         guard let canonical = URLCanonicalizer.prefix(prefix) else {
             return reportNothingRemoved("no URL begins with \"\(prefix)\"; write \"https://example.com/path\".")
         }
-        var criteria = EntryCriteria()
-        criteria.urlPrefix = canonical.text
-        criteria.hostHash = canonical.host.map(RequestKey.hostHash)
-        store.remove(matching: criteria)
+        store.remove(
+            matching: EntryCriteria(hostHash: canonical.host.map(RequestKey.hostHash), urlPrefix: canonical.text))
     }
 
     /// Pins the stored responses of a request, or unpins them. Pinned entries are evicted last, within
@@ -73,9 +67,7 @@ extension DiskURLCache {
     /// Removes the responses that were stored before a date, from memory and disk before it returns. Takes as long as
     /// ``removeCachedResponses(tag:)``.
     public func removeCachedResponses(olderThan date: Date) {
-        var criteria = EntryCriteria()
-        criteria.storedBefore = date
-        store.remove(matching: criteria)
+        store.remove(matching: EntryCriteria(storedBefore: date))
     }
 
     /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. Fallback directories are

@@ -52,34 +52,19 @@ extension DiskURLCache {
         // If one of the policies gives several URLs one key, their responses are removed together.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
         for uri in Set(policies.map { $0.uri(of: parts) }) {
-            var criteria = EntryCriteria()
-            criteria.resource = KeyName.resource(of: uri)
-            store.remove(matching: criteria, by: ticket)
+            store.remove(uri: uri, by: ticket)
         }
     }
 
     /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason if it is not stored.
     func insert(
-        _ response: StoredResponse, _ body: GatheredBody.Content, edited: LoadMachine.EditedResponse,
-        for hop: KeyedRequest, ticket: StoreTicket?
+        _ response: StoredResponse, _ body: ArrivedBody, edited: LoadMachine.EditedResponse, for hop: KeyedRequest,
+        ticket: StoreTicket?
     ) -> Reason? {
         guard let key = hop.key?.keeping(response),
             let metadata = metadata(of: response, edited: edited, for: hop.target)
         else { return .keptOut }
-        switch body {
-        case .memory(let data):
-            return store.store(metadata, body: data, presented: edited.presented, for: key, ticket: ticket)
-        case .file(let file) where metadata.placement == .memoryAndDisk:
-            return store.store(metadata, file, for: key, ticket: ticket)
-        case .file(let file):
-            // The delegate or `Configuration.willCacheResponse` changed the kind of response.
-            let limit = store.largestMemoryEntry
-            guard file.count <= limit, let data = file.opening.contents else {
-                store.remove(key)
-                return .tooLarge(bytes: file.count, limit: limit)
-            }
-            return store.store(metadata, body: data, for: key, ticket: ticket)
-        }
+        return store.store(metadata, body, presented: edited.presented, for: key, ticket: ticket)
     }
 
     /// Nil if a rule says that the response is not stored.

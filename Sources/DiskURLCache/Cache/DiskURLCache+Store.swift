@@ -36,12 +36,7 @@ extension DiskURLCache.Configuration {
             return DiskStore(configuration: settings, clock: clock) { hub.report($0) }
         }
         return TieredStore(
-            configuration: TieredStore.Configuration(
-                memoryCapacity: memoryCapacity, memoryCountLimit: memoryCountLimit,
-                maximumEntryFraction: share,
-                // Buffered entries and entries in memory have one limit together.
-                writeBufferLimit: min(
-                    max(0, pendingWriteLimit), max(memoryCapacity, 1 << 20))),
+            memory: MemoryCache(costLimit: memoryCapacity, countLimit: memoryCountLimit), maximumEntryFraction: share,
             disk: disk, storage: storage?.layer(keepsURLs: keepsURLs),
             maintenance: maintenance, fallbacks: fallbacks, hub: hub)
     }

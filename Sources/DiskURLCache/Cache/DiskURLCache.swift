@@ -150,8 +150,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         return key.isForHead ? response?.withoutBody() : response
     }
 
-    /// Stores a response for a request instead of the one stored before; visible to lookups when this returns, which is
-    /// before it is on disk (``flush()`` waits for that).
+    /// Stores a response for a request instead of the one stored before. When this returns, lookups find the response, and its record on
+    /// disk is complete: writes a file on the caller's thread. If the disk fails, memory keeps the response, and an event says so.
     /// Freshness does not matter: the app itself wants the response stored. Not stored, with an event that says why: policy
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryFraction``, and a request or response with
     /// `no-store`.
@@ -178,7 +178,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             if !lost.isEmpty {
                 hub.emit(.notStored(url: metadata.foundationURL, reason: .userInfo(keys: lost)))
             }
-            store.store(metadata, body: cachedResponse.data, presented: cachedResponse, for: storedKey)
+            store.store(metadata, .memory(cachedResponse.data), presented: cachedResponse, for: storedKey)
         case .refused(let reason, let removesOlder):
             if removesOlder { store.remove(storedKey) }
             refuse(request, reason)
@@ -272,14 +272,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Removes the responses that were stored at or after a date, as `URLCache` documents. See ``removeCachedResponses(olderThan:)``
     /// for the other direction.
     public override func removeCachedResponses(since date: Date) {
-        var criteria = EntryCriteria()
-        criteria.storedAfter = date
-        store.remove(matching: criteria)
+        store.remove(matching: EntryCriteria(storedAfter: date))
     }
 
-    /// Returns when all stores and removals before the call are on disk, the index included, and the disk is
-    /// within its capacity. Waits for file operations on the caller's thread: not for the main thread of an app in use, which
-    /// calls it by ``perform(_:)``. An event reports an entry that cannot be written.
+    /// Returns when the disk is within its capacity, and the index, which has the order of use, is saved. Stores and removals need no
+    /// flush. Waits for file operations on the caller's thread: not for the main thread of an app in use, which
+    /// calls it by ``perform(_:)``.
     public func flush() {
         store.flush()
     }
@@ -288,8 +286,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Bytes the memory layer may take; lowering it trims at once. Negative values count as 0.
     public override var memoryCapacity: Int {
-        get { store.memoryCapacity }
-        set { if isOpen.withLock({ $0 }) { store.memoryCapacity = max(0, newValue) } }
+        get { store.memory.costLimit }
+        set { if isOpen.withLock({ $0 }) { store.memory.costLimit = newValue } }
     }
 
     /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and stores nothing.
@@ -301,11 +299,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// Bytes in memory: bodies and an estimate of the objects around them.
-    public override var currentMemoryUsage: Int { store.memoryUsage }
+    public override var currentMemoryUsage: Int { store.memory.totalCost }
 
     /// Bytes of the stored entries on disk, in allocated blocks: 0 when nothing is stored. The capacity bounds these
     /// together with index and folders. Waits for the index if the cache was just opened.
-    public override var currentDiskUsage: Int { store.diskUsage }
+    public override var currentDiskUsage: Int { store.disk?.usage ?? 0 }
 
     // MARK: State
 

@@ -22,7 +22,10 @@ package enum DiskEvent: Sendable, Hashable {
 
     case stored(key: KeyName, bytes: Int)
     case evicted(key: KeyName, bytes: Int)
+    /// The result of the write says so, too.
     case dropped(key: KeyName, DropReason)
+    /// A record did not get its new metadata.
+    case notUpdated(key: KeyName, DropReason)
     case removedCorruptRecord(key: KeyName)
     case rebuiltIndex(RebuildReason)
     case remadeDirectory

@@ -91,11 +91,10 @@ extension DiskStore {
         return .dropped(reason)
     }
 
-    /// Whether records may be written: the folder is there, made if need be, and it is ours. A write within a pass that finds the
-    /// folder gone makes it again.
+    /// Whether records may be written: the folder is there, made if need be, and it is ours.
     private func isUsable(_ io: inout Section) -> Bool {
         guard isOwnProcess, !catalog.state.isClosed else { return false }
-        return io.isInPass && io.directory.identity != nil || prepareDirectory(&io, mayMake: true)
+        return prepareDirectory(&io, mayMake: true)
     }
 
     /// Gives the stored entry with this sequence number another head: a 304, or a pin. The body stays, and is not written again.
@@ -241,35 +240,12 @@ extension DiskStore {
         remove(key.diskKey) { $0.varyHash == hash }
     }
 
-    /// Removes what an entry replaced that was to be written and is removed by another cache: all caches take the records of the key for
-    /// removed already. A record that was stored later than the entry stays.
-    func removeReplaced(by entry: StoredEntry, of key: RequestKey) {
-        let (key, metadata) = (key.diskKey, entry.metadata)
-        let hash = UInt32(truncatingIfNeeded: metadata.varyHash)
-        remove(key, looks: false, tells: false) { row in
-            guard row.varyHash == hash else { return false }
-            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return true }
-            return record.header.sequence <= metadata.sequence
-        }
-    }
-
-    /// Removes the entry with that sequence number.
-    package func remove(_ key: RequestKey, sequence: UInt64) {
-        let key = key.diskKey
-        remove(key) { row in
-            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
-            return record.header.sequence == sequence && record.header.digest == key.digest
-        }
-    }
-
-    private func remove(
-        _ key: DiskKey, looks: Bool = true, tells: Bool = true, where isRemoved: (IndexRow) -> Bool
-    ) {
+    private func remove(_ key: DiskKey, looks: Bool = true, where isRemoved: (IndexRow) -> Bool) {
         guard mayRemove else { return }
         if looks { lookNow() }
         withIO { _ = records.remove(key, &$0.events, where: isRemoved) }
         // Also where there was no record: other caches may have the response in memory.
-        if tells { changes.tell(.stored(key.name)) }
+        changes.tell(.stored(key.name))
         scheduleAfterRemoval()
     }
 
@@ -311,7 +287,7 @@ extension DiskStore {
     private var mayRemove: Bool {
         guard !configuration.isReadOnly, isOwnProcess, paths.canBeUsed else { return false }
         return withIO { io in
-            if !(io.isInPass && io.directory.identity != nil) { _ = prepareDirectory(&io, mayMake: true) }
+            _ = prepareDirectory(&io, mayMake: true)
             return io.directory.error?.isForeign != true
         }
     }

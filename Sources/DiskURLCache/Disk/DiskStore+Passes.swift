@@ -2,28 +2,25 @@ import Foundation
 
 /// The work of the maintenance queue, and the calls that wait for it.
 ///
-/// A pass is `beginPass`, the owner's writes with `evictIfNeeded` between them, and `endPass`. Long work in the background is
+/// A pass is `beginPass`, the uses that memory answered, and `endPass`. Long work in the background is
 /// done in steps, each asking for the next.
 extension DiskStore {
     // MARK: A pass
 
-    /// Looks at the directory, and opens it if that was not done yet.
-    ///
-    /// - Parameter mayMake: a directory that is gone is made again; the first pass makes it in any case.
+    /// Looks at the directory, and opens it if that was not done yet: then it is made, too.
     /// - Returns: false when the directory cannot be used, or is gone.
-    package func beginPass(isFlush: Bool, mayMake: Bool) -> Bool {
+    package func beginPass(isFlush: Bool) -> Bool {
         guard isOwnProcess, !configuration.isReadOnly else { return false }
         maintenance.assertCurrent()
         let isUsable = withIO { io in
             io.discarded = []
-            return prepareDirectory(&io, mayMake: mayMake || !io.directory.wasOpened)
+            return prepareDirectory(&io, mayMake: !io.directory.wasOpened)
         }
         guard isUsable else { return false }
         prepareFolders()
         lookNow()
         if !catalog.state.isSuspended { passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } } }
         open(isFlush: isFlush)
-        withIO { $0.isInPass = true }
         return true
     }
 
@@ -40,7 +37,6 @@ extension DiskStore {
     package func endPass(isFlush: Bool) {
         guard isOwnProcess, !configuration.isReadOnly else { return }
         maintenance.assertCurrent()
-        withIO { $0.isInPass = false }
         examineRequested()
         removeExpired()
         // While `io` is held, the ownership stays.
@@ -67,7 +63,7 @@ extension DiskStore {
     func runPass(isFlush: Bool) {
         if configuration.isReadOnly { return checkReadOnly() }
         if !isFlush, catalog.state.isClosed { return }
-        if beginPass(isFlush: isFlush, mayMake: false) { endPass(isFlush: isFlush) }
+        if beginPass(isFlush: isFlush) { endPass(isFlush: isFlush) }
     }
 
     /// Returns when the directory is within its capacity and the index is saved. For a store with a maintenance queue of its own.

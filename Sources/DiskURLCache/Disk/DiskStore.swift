@@ -46,8 +46,6 @@ package final class DiskStore: Sendable {
         /// The next time to ask for the directory's lock, in seconds of the monotonic clock.
         var nextElection = 0.0
         var wasOwner = false
-        /// The directory was found by the pass that is under way: its writes need not look again.
-        var isInPass = false
         /// The directory whose folders were prepared.
         var preparedDirectory: FileIdentity?
         /// When leftovers of bodies were last looked for, and the index saved, in seconds of the monotonic clock.
@@ -225,11 +223,7 @@ package final class DiskStore: Sendable {
         self.observer.withLock { $0 = observer }
     }
 
-    /// Whether it is a second since this cache looked at what other processes did.
-    @inline(__always)
-    package func isLookDue(at now: UInt64) -> Bool { now >= nextLook.value }
-
-    /// The one lookup that comes after a second looks; the others go on.
+    /// The one lookup that comes a second after this cache looked at what other processes did looks again; the others go on.
     package func lookIfDue(at now: UInt64) {
         let due = nextLook.value
         if now >= due, nextLook.replace(due, by: now &+ 1_000_000_000) { look() }
@@ -299,9 +293,10 @@ package final class DiskStore: Sendable {
         catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
     }
 
-    var isOverCapacity: Bool {
-        withIO { footprint($0) > catalog.capacity }
-    }
+    /// Bytes above the capacity; negative below it.
+    var excess: Int { withIO { footprint($0) - catalog.capacity } }
+
+    var isOverCapacity: Bool { excess > 0 }
 
     /// Bytes that the largest record may take.
     package var largestEntry: Int { capacity.share(configuration.maximumEntryFraction) }

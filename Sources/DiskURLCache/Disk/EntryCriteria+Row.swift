@@ -10,7 +10,6 @@ extension EntryCriteria {
 
     /// What can be said by the index alone.
     func judge(_ row: IndexRow) -> Judgement {
-        if let accessedBefore, row.accessedAt >= accessedBefore.recordSeconds { return .doesNotMatch }
         if row.isPartial { return .mayMatch }
         if let resource, row.key.resource != resource { return .doesNotMatch }
         if let hostHash, row.hostHash != hostHash { return .doesNotMatch }

@@ -46,13 +46,8 @@ package final class DeliveredHead: @unchecked Sendable {
 
     /// The same object each time.
     package var response: URLResponse {
-        if let response = SharedLock.withLock(of: self, { made }) { return response }
-        let new = URLResponse.http(url: url ?? DiskURLCache.Request.noURL, status: status, fields: fields)
-        return SharedLock.withLock(of: self) {
-            // If a second thread was faster, both return its object.
-            if let made { return made }
-            made = new
-            return new
-        }
+        SharedLock.once(
+            of: self, { made }, { .http(url: url ?? DiskURLCache.Request.noURL, status: status, fields: fields) },
+            keep: { made = $0 })
     }
 }

@@ -16,37 +16,10 @@ package struct EntryCriteria: Sendable, Hashable {
     var storedAfter: Date?
     /// Stored before this time.
     var storedBefore: Date?
-    /// Last used before this time.
-    var accessedBefore: Date?
     /// Prefix of the response's canonical URL. An entry without a URL matches: `hostHash` narrows it down.
     var urlPrefix: String?
 
-    package init(
-        resource: UInt64? = nil, hostHash: UInt32? = nil, tag: String? = nil, storedAfter: Date? = nil,
-        storedBefore: Date? = nil, accessedBefore: Date? = nil, urlPrefix: String? = nil
-    ) {
-        self.resource = resource
-        self.hostHash = hostHash
-        self.tag = tag
-        self.storedAfter = storedAfter
-        self.storedBefore = storedBefore
-        self.accessedBefore = accessedBefore
-        self.urlPrefix = urlPrefix
-    }
-
-    package init(_ key: DiskKey, variant: String? = nil) {
-        self.key = key
-        self.variant = variant
-    }
-
-    /// All entries.
-    package static let everything = EntryCriteria()
-
-    // MARK: The search
-
-    // MARK: Matching
-
-    /// Whether the conditions on the metadata hold; keys, hashes and times of use are not among them.
+    /// Whether the conditions on the metadata hold; keys and hashes are not among them.
     func matches(_ metadata: EntryMetadata) -> Bool {
         if let tag, !metadata.tags.contains(tag) { return false }
         if let storedAfter, metadata.storedAt < storedAfter { return false }
@@ -55,20 +28,27 @@ package struct EntryCriteria: Sendable, Hashable {
         return URLCanonicalizer.canonical(url)?.hasPrefix(urlPrefix) ?? true
     }
 
-    /// Whether an entry matches that has no time of use: an entry in memory, in the write buffer, or of an app's storage. The
-    /// time when it was stored counts instead.
+    /// Whether an entry in memory, or of an app's storage, matches.
     package func matches(
         _ metadata: EntryMetadata, resource: @autoclosure () -> UInt64, hostHash: @autoclosure () -> UInt32
     ) -> Bool {
         if let hash = self.resource, hash != resource() { return false }
         if let hash = self.hostHash, hash != hostHash() { return false }
-        if let accessedBefore, metadata.storedAt >= accessedBefore { return false }
         return matches(metadata)
     }
 
     func matches(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
         matches(metadata, resource: key.resource, hostHash: key.hostHash)
     }
+}
+
+extension EntryCriteria {
+    /// All entries.
+    package static let everything = EntryCriteria()
+
+    package init(_ key: DiskKey, variant: String? = nil) { self.init(key: key, variant: variant) }
+
+    package init(resource: UInt64) { self.init(key: nil, resource: resource) }
 }
 
 /// A property by which entries are removed together.

@@ -36,17 +36,14 @@
         override var data: Data { body?() ?? super.data }
 
         override var response: URLResponse {
-            if let built = SharedLock.withLock(of: self, { built }) { return built }
+            SharedLock.once(of: self, { built }, build, keep: { built = $0 })
+        }
+
+        private func build() -> URLResponse {
             // Nearly every response has the requested URL: no URL is parsed.
             let isRequested = text == requestedURL.absoluteString && requestedURL.baseURL == nil
-            let url = isRequested ? requestedURL : text.flatMap { URL(string: $0) } ?? requestedURL
-            let response = head.urlResponse(url: url)
-            return SharedLock.withLock(of: self) {
-                // If a second thread was faster, both return its object.
-                if let built { return built }
-                built = response
-                return response
-            }
+            return head.urlResponse(
+                url: isRequested ? requestedURL : text.flatMap { URL(string: $0) } ?? requestedURL)
         }
     }
 #endif

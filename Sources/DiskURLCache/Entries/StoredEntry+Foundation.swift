@@ -23,7 +23,7 @@ extension EntryMetadata.Response {
 
     func urlResponse(url: URL) -> URLResponse {
         switch self {
-        case .http(let response): response.urlResponse(url: url)
+        case .http(let response): .http(url: url, status: response.status, fields: response.fields)
         case .other(let mimeType, let length, let encoding):
             URLResponse(
                 url: url, mimeType: mimeType, expectedContentLength: Int(clamping: length), textEncodingName: encoding)
@@ -32,10 +32,6 @@ extension EntryMetadata.Response {
 }
 
 extension StoredResponse {
-    func urlResponse(url: URL) -> URLResponse {
-        .http(url: url, status: status, fields: fields)
-    }
-
     /// The head as a load delivers it without a request.
     /// - Parameters:
     ///   - age: `current_age` in seconds.
@@ -92,8 +88,7 @@ extension EntryMetadata {
 
 extension StoredVariant {
     func answers(_ request: URLRequest) -> Bool {
-        if let entry { return entry.answers(request) }
-        return metadata.varyKey == .none ? metadata.http?.status != 206 : metadata.answers(HeaderFields(request))
+        entry?.answers(request) ?? metadata.answers(HeaderFields(request))
     }
 }
 

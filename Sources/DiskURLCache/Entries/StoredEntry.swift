@@ -12,8 +12,6 @@ package final class StoredEntry: @unchecked Sendable {
     /// Whether the response was selected by no request field and is whole, as nearly all are. A constant, since each hit
     /// reads it.
     let answersEveryRequest: Bool
-    private let varyKey: VaryKey
-    private let isPart: Bool
     /// The memory that the entry takes, in bytes: the body and an estimate of the rest. Constant: each store reads it several times.
     package let memoryCost: Int
     /// The object that a caller stored, `userInfo` of any type included.
@@ -46,9 +44,7 @@ package final class StoredEntry: @unchecked Sendable {
         self.metadata = metadata
         self.body = body
         self.given = given
-        varyKey = metadata.varyKey
-        isPart = metadata.http?.status == 206
-        answersEveryRequest = varyKey == .none && !isPart
+        answersEveryRequest = metadata.varyKey == .none && metadata.http?.status != 206
         memoryCost = body.count + Self.headCost(metadata)
     }
 
@@ -58,13 +54,12 @@ package final class StoredEntry: @unchecked Sendable {
     /// Whether `URLCache`'s own methods may hand this entry out for a request.
     func answers(_ request: URLRequest) -> Bool {
         if answersEveryRequest { return true }
-        if isPart { return false }
-        let fields = HeaderFields(request)
+        let (fields, varyKey) = (HeaderFields(request), metadata.varyKey)
         // A request with the same values as the last one needs no digests.
         if let matched = SharedLock.withLock(of: self, { made.matched }), varyKey.hasValues(matched, in: fields) {
             return true
         }
-        guard varyKey.matches(fields) else { return false }
+        guard metadata.answers(fields) else { return false }
         SharedLock.withLock(of: self) { made.matched = varyKey.values(in: fields) }
         return true
     }
@@ -79,14 +74,7 @@ package final class StoredEntry: @unchecked Sendable {
     }
 
     func cachedURLResponse(_ make: () -> CachedURLResponse) -> CachedURLResponse {
-        if let response = presentedResponse { return response }
-        let response = make()
-        return SharedLock.withLock(of: self) {
-            // If a second thread was faster, both return its object.
-            if let response = made.cached { return response }
-            made.cached = response
-            return response
-        }
+        given ?? SharedLock.once(of: self, { made.cached }, make, keep: { made.cached = $0 })
     }
 
     /// The head as a load delivers it. Loads with the same `Age` (within one second) share it, and with it Foundation's object.

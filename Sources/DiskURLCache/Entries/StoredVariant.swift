@@ -11,27 +11,18 @@ package final class StoredVariant: Sendable {
     /// bodies that are too large to be kept in memory. Reads the whole file once, on the caller's thread.
     let open: (@Sendable () -> OpenBody?)?
 
-    /// A variant whose body is in memory.
-    package init(_ entry: StoredEntry, from layer: DiskURLCache.Layer) {
-        metadata = entry.metadata
-        bodyLength = entry.body.count
-        self.layer = layer
-        self.entry = entry
-        load = { entry }
-        open = nil
-    }
-
-    /// A variant whose body was not read yet.
+    /// - Parameter entry: nil if the body was not read yet.
     package init(
-        _ metadata: EntryMetadata, bodyLength: Int, from layer: DiskURLCache.Layer,
+        _ metadata: EntryMetadata, bodyLength: Int, from layer: DiskURLCache.Layer, entry: StoredEntry? = nil,
         open: (@Sendable () -> OpenBody?)? = nil, load: @escaping @Sendable () -> StoredEntry?
     ) {
-        self.metadata = metadata
-        self.bodyLength = bodyLength
-        self.layer = layer
-        entry = nil
-        self.load = load
-        self.open = open
+        (self.metadata, self.bodyLength, self.layer, self.entry) = (metadata, bodyLength, layer, entry)
+        (self.open, self.load) = (open, load)
+    }
+
+    /// A variant whose body is in memory.
+    package convenience init(_ entry: StoredEntry, from layer: DiskURLCache.Layer) {
+        self.init(entry.metadata, bodyLength: entry.body.count, from: layer, entry: entry) { entry }
     }
 
     /// The same variant, its body opened and verified.
@@ -43,12 +34,7 @@ package final class StoredVariant: Sendable {
 
     /// The same variant, found in another layer.
     func from(_ layer: DiskURLCache.Layer) -> StoredVariant {
-        if let entry { return StoredVariant(entry, from: layer) }
-        return StoredVariant(metadata, bodyLength: bodyLength, from: layer, open: open, load: load)
-    }
-
-    func answers(_ request: RequestFacts) -> Bool {
-        metadata.answers(request.fields)
+        StoredVariant(metadata, bodyLength: bodyLength, from: layer, entry: entry, open: open, load: load)
     }
 }
 

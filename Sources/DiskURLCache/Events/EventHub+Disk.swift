@@ -1,11 +1,12 @@
 extension EventHub {
     func report(_ event: DiskEvent) {
         switch event {
-        case .stored, .becameMaintainer, .remadeDirectory: break
+        // The store knows what it wrote, and emits an event with the URL.
+        case .stored, .dropped, .becameMaintainer, .remadeDirectory: break
         case .evicted(_, let bytes):
             count { $0.evictions += 1 }
             emit(.evicted(entries: 1, bytes: bytes))
-        case .dropped(_, let reason):
+        case .notUpdated(_, let reason):
             emit(.notStored(url: nil, reason: DiskURLCache.Reason(reason)))
         case .rebuiltIndex(.missing): break
         case .removedCorruptRecord, .rebuiltIndex(.rejected): emit(.problem(DiskURLCache.Error(.damaged)))

@@ -156,8 +156,6 @@ extension DiskURLCache.Reason {
     /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.
     static let removedMeanwhile = Self(
         "removed-meanwhile", "its URL was removed or replaced while it was loaded", "RFC 9111 §4.4")
-    /// More bytes waited to be written than may wait. The response is in memory.
-    static let diskTooSlow = Self("disk-too-slow", "the disk did not keep up")
     /// The disk could not be written, or the cache's folder cannot be used at all; the words say why. Memory may have the response.
     public static let diskFailed = diskFailed(errno: 0)
     /// - Parameter errno: the system's error number; 0 when the folder cannot be used at all.

@@ -4,12 +4,6 @@ import Foundation
 ///
 /// Takes pieces from one thread at a time; may be discarded from another one.
 final class GatheredBody: Sendable {
-    /// A body after its end.
-    enum Content {
-        case memory(Data)
-        case file(IncomingBody)
-    }
-
     private struct State {
         /// Of all pieces.
         var count = 0
@@ -51,7 +45,8 @@ final class GatheredBody: Sendable {
 
     var data: Data { state.withLock { $0.data } }
 
-    var content: Result<Content, DiskURLCache.Reason> {
+    /// After the end.
+    var content: Result<ArrivedBody, DiskURLCache.Reason> {
         state.withLock { state in
             if let refusal = state.refusal { return .failure(refusal) }
             return .success(state.file.map { .file($0) } ?? .memory(state.data))

@@ -44,7 +44,7 @@ extension LoadDriver {
         guard let key = hop.key else { return }
         if usedCredentials { return note(.credentials) }
         if let basis = storing.basis, !isStored(variants[basis], of: key) { return note(.removedMeanwhile) }
-        let content: GatheredBody.Content
+        let content: ArrivedBody
         if let data = storing.edited.data {
             content = .memory(data)
         } else {

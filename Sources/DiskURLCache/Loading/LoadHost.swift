@@ -27,8 +27,8 @@ protocol LoadHost: AnyObject, Sendable {
     /// Stores the answer that a load fetched; gives the reason if it is not stored. The ticket excludes a response that was removed or
     /// invalidated since.
     func insert(
-        _ response: StoredResponse, _ body: GatheredBody.Content, edited: LoadMachine.EditedResponse,
-        for hop: KeyedRequest, ticket: StoreTicket?
+        _ response: StoredResponse, _ body: ArrivedBody, edited: LoadMachine.EditedResponse, for hop: KeyedRequest,
+        ticket: StoreTicket?
     ) -> DiskURLCache.Reason?
     /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
     func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: KeyedRequest)

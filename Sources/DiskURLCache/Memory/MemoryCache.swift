@@ -1,25 +1,39 @@
+/// A key of memory.
+protocol MemoryKey: Hashable, Sendable {
+    /// The values of all keys of one resource are found together. Two resources may have one number.
+    var resource: UInt64 { get }
+}
+
+/// A value in memory.
+protocol MemoryValue: Sendable {
+    /// In bytes.
+    var cost: Int { get }
+    /// An empty value is none: it is removed.
+    var isEmpty: Bool { get }
+}
+
 /// The memory layer: a cache bounded by bytes and by count that evicts the least recently used values.
 ///
-/// Every operation is O(1), not counting its evictions. Keys are spread over shards, each with its lock,
+/// Every operation on a key is O(1), not counting its evictions. Keys are spread over shards, each with its lock,
 /// so that lookups on several threads do not wait for each other; the bounds hold for all shards together. A shard's lock may be
 /// held while the totals' lock is taken, never the other way round.
 ///
 /// Recency is a time stamp of the monotonic clock, so the least recent of all shards can be found.
-final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
     /// Reached only under its shard's lock. A class, so that a lookup copies no node.
     private final class Node {
         let key: Key
         let hash: Int
+        let resource: UInt64
         var value: Value
-        var cost: Int
         var lastUse: UInt64
 
-        init(_ key: Key, _ value: Value, cost: Int, now: UInt64) {
+        init(_ key: Key, _ value: Value) {
             self.key = key
             hash = key.hashValue
+            resource = key.resource
             self.value = value
-            self.cost = cost
-            lastUse = now
+            lastUse = MonotonicTime.nanoseconds
         }
     }
 
@@ -31,6 +45,7 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         var order = LRUList()
         /// Keys being read from the layer below, see `beginRead`.
         var reads: [Key: UInt64] = [:]
+        var lastRead: UInt64 = 0
 
         @inline(__always)
         func slot(of key: Key, _ hash: Int) -> Int? {
@@ -40,9 +55,7 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             }
         }
 
-        func value(of key: Key, _ hash: Int) -> Value? {
-            slot(of: key, hash).flatMap { nodes[$0]?.value }
-        }
+        func node(of key: Key, _ hash: Int) -> Node? { slot(of: key, hash).flatMap { nodes[$0] } }
 
         mutating func insert(_ node: Node) {
             let slot = free.popLast() ?? nodes.count
@@ -51,13 +64,12 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             order.insert(slot)
         }
 
-        mutating func remove(slot: Int) -> Node? {
-            guard let node = nodes[slot] else { return nil }
+        mutating func remove(_ node: Node) {
+            guard let slot = slot(of: node.key, node.hash) else { return }
             table.remove(slot, hash: node.hash) { nodes[$0]?.hash ?? 0 }
             order.remove(slot)
             nodes[slot] = nil
             free.append(slot)
-            return node
         }
     }
 
@@ -67,11 +79,26 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         var count = 0
         var costLimit: Int
         var countLimit: Int
-        /// Bytes of the limit that the write buffer takes.
-        var reserved = 0
-        var nextRead: UInt64 = 0
+        /// All keys, by their resources.
+        var keys: [UInt64: Set<Key>] = [:]
 
-        var isOver: Bool { count > 0 && (cost + reserved > costLimit || count > countLimit) }
+        var isOver: Bool { count > 0 && (cost > costLimit || count > countLimit) }
+
+        /// False for a value that alone exceeds a limit.
+        mutating func add(_ node: Node) -> Bool {
+            guard node.value.cost <= costLimit, countLimit > 0 else { return false }
+            cost += node.value.cost
+            count += 1
+            keys[node.resource, default: []].insert(node.key)
+            return true
+        }
+
+        mutating func remove(_ node: Node) {
+            cost -= node.value.cost
+            count -= 1
+            keys[node.resource]?.remove(node.key)
+            if keys[node.resource]?.isEmpty == true { keys[node.resource] = nil }
+        }
     }
 
     // A thread that meets another one in a shard waits ten times as long as a hit takes: with 32 shards two threads seldom
@@ -79,13 +106,10 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private static var shardBits: Int { 5 }
     private let shards: [Mutex<Shard>]
     private let totals: Mutex<Totals>
-    /// Called for each value that was evicted, outside the locks.
-    private let didEvict: @Sendable (Key) -> Void
 
-    init(costLimit: Int, countLimit: Int, didEvict: @escaping @Sendable (Key) -> Void = { _ in }) {
+    init(costLimit: Int, countLimit: Int) {
         shards = (0..<1 << Self.shardBits).map { _ in Mutex(Shard(), isContended: true) }
         totals = Mutex(Totals(costLimit: max(0, costLimit), countLimit: max(0, countLimit)), isContended: true)
-        self.didEvict = didEvict
     }
 
     var totalCost: Int { totals.withLock { $0.cost } }
@@ -96,15 +120,6 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         get { totals.withLock { $0.costLimit } }
         set {
             totals.withLock { $0.costLimit = max(0, newValue) }
-            trim()
-        }
-    }
-
-    /// Bytes of the cost limit that the write buffer takes.
-    var reserved: Int {
-        get { totals.withLock { $0.reserved } }
-        set {
-            totals.withLock { $0.reserved = max(0, newValue) }
             trim()
         }
     }
@@ -149,63 +164,55 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return uses
     }
 
-    /// A value that alone exceeds the limit is not kept, and an older value of its key is removed.
-    func insert(_ value: Value, for key: Key, cost: Int) {
-        update(key) { _ in (value, cost) }
-    }
-
-    /// Changes the value of a key under its shard's lock; returning nil removes it.
-    func update(_ key: Key, _ change: (Value?) -> (value: Value, cost: Int)?) {
+    /// Changes the value of a key under its shard's lock; counts as a use. A value that alone exceeds the limit is not kept.
+    func update(_ key: Key, _ change: (inout Value?) -> Void) {
         let hash = key.hashValue
         shard(of: hash).withLock { shard in
             shard.reads[key] = nil
-            let current = shard.value(of: key, hash)
-            if let (value, cost) = change(current) {
-                place(value, for: key, cost: cost, in: &shard)
-            } else {
-                discard(key, in: &shard)
-            }
+            var value = shard.node(of: key, hash)?.value
+            change(&value)
+            set(value, for: key, in: &shard)
         }
         trim()
     }
 
-    @discardableResult
-    func removeValue(for key: Key) -> Bool {
-        shard(of: key.hashValue).withLock { shard in
-            shard.reads[key] = nil
-            return discard(key, in: &shard)
+    func removeValue(for key: Key) {
+        update(key) { $0 = nil }
+    }
+
+    /// Changes the values of a resource, each under its shard's lock, and visits no others. Not a use.
+    func update(resource: UInt64, _ change: (Key, inout Value?) -> Void) {
+        for lock in shards { lock.withLock { $0.reads = $0.reads.filter { $0.key.resource != resource } } }
+        for key in totals.withLock({ $0.keys[resource] ?? [] }) {
+            let hash = key.hashValue
+            shard(of: hash).withLock { shard in
+                if let node = shard.node(of: key, hash) { update(node, in: &shard, change) }
+            }
         }
     }
 
-    func removeAll() {
-        updateAll { _, _ in nil }
-    }
-
-    /// Changes every value under its shard's lock; returning nil removes it.
-    func updateAll(_ change: (Key, Value) -> (value: Value, cost: Int)?) {
+    /// Changes every value under its shard's lock. Not a use.
+    func updateAll(_ change: (Key, inout Value?) -> Void) {
         for lock in shards {
             lock.withLock { shard in
                 shard.reads.removeAll()
                 for slot in shard.nodes.indices {
-                    guard let node = shard.nodes[slot] else { continue }
-                    if let (value, cost) = change(node.key, node.value) {
-                        totals.withLock { $0.cost += cost - node.cost }
-                        node.value = value
-                        node.cost = cost
-                    } else {
-                        discard(node.key, in: &shard)
-                    }
+                    if let node = shard.nodes[slot] { update(node, in: &shard, change) }
                 }
             }
         }
     }
 
-    /// Every value, shard by shard; the body is called outside the locks.
-    func forEachValue(_ body: (Key, Value) -> Void) {
-        for lock in shards {
-            let values = lock.withLock { shard in shard.nodes.compactMap { node in node.map { ($0.key, $0.value) } } }
-            for (key, value) in values { body(key, value) }
-        }
+    private func update(_ node: Node, in shard: inout Shard, _ change: (Key, inout Value?) -> Void) {
+        var value: Value? = node.value
+        change(node.key, &value)
+        guard let value, !value.isEmpty else { return discard(node, in: &shard) }
+        totals.withLock { $0.cost += value.cost - node.value.cost }
+        node.value = value
+    }
+
+    func removeAll() {
+        updateAll { $1 = nil }
     }
 
     // MARK: Promotion
@@ -213,23 +220,21 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Announces that a key is being read from the layer below. The value that is read is kept only if the key was neither stored
     /// nor removed meanwhile: the ticket is then still valid.
     func beginRead(_ key: Key) -> UInt64 {
-        let ticket = totals.withLock { totals in
-            totals.nextRead += 1
-            return totals.nextRead
+        shard(of: key.hashValue).withLock { shard in
+            shard.lastRead += 1
+            shard.reads[key] = shard.lastRead
+            return shard.lastRead
         }
-        shard(of: key.hashValue).withLock { $0.reads[key] = ticket }
-        return ticket
     }
 
-    /// Keeps a value that was read, unless the key changed since `beginRead` or another read of the key began later. Nil changes
-    /// nothing.
-    func endRead(_ key: Key, ticket: UInt64, promoting value: (value: Value, cost: Int)?) {
+    /// Keeps a value that was read, unless the key changed since `beginRead` or another read of the key began later.
+    func endRead(_ key: Key, ticket: UInt64, promoting value: Value?) {
         shard(of: key.hashValue).withLock { shard in
             guard shard.reads[key] == ticket else { return }
             shard.reads[key] = nil
-            if let value { place(value.value, for: key, cost: value.cost, in: &shard) }
+            if let value { set(value, for: key, in: &shard) }
         }
-        if value != nil { trim() }
+        trim()
     }
 
     // MARK: Bounds
@@ -240,30 +245,16 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         shards[Int(UInt(bitPattern: hash) >> (UInt.bitWidth - Self.shardBits))]
     }
 
-    private func place(_ value: Value, for key: Key, cost: Int, in shard: inout Shard) {
-        discard(key, in: &shard)
-        let fits = totals.withLock { totals in
-            guard cost <= totals.costLimit, totals.countLimit > 0 else { return false }
-            totals.cost += cost
-            totals.count += 1
-            return true
-        }
-        guard fits else { return }
-        shard.insert(Node(key, value, cost: cost, now: MonotonicTime.nanoseconds))
+    private func set(_ value: Value?, for key: Key, in shard: inout Shard) {
+        if let old = shard.node(of: key, key.hashValue) { discard(old, in: &shard) }
+        guard let value, !value.isEmpty else { return }
+        let node = Node(key, value)
+        if totals.withLock({ $0.add(node) }) { shard.insert(node) }
     }
 
-    @discardableResult
-    private func discard(_ key: Key, in shard: inout Shard) -> Bool {
-        guard let slot = shard.slot(of: key, key.hashValue), let node = shard.remove(slot: slot) else { return false }
-        release(node)
-        return true
-    }
-
-    private func release(_ node: Node) {
-        totals.withLock { totals in
-            totals.cost -= node.cost
-            totals.count -= 1
-        }
+    private func discard(_ node: Node, in shard: inout Shard) {
+        shard.remove(node)
+        totals.withLock { $0.remove(node) }
     }
 
     private func trim() {
@@ -276,12 +267,9 @@ final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
                 }
             }
             guard let victim else { return }
-            let evicted: Key? = victim.shard.withLock { shard in
-                guard let slot = shard.order.leastRecent, let node = shard.remove(slot: slot) else { return nil }
-                release(node)
-                return node.key
+            victim.shard.withLock { shard in
+                if let slot = shard.order.leastRecent, let node = shard.nodes[slot] { discard(node, in: &shard) }
             }
-            if let evicted { didEvict(evicted) }
         }
     }
 }

@@ -1,23 +1,14 @@
-/// What is stored of one key, as far as it is known without the disk; the rest is read when it is asked for.
+/// The stored responses of one key, as far as they are known without the disk; the others are read when they are asked for.
 package struct Lookup: Sendable {
-    /// All stored variants, the most recent first, where memory knows them all; nil where the disk has to be asked.
+    /// All stored variants, the most recent first, if memory knows them all; nil if the disk has to be asked.
     let known: [StoredVariant]?
-    private let below: (store: TieredStore, key: RequestKey)?
+    /// Reads all of them, on the caller's thread.
+    private let read: @Sendable () -> [StoredVariant]
 
-    init(known: [StoredVariant]) {
-        self.known = known
-        below = nil
-    }
-
-    /// - Parameter store: reads what memory does not know, on the caller's thread.
-    init(_ key: RequestKey, below store: TieredStore) {
-        known = nil
-        below = (store, key)
+    init(known: [StoredVariant]? = nil, read: @escaping @Sendable () -> [StoredVariant] = { [] }) {
+        (self.known, self.read) = (known, read)
     }
 
     /// All stored variants, the most recent first. May read the disk on the caller's thread.
-    func variants() -> [StoredVariant] {
-        if let known { return known }
-        return below.map { $0.store.read($0.key) } ?? []
-    }
+    func variants() -> [StoredVariant] { known ?? read() }
 }

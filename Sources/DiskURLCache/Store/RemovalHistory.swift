@@ -5,15 +5,23 @@ import Foundation
 /// A load takes a ticket when it asks the network, and hands it over with the answer.
 final class RemovalHistory: Sendable {
     enum Removal: Sendable {
-        case key(RequestKey)
-        /// - Parameter by: the ticket of the load whose answer removed: that answer is not concerned.
-        case matching(EntryCriteria, by: UInt64?)
-        /// By another cache of the directory.
+        /// - Parameter before: the ticket of the load whose answer removed it: what was asked for later may be stored.
+        case key(RequestKey, before: UInt64 = .max)
+        /// All responses of a URL, in its canonical spelling.
+        /// - Parameter by: the ticket of the load whose answer removed it: that answer may be stored.
+        case uri(String, by: UInt64?)
+        case matching(EntryCriteria)
         case changed(DirectoryChange)
-        case everything
-        /// By an answer that took the place of what was stored and is not stored itself: what was asked for before it is older,
-        /// and is not to come back.
-        case superseded(RequestKey, asked: UInt64)
+
+        /// - Parameter metadata: nil for any.
+        func concerns(_ key: RequestKey, _ metadata: EntryMetadata?, ticket: UInt64) -> Bool {
+            switch self {
+            case .key(let removed, let before): removed == key && ticket < before
+            case .uri(let removed, let own): removed == key.uri && ticket != own
+            case .matching(let criteria): metadata.map { criteria.matches(key, $0) } ?? true
+            case .changed(let change): change.concerns(key.name)
+            }
+        }
     }
 
     /// Guarded by the lock around it.
@@ -21,7 +29,6 @@ final class RemovalHistory: Sendable {
         /// The number of the first one in the list.
         var start: UInt64 = 0
         var removals: [Removal] = []
-        var last = LastRemovals()
         var lastTicket: UInt64 = 0
     }
 
@@ -42,67 +49,37 @@ final class RemovalHistory: Sendable {
 
     func note(_ removal: Removal) {
         state.withLock { state in
-            if case .everything = removal {
-                state.start += UInt64(state.removals.count)
-                state.removals = []
-            } else if state.removals.count == Self.limit {
+            if state.removals.count == Self.limit {
                 state.removals.removeFirst(Self.limit / 2)
                 state.start += UInt64(Self.limit / 2)
             }
             state.removals.append(removal)
-            state.last.note(removal, number: state.start + UInt64(state.removals.count))
         }
     }
 
-    /// The number of the last removal that may have concerned an entry of a key, whatever its metadata. Now and then it is a later one.
+    /// The number after the last removal that may have concerned an entry of a key, whatever its metadata. Now and then it is a later one.
     func last(concerning key: RequestKey) -> UInt64 {
-        let resource = key.resource
-        return state.withLock { $0.last.number(resource: resource) }
+        state.withLock { state in
+            let last = state.removals.lastIndex { $0.concerns(key, nil, ticket: 0) }
+            return state.start + UInt64(last.map { $0 + 1 } ?? 0)
+        }
     }
 
     /// Whether an entry of a key was removed since that number was the next.
-    /// - Parameter ticket: the number of the ticket of the entry's load; nil where no load brings it.
-    func concerns(_ key: RequestKey, _ metadata: EntryMetadata, since number: UInt64, ticket: UInt64? = nil) -> Bool {
+    /// - Parameter ticket: the number of the ticket of the entry's load; 0 if no load brings it.
+    func concerns(_ key: RequestKey, _ metadata: EntryMetadata, since number: UInt64, ticket: UInt64) -> Bool {
         state.withLock { state in
             guard number >= state.start else { return true }
-            return state.removals.dropFirst(Int(number - state.start)).contains { removal in
-                switch removal {
-                case .key(let removed): removed == key
-                case .matching(let criteria, let own): (own == nil || own != ticket) && criteria.matches(key, metadata)
-                case .changed(let change): change.removes(key.name)
-                case .everything: true
-                case .superseded(let removed, let asked):
-                    removed == key && ticket.map { $0 < asked } == true
-                }
+            return state.removals.dropFirst(Int(number - state.start)).contains {
+                $0.concerns(key, metadata, ticket: ticket)
             }
         }
     }
-}
-
-/// When something was removed last, in little memory: many resources share a number.
-private struct LastRemovals {
-    private static let count: UInt64 = 256
-    private var ofAll: UInt64 = 0
-    private var byResource = [UInt64](repeating: 0, count: Int(count))
-
-    mutating func note(_ removal: RemovalHistory.Removal, number: UInt64) {
-        let resource: UInt64? =
-            switch removal {
-            case .key(let key), .superseded(let key, _): key.resource
-            case .changed(.removed(let name)), .changed(.stored(let name)): name.resource
-            case .changed(.removedResource(let resource)): resource
-            case .matching(let criteria, _): criteria.resource
-            case .everything, .changed(.removedAll): nil
-            }
-        if let resource { byResource[Int(resource % Self.count)] = number } else { ofAll = number }
-    }
-
-    func number(resource: UInt64) -> UInt64 { max(ofAll, byResource[Int(resource % Self.count)]) }
 }
 
 /// Taken by a load when it asks the network, and kept until it stores the answer.
 package struct StoreTicket: Sendable {
-    /// Tickets are numbered in the order in which they were taken.
+    /// Tickets are numbered from 1 in the order in which they were taken.
     let number: UInt64
     let askedAt: Date
     /// The number of the first removal after the ticket was taken.

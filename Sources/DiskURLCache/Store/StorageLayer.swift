@@ -22,36 +22,29 @@ package protocol StorageLayer: AnyObject, Sendable {
     func update(_ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64) -> Bool
     func remove(_ key: RequestKey)
     func remove(_ key: RequestKey, variant: VaryKey)
-    func remove(_ key: RequestKey, sequence: UInt64)
     func remove(matching criteria: EntryCriteria)
     func removeAll()
 
     // What other caches changed, from any thread.
-    var canBeChangedByOthers: Bool { get }
     /// - Parameter observer: is told of each change before the call returns that looked for it. It may remove entries.
     func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void)
-    /// Whether it is a second since the last look. Asked at each lookup.
+    /// For each lookup: if it is a second since the last look, one of them looks.
     /// - Parameter now: of the monotonic clock, in nanoseconds.
-    func isLookDue(at now: UInt64) -> Bool
-    /// For lookups: one of them looks.
     func lookIfDue(at now: UInt64)
     /// For callers that have the time to look at a file, or to ask a server.
     func lookNow()
 
     // Passes of the maintenance queue.
     /// False when nothing can be written now.
-    func beginPass(isFlush: Bool, mayMake: Bool) -> Bool
+    func beginPass(isFlush: Bool) -> Bool
     func endPass(isFlush: Bool)
     func close()
 
-    /// The largest body that is written, in bytes.
+    // In bytes. Capacity and usage are not to be asked under a lock: they may be an app's.
+    /// The largest body that is written.
     var largestEntry: Int { get }
-    /// Not to be asked under a lock, nor `usage`: they may be an app's.
     var capacity: Int { get set }
-    /// In bytes.
     var usage: Int { get }
 }
 
-extension DiskStore: StorageLayer {
-    package var canBeChangedByOthers: Bool { true }
-}
+extension DiskStore: StorageLayer {}

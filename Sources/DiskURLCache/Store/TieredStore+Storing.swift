@@ -1,65 +1,61 @@
-import Dispatch
 import Foundation
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
 
+/// A body that has arrived whole.
+package enum ArrivedBody: Sendable {
+    case memory(Data)
+    /// No memory layer takes it: its file becomes the record.
+    case file(IncomingBody)
+
+    var count: Int {
+        switch self {
+        case .memory(let data): data.count
+        case .file(let file): file.count
+        }
+    }
+}
+
 // Stores and updates. Each holds the stripe of its key.
 
 extension TieredStore {
     // MARK: Storing
 
-    /// Stores a response in place of the one with the same variant. Every later lookup sees it; the disk has it soon. Tells why
-    /// where it is not stored: then what was stored before for the variant is gone, unless the reason is that it is newer.
-    ///
-    /// Above half of the buffer's limit the caller is slowed down, by a few milliseconds at most, since the disk takes tens of
-    /// them for a file now and then; at the limit the caller waits for the disk, and after two seconds the entry is dropped.
+    /// Stores a response in place of the one with the same variant. When this returns, its record is complete on disk, and every lookup
+    /// finds it. Returns the reason if it is not stored: then the response that it would have replaced is gone, unless that one is newer or
+    /// the disk failed. If the disk fails, memory keeps the response, and an event says so.
     ///
     /// - Parameters:
     ///   - metadata: their sequence number is given here, where calls for one key are in order.
-    ///   - presented: the object that the caller stored, where it holds what only memory can keep.
+    ///   - presented: the object that the caller stored, if it holds what only memory can keep.
     ///   - ticket: of a load that asked the network: what was removed since then is not stored.
     @discardableResult
     func store(
-        _ metadata: EntryMetadata, body: Data, presented: CachedURLResponse? = nil, for key: RequestKey,
+        _ metadata: EntryMetadata, _ body: ArrivedBody, presented: CachedURLResponse? = nil, for key: RequestKey,
         ticket: StoreTicket? = nil
     ) -> DiskURLCache.Reason? {
-        let reason = stripe(of: key).withLock { _ -> DiskURLCache.Reason? in
+        let bytes = body.count
+        let (refusal, isStored) = stripe(of: key).withLock { _ -> (DiskURLCache.Reason?, isStored: Bool) in
             // What comes after the removal is not to go with it.
             disk?.lookNow()
+            let start = ticket?.removal ?? history.next
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
-            if let reason = prepare(&metadata, for: key, ticket) { return reason }
-            let entry = StoredEntry(metadata: metadata, body: body, presented: presented)
-            let limit = largestStorableBody
-            guard entry.body.count <= limit else {
-                erase(key, varyKey: entry.metadata.varyKey)
-                return .tooLarge(bytes: entry.body.count, limit: limit)
-            }
-            let reason = place(entry, for: key)
-            // A removal by another cache may have been applied since `prepare` asked.
-            guard let ticket, history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) else {
-                return reason
-            }
-            erase(key, varyKey: metadata.varyKey)
-            return .removedMeanwhile
+            if let reason = prepare(&metadata, for: key, ticket) { return (reason, false) }
+            let result = place(metadata, body, presented, for: key)
+            return takesBack(metadata, of: key, since: start, ticket) ? (.removedMeanwhile, false) : result
         }
-        tellStored(metadata, bytes: body.count, unless: reason)
-        updateReserved()
-        return reason
-    }
-
-    /// - Parameter reason: why it was not stored.
-    func tellStored(_ metadata: EntryMetadata, bytes: Int, unless reason: DiskURLCache.Reason?) {
-        // An event is made where somebody listens only, and so is its URL.
-        if let reason {
-            hub.emit(.notStored(url: metadata.foundationURL, reason: reason))
-        } else {
-            hub.count { $0.stores += 1 }
-            hub.emit(
-                .stored(url: metadata.foundationURL, bytes: bytes, inMemoryOnly: metadata.placement != .memoryAndDisk))
-        }
+        if case .file(let file) = body { file.discard() }
+        // An event is made if an app listens, and so is its URL.
+        if let refusal { hub.emit(.notStored(url: metadata.foundationURL, reason: refusal)) }
+        guard isStored else { return refusal }
+        let isInMemoryOnly = metadata.placement != .memoryAndDisk || refusal != nil
+        hub.count { $0.stores += 1 }
+        hub.emit(.stored(url: metadata.foundationURL, bytes: bytes, inMemoryOnly: isInMemoryOnly))
+        if let diskStore { _ = hasRoom(diskStore) }
+        return nil
     }
 
     /// To be taken when the network is asked.
@@ -69,19 +65,18 @@ extension TieredStore {
     }
 
     /// Gives the response the tags of the one that it replaces: a request without tags takes no entry out of reach of a removal. Returns why
-    /// an answer that was under way meanwhile is not stored any more. With the key's stripe held.
-    private func prepare(_ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?) -> DiskURLCache
-        .Reason?
-    {
-        if let ticket, history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) {
-            return .removedMeanwhile
-        }
+    /// an answer that was under way meanwhile is not stored any more.
+    private func prepare(
+        _ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
+    ) -> DiskURLCache.Reason? {
         let replaced = replaced(by: metadata.varyKey, of: key)
-        // Another load that asked later has stored its answer already.
-        if ticket != nil, let asked = metadata.http?.requestTime,
-            replaced.contains(where: { $0.http.map { $0.requestTime > asked } == true })
-        {
-            return .removedMeanwhile
+        if let ticket {
+            let asked = metadata.http?.requestTime ?? .distantFuture
+            // The other load asked later, and has stored its answer already.
+            let isOlder = replaced.contains { $0.http.map { $0.requestTime > asked } == true }
+            if isOlder || history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) {
+                return .removedMeanwhile
+            }
         }
         let tags = replaced.reduce(into: Set(metadata.tags)) { $0.formUnion($1.tags) }
         if tags.count > metadata.tags.count { metadata.tags = tags.sorted() }
@@ -90,86 +85,84 @@ extension TieredStore {
 
     /// The stored responses of one variant, in the first layer that has any.
     private func replaced(by varyKey: VaryKey, of key: RequestKey) -> [EntryMetadata] {
-        var found = (memory.value(for: key)?.variants ?? []).map(\.metadata)
-        found += buffer.entries(of: key).map(\.metadata)
-        found.removeAll { $0.varyKey != varyKey }
+        let known = memory.value(for: key)?.variants.map(\.metadata).filter { $0.varyKey == varyKey } ?? []
         // Memory may have evicted it, and another process may have stored it.
-        guard found.isEmpty, let disk, disk.mayContain(key) else { return found }
+        guard known.isEmpty, let disk, disk.mayContain(key) else { return known }
         return disk.variants(of: key).map(\.metadata).filter { $0.varyKey == varyKey }
     }
 
-    /// With the key's stripe held.
-    private func place(_ entry: StoredEntry, for key: RequestKey) -> DiskURLCache.Reason? {
-        weakResponses.remove(key)
-        let varyKey = entry.metadata.varyKey
-        let isKept = entry.memoryCost <= largestMemoryEntry
-        var reason: DiskURLCache.Reason?
-        if disk != nil {
-            if entry.metadata.placement != .memoryAndDisk || entry.body.count > disk?.largestEntry ?? 0 {
-                eraseBelow(key) {
-                    $0.metadata.varyKey == varyKey
-                } onDisk: {
-                    $0.remove(key, variant: varyKey)
-                }
-            } else if !insertIntoBuffer(entry, for: key, isInMemory: isKept) {
-                eraseBelow(key) {
-                    $0.metadata.varyKey == varyKey
-                } onDisk: {
-                    $0.remove(key, variant: varyKey)
-                }
-                reason = .diskTooSlow
+    /// The disk and then memory get the response, or lose the one that it would have replaced.
+    /// - Returns: why a layer refused the response, and whether another one has it.
+    private func place(
+        _ metadata: EntryMetadata, _ body: ArrivedBody, _ presented: CachedURLResponse?, for key: RequestKey
+    ) -> (DiskURLCache.Reason?, isStored: Bool) {
+        let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
+        // Asked before the disk has the response.
+        let isFirst = isUnknownBelow(key)
+        let entry = entry(metadata, body, isForDisk: isForDisk, presented)
+        var kept = entry.flatMap { $0.memoryCost <= largestMemoryEntry ? $0 : nil }
+        var refusal: DiskURLCache.Reason?
+        if isForDisk {
+            switch write(metadata, body, entry, for: key) {
+            case .written: break
+            // Another cache stored a later response of the variant.
+            case .superseded: kept = nil
+            case .dropped(let reason): refusal = DiskURLCache.Reason(reason)
             }
+            // The response before it stays, as far as it can.
+            if kept == nil, refusal == .diskFailed { return (refusal, false) }
+        } else {
+            if kept == nil { refusal = .tooLarge(bytes: body.count, limit: largestStorableBody) }
+            disk?.remove(key, variant: metadata.varyKey)
         }
-        let isFirst = isFirst(of: key)
-        memory.update(key) { current in
-            guard isKept || current != nil else { return nil }
+        memory.update(key) { record in
             // An entry without `Vary` answers every request: nothing older could win over it.
-            var record =
-                entry.answersEveryRequest
-                ? MemoryRecord([], isComplete: true) : current ?? MemoryRecord([], isComplete: isFirst)
-            record.insert(isKept ? entry : nil, for: varyKey)
-            return record.variants.isEmpty ? nil : (record, record.cost)
-        }
-        return reason
-    }
-
-    /// Whether nothing but what is being stored is known of a key: no layer below has another variant.
-    private func isFirst(of key: RequestKey) -> Bool {
-        buffer.entries(of: key).count <= 1 && disk?.mayContain(key) != true && fallbacks.isEmpty
-    }
-
-    /// False where the disk does not keep up.
-    private func insertIntoBuffer(_ entry: StoredEntry, for key: RequestKey, isInMemory: Bool) -> Bool {
-        // Half of the limit, and once the caller was slowed down the whole.
-        var share = 0.5
-        var waitsUntil = DispatchTime.now() + 0.004
-        while true {
-            switch buffer.insert(entry, for: key, isInMemory: isInMemory, share: share) {
-            case .inserted(let isFirst, let isPressing):
-                if isFirst || isPressing { maintenance.schedule(after: isPressing ? 0 : Self.drainDelay) }
-                return true
-            case .full:
-                maintenance.schedule(after: 0)
-                // The maintenance queue cannot wait for itself.
-                guard !maintenance.isCurrent else {
-                    buffer.stopWaiting()
-                    return false
-                }
-                if buffer.waitForRoom(until: waitsUntil) { continue }
-                if share == 1 { return false }
-                share = 1
-                waitsUntil = .now() + 2
+            if let kept, record == nil || kept.answersEveryRequest {
+                record = MemoryRecord(isComplete: isFirst || kept.answersEveryRequest)
             }
+            record?.insert(kept, for: metadata.varyKey)
+        }
+        weakResponses.removeValue(for: key)
+        return (refusal, kept != nil || refusal == nil)
+    }
+
+    /// The response with its body in memory; nil if the body stays in its file.
+    private func entry(
+        _ metadata: EntryMetadata, _ body: ArrivedBody, isForDisk: Bool, _ presented: CachedURLResponse?
+    ) -> StoredEntry? {
+        switch body {
+        case .memory(let data): return StoredEntry(metadata: metadata, body: data, presented: presented)
+        case .file(let file):
+            // The delegate or `Configuration.willCacheResponse` may have kept the response off the disk meanwhile.
+            guard !isForDisk, file.count <= largestMemoryEntry, let data = file.opening.contents else { return nil }
+            return StoredEntry(metadata: metadata, body: data)
         }
     }
 
-    /// Seconds between a store and its writing: long enough to write a burst as one batch.
-    static let drainDelay = 0.02
+    private func write(
+        _ metadata: EntryMetadata, _ body: ArrivedBody, _ entry: StoredEntry?, for key: RequestKey
+    ) -> DiskWriteResult {
+        let now = MonotonicTime.nanoseconds
+        if let entry, let disk { return disk.write(entry, for: key, usedAt: now) }
+        guard case .file(let file) = body, let diskStore else { return .dropped(.unavailable) }
+        return diskStore.adopt(file, metadata, for: key, usedAt: now)
+    }
+
+    /// Removes what was just stored where another cache removed it meanwhile, perhaps without having found it; false otherwise.
+    /// - Parameter start: the number of the next removal before the response was stored, or when it was asked for.
+    private func takesBack(
+        _ metadata: EntryMetadata, of key: RequestKey, since start: UInt64, _ ticket: StoreTicket? = nil
+    ) -> Bool {
+        disk?.lookNow()
+        guard history.concerns(key, metadata, since: start, ticket: ticket?.number ?? 0) else { return false }
+        erase(key, metadata.varyKey)
+        return true
+    }
 
     // MARK: Updating
 
     /// Gives the stored entry with that number other metadata, its body unchanged: the head that a 304 brought, or a pin.
-    /// Returns the entry's new metadata; nil where that very entry is not stored any more, and then nothing is changed.
+    /// Returns the entry's new metadata; nil if that very entry is not stored any more, and then nothing is changed.
     ///
     /// - Parameter change: is given the metadata as they are stored.
     @discardableResult
@@ -183,54 +176,27 @@ extension TieredStore {
             var metadata = variant.metadata
             change(&metadata)
             metadata.sequence = sequence.next(at: metadata.storedAt)
-            guard updateBelow(variant, of: key, metadata, since: start) else {
-                memory.update(key) { record in
-                    guard var record else { return nil }
-                    record.replace(number, by: nil)
-                    return record.variants.isEmpty ? nil : (record, record.cost)
-                }
-                return nil
-            }
+            let isUpdated = updateBelow(variant, of: key, metadata)
             memory.update(key) { record in
-                guard var record else { return nil }
-                record.replace(number, with: metadata)
-                return (record, record.cost)
+                if isUpdated { record?.replace(number, with: metadata) } else { record?.replace(number, by: nil) }
             }
-            weakResponses.remove(key)
-            return metadata
+            weakResponses.removeValue(for: key)
+            return isUpdated && !takesBack(metadata, of: key, since: start) ? metadata : nil
         }
     }
 
-    /// False where the layers below do not have the variant any more.
-    /// - Parameter start: the number of the next removal when the variant was looked up.
-    private func updateBelow(
-        _ variant: StoredVariant, of key: RequestKey, _ metadata: EntryMetadata, since start: UInt64
-    ) -> Bool {
-        let sequence = variant.metadata.sequence
-        let now = MonotonicTime.nanoseconds
+    /// False if the layers below do not have the variant any more.
+    private func updateBelow(_ variant: StoredVariant, of key: RequestKey, _ metadata: EntryMetadata) -> Bool {
         guard let disk, metadata.placement == .memoryAndDisk else { return true }
-        if let entry = variant.entry,
-            buffer.replace(sequence, of: key, by: StoredEntry(metadata: metadata, body: entry.body))
-        {
-            return true
-        }
-        // The entry may be on its way to the disk at this moment.
-        writing.withLock { _ in }
-        let isUpdated = disk.update(metadata, of: key, replacing: sequence, usedAt: now)
-        // Another process may have removed it just now, and not have found the new record.
-        disk.lookNow()
-        if history.concerns(key, metadata, since: start) {
-            if isUpdated { disk.remove(key, sequence: metadata.sequence) }
-            return false
-        }
-        if isUpdated { return true }
-        // Evicted, or never written (a full disk): memory has it whole, and may store it anew.
+        let now = MonotonicTime.nanoseconds
+        if disk.update(metadata, of: key, replacing: variant.metadata.sequence, usedAt: now) { return true }
+        // Evicted, or never written (a full disk): memory has it whole, and stores it anew.
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }
-        return insertIntoBuffer(StoredEntry(metadata: metadata, body: entry.body), for: key, isInMemory: true)
+        return disk.write(StoredEntry(metadata: metadata, body: entry.body), for: key, usedAt: now) != .superseded
     }
 }
 
-// Bodies that are written to disk while they arrive. They are in no memory layer and in no buffer: each becomes a record at once.
+// Bodies that are written to disk while they arrive. They are in no memory layer: each becomes a record when it is whole.
 
 extension TieredStore {
     /// Bodies up to this length are gathered in memory, in bytes.
@@ -243,7 +209,7 @@ extension TieredStore {
         return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
     }
 
-    /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Tells why where that cannot be
+    /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Returns the reason if that cannot be
     /// done. From one thread at a time.
     func append(_ data: Data, to body: inout IncomingBody?) -> DiskURLCache.Reason? {
         guard let disk = diskStore else { return .diskFailed(errno: 0) }
@@ -258,78 +224,19 @@ extension TieredStore {
         }
     }
 
-    /// The directory keeps to its capacity while a body arrives. A cache that does not maintain it leaves that to the one that does.
+    /// The directory keeps to its capacity: above it a pass evicts at once, and when stores run an eighth ahead of the passes, the thread
+    /// that stores waits for one. False if that made no room. A cache that does not maintain the directory leaves that to the one that does.
     private func hasRoom(_ disk: DiskStore) -> Bool {
-        guard disk.isOverCapacity else { return true }
+        let excess = disk.excess
+        guard excess > 0 else { return true }
+        guard excess > disk.capacity / 8 else {
+            maintenance.schedule(after: 0)
+            return true
+        }
         maintenance.perform {
             noteUses()
             disk.evictIfNeeded(now: false)
         }
-        guard disk.isOverCapacity else { return true }
-        return !disk.isOwner
-    }
-
-    /// Stores a response whose body has arrived whole, as `store` does with one in memory.
-    func store(
-        _ metadata: EntryMetadata, _ body: IncomingBody, for key: RequestKey, ticket: StoreTicket?
-    ) -> DiskURLCache.Reason? {
-        let length = body.count
-        let reason = stripe(of: key).withLock { _ -> DiskURLCache.Reason? in
-            disk?.lookNow()
-            var metadata = metadata
-            metadata.sequence = sequence.next(at: metadata.storedAt)
-            if let reason = prepare(&metadata, for: key, ticket) { return reason }
-            return adopt(body, metadata, for: key, ticket)
-        }
-        tellStored(metadata, bytes: length, unless: reason)
-        body.discard()
-        updateReserved()
-        return reason
-    }
-
-    /// With the key's stripe held.
-    private func adopt(
-        _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
-    ) -> DiskURLCache.Reason? {
-        guard let disk = diskStore else { return .diskFailed(errno: 0) }
-        let varyKey = metadata.varyKey
-        let start = history.next
-        var buffered: [WriteBuffer.Write] = []
-        let result = writing.withLock { _ -> DiskWriteResult? in
-            // Removals by others are taken in without the stripe; those that come from now on wait for this write and find it.
-            if let ticket, history.concerns(key, metadata, since: ticket.removal, ticket: ticket.number) {
-                return nil
-            }
-            let result = disk.adopt(body, metadata, for: key, usedAt: MonotonicTime.nanoseconds)
-            if case .dropped(.failed) = result { return result }
-            if case .dropped(.unavailable) = result { return result }
-            // An older one that waits to be written must not come after it.
-            buffered = buffer.cancel(key) { $0.metadata.varyKey == varyKey }
-            return result
-        }
-        buffer.drop(buffered)
-        // A removal by another process that began meanwhile may not have found the record.
-        disk.lookNow()
-        if history.concerns(key, metadata, since: start) {
-            disk.remove(key, sequence: metadata.sequence)
-            return .removedMeanwhile
-        }
-        switch result {
-        case nil: return .removedMeanwhile
-        // What was stored before stays, as far as it can.
-        case .dropped(.failed(let errno))?: return .diskFailed(errno: errno)
-        case .dropped(.unavailable)?: return .diskFailed(errno: 0)
-        case .dropped(let reason)?:
-            removeFromMemory(key) { $0.varyKey == varyKey }
-            return DiskURLCache.Reason(reason)
-        case .written?, .superseded?:
-            weakResponses.remove(key)
-            memory.update(key) { record in
-                guard var record else { return nil }
-                record.insert(nil, for: varyKey)
-                return record.variants.isEmpty ? nil : (record, record.cost)
-            }
-            return nil
-        }
+        return disk.excess <= disk.capacity / 8 || !disk.isOwner
     }
 }

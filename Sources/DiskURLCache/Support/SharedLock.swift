@@ -11,4 +11,18 @@ enum SharedLock {
         let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
         return try locks[Int((address >> 4 ^ address >> 10) & 31)].withLock { _ in try body() }
     }
+
+    /// The value that an object makes once. If a second thread is faster, both get its value.
+    @inline(__always)
+    static func once<Value>(
+        of object: AnyObject, _ made: () -> Value?, _ make: () -> Value, keep: (Value) -> Void
+    ) -> Value {
+        if let value = withLock(of: object, made) { return value }
+        let new = make()
+        return withLock(of: object) {
+            if let value = made() { return value }
+            keep(new)
+            return new
+        }
+    }
 }

@@ -170,7 +170,8 @@ import Testing
             }
             guard let number = whole.flatMap({ keys[$0] }) else { return }
             isOpened.wait()
-            opened.object?.remove(.test("\(number)"), sequence: 1)
+            let variant = StoredEntry.test(Data(), language: "en").metadata.varyKey
+            opened.object?.remove(.test("\(number)"), variant: variant)
             removed.withLock { $0 = number }
         }
         store = fixture.open(files: files)

@@ -12,14 +12,13 @@ import Testing
         let disk = DiskStore(
             configuration: .init(directory: fixture.directory, capacity: 100 << 20), maintenance: maintenance)
         let store = TieredStore(
-            configuration: .init(
-                memoryCapacity: 10 << 20, memoryCountLimit: .max, maximumEntryFraction: 0.5, writeBufferLimit: 1 << 20),
+            memory: MemoryCache(costLimit: 10 << 20, countLimit: .max), maximumEntryFraction: 0.5,
             disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
         return (store, disk)
     }
 
     private func put(_ number: Int, _ key: RequestKey, in store: TieredStore) {
-        store.store(StoredEntry.test(testBody(number)).metadata, body: testBody(number), for: key)
+        store.store(StoredEntry.test(testBody(number)).metadata, .memory(testBody(number)), for: key)
     }
 
     private func body(_ key: RequestKey, in store: TieredStore) -> Data? {
@@ -42,7 +41,7 @@ import Testing
         let remover = isByOwner ? first : second
         switch what {
         case "key": remover.remove(key)
-        case "resource": remover.remove(matching: EntryCriteria(resource: key.resource))
+        case "resource": remover.remove(uri: key.uri)
         case "criteria": remover.remove(matching: EntryCriteria(storedAfter: .distantPast))
         default: remover.removeAll()
         }
@@ -68,24 +67,9 @@ import Testing
         let ticket = second.ticket(at: Date())
         if isAll { first.removeAll() } else { first.remove(key) }
         let metadata = StoredEntry.test(testBody(1)).metadata
-        #expect(second.store(metadata, body: testBody(1), for: key, ticket: ticket) == .removedMeanwhile)
+        #expect(second.store(metadata, .memory(testBody(1)), for: key, ticket: ticket) == .removedMeanwhile)
         second.flush()
         #expect(fixture.recordNames().isEmpty)
-    }
-
-    /// What waits to be written when another cache removes everything is not written.
-    @Test func whatIsBufferedGoesToo() throws {
-        let fixture = try DiskFixture()
-        let (first, _) = tiered(fixture)
-        first.flush()
-        let (second, disk) = tiered(fixture)
-        second.flush()
-        disk.maintenance.pause()
-        put(1, key, in: second)
-        first.removeAll()
-        second.flush()
-        disk.maintenance.resume()
-        #expect(fixture.recordNames().isEmpty && body(key, in: second) == nil)
     }
 
     @Test func theOwnerCountsWhatAGuestStored() throws {

@@ -183,7 +183,7 @@ struct EventLogTests {
         .mustRevalidate, .noErrorWindow, .errorWindowOver, .storedError, .upload, .download, .unknownSession, .noKey,
         .notHTTP,
         .dotSegments, .streamedBody, .bodyNotKeyed, .methodNotCached, .keyPolicy, .keptOut, .refused, .credentials,
-        .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskTooSlow, .diskFailed(errno: ENOSPC),
+        .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskFailed(errno: ENOSPC),
         .diskFailed(errno: 0), .forOneUser,
         .setsCookie, .authorized, .cookie, .responseNoStore, .statusNotUnderstood, .statusNotCacheable,
         .aboutRequestOnly, .notReusable,

@@ -107,13 +107,12 @@ import Testing
         #expect(status.permissions == 0o600 && status.size > 1_900_000)
         // Nothing of it is to be found before it is whole.
         #expect(names("/records") == [] && !cache.contains(Responses.request(url)))
-        #expect(cache.store.buffer.isEmpty)
         send(exchange, 2 << 20..<Self.length)
         exchange.end()
         let record = await client.heard { $0.hasEnded }
         #expect(record.data == Self.body && record.error == nil && record.report?.isStored == true)
         #expect(incoming == [] && names("/records").count == 1)
-        #expect(cache.store.memoryUsage == 0 && cache.store.buffer.isEmpty)
+        #expect(cache.store.memory.totalCost == 0)
         #expect((cache.store.disk as? DiskStore)?.incoming.bytes == 0)
         for _ in 0..<2 {
             let hit = PieceClient()
@@ -164,7 +163,7 @@ import Testing
         exchange.end()
         await client.heard { $0.hasEnded }
         #expect(!files.takeCalls().contains { $0.name.hasPrefix("incoming") })
-        #expect(cache.store.memoryUsage > 1 << 20)
+        #expect(cache.store.memory.totalCost > 1 << 20)
     }
 
     @Test(arguments: ["rule", "lifetime"]) func whatDoesNotGoToDiskGoesToNoFile(what: String) async throws {

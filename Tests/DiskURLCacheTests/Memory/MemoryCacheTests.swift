@@ -3,18 +3,36 @@ import Testing
 
 @testable import DiskURLCache
 
+/// A value with any cost; a negative one is empty.
+private struct Value: MemoryValue {
+    let number: Int
+    var cost: Int
+    var isEmpty: Bool { number < 0 }
+}
+
+/// The resource is the first character.
+extension String: MemoryKey { public var resource: UInt64 { UInt64(utf8.first ?? 0) } }
+
+extension MemoryCache<String, Value> {
+    fileprivate func insert(_ number: Int, for key: String, cost: Int) {
+        update(key) { $0 = Value(number: number, cost: cost) }
+    }
+
+    fileprivate func number(for key: String) -> Int? { value(for: key)?.number }
+}
+
 @Suite struct MemoryCacheTests {
-    private func cache(bytes: Int = 1_000, count: Int = .max) -> MemoryCache<String, Int> {
+    private func cache(bytes: Int = 1_000, count: Int = .max) -> MemoryCache<String, Value> {
         MemoryCache(costLimit: bytes, countLimit: count)
     }
 
     @Test func forgetsWhatWasUsedLeastRecently() {
         let cache = cache(bytes: 30)
         for value in 1...3 { cache.insert(value, for: "\(value)", cost: 10) }
-        #expect(cache.value(for: "1") == 1)
+        #expect(cache.number(for: "1") == 1)
         cache.insert(4, for: "4", cost: 10)
-        #expect(cache.value(for: "2") == nil)
-        for value in [1, 3, 4] { #expect(cache.value(for: "\(value)") == value) }
+        #expect(cache.number(for: "2") == nil)
+        for value in [1, 3, 4] { #expect(cache.number(for: "\(value)") == value) }
         #expect(cache.totalCost == 30)
     }
 
@@ -22,8 +40,8 @@ import Testing
         let cache = cache(count: 2)
         for value in 1...5 { cache.insert(value, for: "\(value)", cost: 1) }
         #expect(cache.count == 2)
-        #expect(cache.value(for: "5") == 5)
-        #expect(cache.value(for: "4") == 4)
+        #expect(cache.number(for: "5") == 5)
+        #expect(cache.number(for: "4") == 4)
     }
 
     @Test func replacingCountsTheDifference() {
@@ -32,22 +50,22 @@ import Testing
         cache.insert(2, for: "a", cost: 40)
         #expect(cache.totalCost == 40)
         #expect(cache.count == 1)
-        #expect(cache.value(for: "a") == 2)
+        #expect(cache.number(for: "a") == 2)
     }
 
     @Test func whatIsTooLargeIsNotKeptAndTheOldValueGoes() {
         let cache = cache(bytes: 50)
         cache.insert(1, for: "a", cost: 10)
         cache.insert(2, for: "a", cost: 51)
-        #expect(cache.value(for: "a") == nil)
+        #expect(cache.number(for: "a") == nil)
         #expect(cache.totalCost == 0)
     }
 
     @Test func aLimitOfZeroKeepsNothing() {
         let cache = cache(bytes: 0)
         cache.insert(1, for: "a", cost: 1)
-        #expect(cache.value(for: "a") == nil)
-        let negative = MemoryCache<String, Int>(costLimit: -5, countLimit: -1)
+        #expect(cache.number(for: "a") == nil)
+        let negative = MemoryCache<String, Value>(costLimit: -5, countLimit: -1)
         negative.insert(1, for: "a", cost: 0)
         #expect(negative.count == 0)
     }
@@ -57,14 +75,14 @@ import Testing
         for value in 0..<10 { cache.insert(value, for: "\(value)", cost: 100) }
         cache.costLimit = 250
         #expect(cache.totalCost == 200)
-        #expect(cache.value(for: "9") == 9)
-        #expect(cache.value(for: "0") == nil)
+        #expect(cache.number(for: "9") == 9)
+        #expect(cache.number(for: "0") == nil)
     }
 
     @Test func removesWhatMatches() {
         let cache = cache()
         for value in 0..<10 { cache.insert(value, for: "\(value)", cost: 10) }
-        cache.updateAll { $1.isMultiple(of: 2) ? nil : ($1, 10) }
+        cache.updateAll { if $1?.number.isMultiple(of: 2) == true { $1 = nil } }
         #expect(cache.count == 5)
         #expect(cache.totalCost == 50)
         cache.removeAll()
@@ -72,22 +90,45 @@ import Testing
         #expect(cache.totalCost == 0)
     }
 
+    /// A removal by resource costs what it removes, and changes no order of use.
+    @Test func aResourceIsFoundWithoutAWalk() {
+        let cache = cache(bytes: .max)
+        for key in ["a1", "b1", "a2", "b2", "a3"] { cache.insert(1, for: key, cost: 1) }
+        cache.insert(2, for: "a1", cost: 1)
+        cache.removeValue(for: "a3")
+        let (ofB, ofA) = (cache.beginRead("b3"), cache.beginRead("a4"))
+        var visited: Set<String> = []
+        cache.update(resource: UInt64(UInt8(ascii: "a"))) { key, value in
+            visited.insert(key)
+            if key == "a2" { value = nil }
+        }
+        #expect(visited == ["a1", "a2"])
+        cache.endRead("b3", ticket: ofB, promoting: Value(number: 1, cost: 1))
+        cache.endRead("a4", ticket: ofA, promoting: Value(number: 1, cost: 1))
+        #expect(cache.number(for: "a4") == nil, "it was read before the change")
+        #expect(["a1", "b1", "b2", "b3"].allSatisfy(cache.contains) && cache.count == 4)
+        cache.costLimit = 3
+        #expect(!cache.contains("b1"), "the one that was used longest ago")
+        cache.update(resource: UInt64(UInt8(ascii: "a"))) { $1 = Value(number: -1, cost: 0) }
+        #expect(cache.count == 2 && cache.totalCost == 2)
+    }
+
     @Test func aReadIsKeptOnlyIfTheKeyDidNotChange() {
         let cache = cache()
         let quiet = cache.beginRead("a")
-        cache.endRead("a", ticket: quiet, promoting: (1, 1))
-        #expect(cache.value(for: "a") == 1)
+        cache.endRead("a", ticket: quiet, promoting: Value(number: 1, cost: 1))
+        #expect(cache.number(for: "a") == 1)
 
         let overtaken = cache.beginRead("b")
         cache.insert(2, for: "b", cost: 1)
         cache.removeValue(for: "b")
-        cache.endRead("b", ticket: overtaken, promoting: (1, 1))
-        #expect(cache.value(for: "b") == nil)
+        cache.endRead("b", ticket: overtaken, promoting: Value(number: 1, cost: 1))
+        #expect(cache.number(for: "b") == nil)
 
         let cleared = cache.beginRead("c")
         cache.removeAll()
-        cache.endRead("c", ticket: cleared, promoting: (1, 1))
-        #expect(cache.value(for: "c") == nil)
+        cache.endRead("c", ticket: cleared, promoting: Value(number: 1, cost: 1))
+        #expect(cache.number(for: "c") == nil)
     }
 
     /// Against a plain model: what is there is what was stored last, and the totals are exact.
@@ -101,7 +142,7 @@ import Testing
             case 0:
                 cache.removeValue(for: key)
                 model[key] = nil
-            case 1: #expect(cache.value(for: key) == model[key]?.0)
+            case 1: #expect(cache.number(for: key) == model[key]?.0)
             default:
                 let cost = Int.random(in: 0..<1_000, using: &random)
                 cache.insert(step, for: key, cost: cost)
@@ -121,9 +162,10 @@ import Testing
                         let key = "\((step * 7 + thread) % 300)"
                         switch step % 5 {
                         case 0: cache.removeValue(for: key)
-                        case 1: cache.endRead(key, ticket: cache.beginRead(key), promoting: (step, 50))
+                        case 1:
+                            cache.endRead(key, ticket: cache.beginRead(key), promoting: Value(number: step, cost: 50))
                         case 2:
-                            if let hit = cache.value(for: key) {
+                            if let hit = cache.number(for: key) {
                                 #expect((0..<8).contains { "\((hit * 7 + $0) % 300)" == key })
                             }
                         default: cache.insert(step, for: key, cost: 100)
@@ -137,7 +179,7 @@ import Testing
         var count = 0
         cache.updateAll { _, value in
             count += 1
-            return (value, 1)
+            value?.cost = 1
         }
         total = cache.totalCost
         #expect(total == count)

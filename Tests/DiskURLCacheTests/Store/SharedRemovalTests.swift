@@ -5,7 +5,7 @@
 
     @testable import DiskURLCache
 
-    /// What one cache of a directory removed, the others stop to serve within a second: from memory, from the buffer, by a late answer.
+    /// What one cache of a directory removed, the others stop to serve within a second: from memory, and by a late answer.
     @Suite struct SharedRemovalTests {
         /// A store on a directory, as one process has it.
         private static func open(
@@ -33,7 +33,7 @@
         ) -> DiskURLCache.Reason? {
             var metadata = StoredEntry.test(Data(), tags: key == other ? [] : ["account"], url: key.text).metadata
             metadata.placement = memoryOnly ? .memoryOnly : .memoryAndDisk
-            return store.store(metadata, body: Data(body.utf8), for: key, ticket: ticket)
+            return store.store(metadata, .memory(Data(body.utf8)), for: key, ticket: ticket)
         }
 
         /// What a lookup finds that comes a second later.
@@ -122,8 +122,6 @@
             let files = FaultyFileSystem()
             let store = Self.open(directory, files: files)
             let other = Self.open(directory)
-            store.maintenance.pause()
-            Self.store("private", in: store)
             let hasRemoved = Mutex(false)
             files.rule = { call in
                 let isFirst = hasRemoved.withLock { hasRemoved in
@@ -134,8 +132,7 @@
                 if isFirst { isAll ? other.remove(matching: EntryCriteria(tag: "account")) : other.remove(Self.key) }
                 return nil
             }
-            store.maintenance.resume()
-            store.flush()
+            #expect(Self.store("private", in: store) == .removedMeanwhile)
             #expect(hasRemoved.withLock { $0 })
             #expect(Self.body(in: store) == nil)
             for store in [store, other, Self.open(directory)] {
@@ -176,16 +173,14 @@
             #expect(Self.body(in: store) == "new")
         }
 
-        /// What the remover cannot find on the disk goes too: it is in the memory or the buffer of another.
-        @Test(arguments: ["key", "tag", "host", "all"], [true, false])
-        func whatIsNotOnDiskGoesToo(what: String, memoryOnly: Bool) throws {
+        /// What the remover cannot find on the disk goes too: it is in the memory of another.
+        @Test(arguments: ["key", "tag", "host", "all"]) func whatIsNotOnDiskGoesToo(what: String) throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
             let store = Self.open(directory)
             store.maintenance.pause()
-            Self.store("private", in: store, memoryOnly: memoryOnly)
+            Self.store("private", in: store, memoryOnly: true)
             let ticket = store.ticket(at: Date())
-            #expect(store.buffer.contains(Self.key) != memoryOnly)
             #expect(Self.body(in: store) == "private")
             let child = try ChildProcess("remove", directory: directory, ["WHAT": what])
             #expect(child.nextLine() == "removed")
@@ -214,8 +209,7 @@
             let directory = scratch.appending("c").path
             let first = Self.open(directory, isResting: true)
             let second = Self.open(directory, isResting: true)
-            Self.store("1", in: first)
-            #expect(!FileManager.default.fileExists(atPath: directory))
+            Self.store("1", in: first, memoryOnly: true)
             switch what {
             case "key": second.remove(Self.key)
             case "tag": second.remove(matching: EntryCriteria(tag: "account"))
@@ -237,15 +231,23 @@
             let stores = [Self.open(directory), Self.open(directory)]
             let (remover, writer) = isRemoverFirst ? (stores[0], stores[1]) : (stores[1], stores[0])
             for round in 0..<TestLength.pick(plain: 100, long: 5_000) {
-                Self.store("\(round)", in: writer)
                 let group = DispatchGroup()
-                DispatchQueue.global().async(group: group) { writer.flush() }
+                let reason = Mutex<DiskURLCache.Reason?>(nil)
+                DispatchQueue.global().async(group: group) {
+                    let result = Self.store("\(round)", in: writer)
+                    reason.withLock { $0 = result }
+                }
                 DispatchQueue.global().async(group: group) { _ = Self.body(in: writer) }
                 // At another moment of the writing each time.
-                for _ in 0..<(round % 50) { _ = getppid() }
+                for _ in 0..<(round % 50) * 20 { _ = getppid() }
+                remover.remove(matching: EntryCriteria(tag: "account"))
+                group.wait()
+                // Either it was stored after the removal, or it is gone everywhere.
+                let left = Self.body(in: writer)
+                #expect(left == nil || reason.withLock { $0 } == nil, "round \(round)")
+                #expect(Self.body(in: remover) == left, "round \(round)")
                 remover.remove(matching: EntryCriteria(tag: "account"))
                 #expect(Self.body(in: writer) == nil, "round \(round)")
-                group.wait()
                 writer.flush()
                 writer.removeMemory()
                 remover.removeMemory()
@@ -413,9 +415,7 @@
         /// A store as a process has it, over its disk.
         static func over(_ disk: DiskStore, _ maintenance: MaintenanceQueue) -> TieredStore {
             TieredStore(
-                configuration: TieredStore.Configuration(
-                    memoryCapacity: 8 << 20, memoryCountLimit: 1_000, maximumEntryFraction: 0.5,
-                    writeBufferLimit: 8 << 20),
+                memory: MemoryCache(costLimit: 8 << 20, countLimit: 1_000), maximumEntryFraction: 0.5,
                 disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
         }
 

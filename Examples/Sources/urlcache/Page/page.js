@@ -1,4 +1,4 @@
-// Text of servers (URLs, header values) goes into the page by textContent only.
+// Text from origins (URLs, header values) gets into the page by textContent only.
 const el = id => document.getElementById(id);
 const make = (tag, text, parent, className) => {
   const node = document.createElement(tag);
@@ -78,18 +78,18 @@ function svgNode(name, attributes, parent, text) {
   if (summary.pinned) tile(count(summary.pinned), "pinned");
   if (summary.damaged) tile(count(summary.damaged), "damaged: see urlcache verify");
   if (summary.unknownURLs) tile(count(summary.unknownURLs), "without URL: not kept on disk");
-  if (summary.index !== "valid") tile(summary.index, "index: a cache makes it anew");
+  if (summary.index !== "valid") tile(summary.index, "index: a cache writes a new one");
 })();
 
 // ——— Savings
 (function won() {
   const box = el("won");
   if (!log || !log.loads) {
-    make("p", log ? "The event log holds no load yet: load something through a session that uses the cache." : "Hits, bytes and time saved are known where a program keeps an event log. That is one line, held for as long as events are to be kept:", box);
+    make("p", log ? "The event log holds no load yet: load something through a session that uses the cache." : "Hits, bytes and time saved are known if the program holds an event log. It is one line:", box);
     el("whys").hidden = true;
     if (log) return;
     make("pre", "let log = DiskURLCache.EventLog(cache)", box);
-    make("p", "Then this page shows the hit ratio over time, the most frequent misses and why they missed, and why answers were not stored. The log stays in the cache’s folder, with mode 0600.", box, "hint");
+    make("p", "Then this page shows the hit ratio over time, the most frequent misses with their reasons, and the reasons for which responses were not stored. The log is in the cache’s folder, with mode 0600.", box, "hint");
     return;
   }
   const big = make("div", null, box, "big");
@@ -97,7 +97,7 @@ function svgNode(name, attributes, parent, text) {
   number(count(log.hits), "requests saved, of " + many(log.loads, "load", "loads"));
   number(bytes(log.bytesSaved), "of bodies that did not cross the network");
   number(log.misses ? span(log.secondsSaved) : "–", "saved, an estimate: mean time of a miss × hits");
-  if (log.revalidated) number(count(log.revalidated), "answers confirmed by a 304 without a body");
+  if (log.revalidated) number(count(log.revalidated), "responses confirmed by a 304 without a body");
   const chart = make("div", null, box); chart.id = "ratiobox";
   const key = make("ul", null, box, "key");
   for (const [colour, name, line] of [["var(--bar)", "from the store"], ["var(--soft-bar)", "after a 304"], ["var(--other)", "network, bypassed, failed"], ["var(--bad)", "hit ratio", true]]) {
@@ -139,7 +139,7 @@ function drawRatio() {
   box.replaceChildren(svg);
 }
 
-// ——— Treemap: hosts, their types, their URLs. Small entries share a group, which opens as any group does.
+// ——— Treemap: hosts, their types, their URLs. Small entries share a group that opens like any other.
 const sizeOf = node => node[el("areaby").value];
 function tree() {
   const group = (list, key, next) => {
@@ -150,7 +150,7 @@ function tree() {
   const leaves = list => list.map(e => ({ name: e.leaf || "/", entry: e, d: Math.max(e.d, 1), n: 1, b: e.b }));
   return bundle("All hosts", group(entries, e => e.host, list => group(list, e => e.type, list => leaves(list))));
 }
-/// Of many children, the smallest are put together, again and again: no level has more than can be read.
+/// The smallest of many children become a group, again and again, so that each level can be read.
 function bundle(name, children) {
   const sum = key => children.reduce((total, child) => total + child[key], 0);
   const node = { name, d: sum("d"), n: sum("n"), b: sum("b") };
@@ -164,7 +164,7 @@ function bundle(name, children) {
 }
 /// Squarified: a row grows along the shorter side while its boxes become less elongated.
 function squarify(items, x, y, w, h) {
-  // A group of small ones may be larger than what is before it in the list.
+  // A group of small entries may be larger than the entry before it in the list.
   items = [...items].sort((a, b) => sizeOf(b) - sizeOf(a));
   const total = items.reduce((sum, item) => sum + sizeOf(item), 0), places = [];
   if (!total || w <= 0 || h <= 0) return places;
@@ -192,7 +192,7 @@ function squarify(items, x, y, w, h) {
 let trail = [];
 const nodeText = node => node.entry ? `${node.entry.url}, ${bytes(node.b)}` : `${node.name}: ${many(node.n, "entry", "entries")}, ${bytes(node.d)} on disk`;
 function leading(node) {
-  // The colour of the largest share.
+  // The colour of the largest part.
   const sums = new Map(), colour = modes[el("colourby").value].of;
   (function add(n) { if (n.entry) { const c = colour(n.entry); sums.set(c, (sums.get(c) || 0) + sizeOf(n)); } else n.children.forEach(add); })(node);
   return [...sums].sort((a, b) => b[1] - a[1])[0][0];
@@ -244,7 +244,7 @@ function open(focus) {
 function enter(node, focus) {
   if (node.entry) return tell(node.entry);
   trail.push(node);
-  // A group of one group has nothing to choose.
+  // A group with one group in it offers no choice.
   while (trail[trail.length - 1].children.length === 1 && !trail[trail.length - 1].children[0].entry) trail.push(trail[trail.length - 1].children[0]);
   open(focus);
 }
@@ -252,7 +252,7 @@ function facts(e) {
   return [["status", e.status || "not HTTP"], ["type", e.type], ["size", `${count(e.b)} bytes, ${bytes(e.d)} on disk`], ["age", e.age === null ? "unknown" : span(e.age)], ["stored", e.stored === null ? "unknown" : span(e.stored) + " ago"], ["last used", e.used === null ? "unknown" : span(e.used) + " ago"],
     ["fresh", freshText(e)], ...(e.variants > 1 ? [["variant", `${e.variant} of ${e.variants}`]] : []), ...(e.vary ? [["selected by", e.vary]] : []), ...(e.tags ? [["tags", e.tags]] : []), ...(e.pin ? [["pinned", "yes"]] : [])];
 }
-const freshText = e => e.left === null ? "no: nothing says how long" : e.left > 0 ? "for " + span(e.left) : "no, stale for " + span(e.left);
+const freshText = e => e.left === null ? "no: it has no lifetime" : e.left > 0 ? "for " + span(e.left) : "no, stale for " + span(e.left);
 function tell(e) {
   const box = el("detail"); box.replaceChildren();
   make("p", e.url, box);
@@ -281,7 +281,7 @@ el("colourby").addEventListener("change", () => drawTreemap());
 // ——— Bars
 function bars(box, rows, isRight) {
   box.classList.add("chart");
-  // A group of many is no measure for single entries.
+  // A row for many groups sets no measure for the other rows.
   const most = Math.max(1, ...rows.filter(r => !r.isRest).map(r => r.value));
   for (const row of rows) {
     const label = make("span", row.press ? null : row.name, box, "label" + (isRight ? " right" : ""));
@@ -339,11 +339,11 @@ const within = (value, limits) => limits.findIndex(limit => value < limit);
 (function whys() {
   if (!log || !log.loads) return;
   const list = (box, rows, none, add) => { if (!rows.length) return make("p", none, box, "hint"); const ul = make("ul", null, box, "list"); for (const row of rows) add(row, make("li", null, ul)); };
-  list(el("misses"), log.topMisses, "No load had to go to the network.", (m, li) => {
+  list(el("misses"), log.topMisses, "No load needed a request.", (m, li) => {
     make("div", m.url, li, "url"); make("b", many(m.count, "miss", "misses"), li);
     make("span", `, ${m.seconds < 10 ? m.seconds.toFixed(1) + " s" : span(m.seconds)} waited, ${bytes(m.bytes)} · ${m.reason}`, li, "why");
   });
-  list(el("refusals"), log.refusals, "Each answer that came from the network was stored.", (r, li) => {
+  list(el("refusals"), log.refusals, "Each response from the network was stored.", (r, li) => {
     make("b", count(r.count) + " × ", li); make("span", r.reason, li); make("div", "such as " + r.url, li, "url why");
   });
 })();

@@ -9,11 +9,21 @@ package enum DirectoryChange: Sendable, Hashable {
     /// Every record may be removed.
     case removedAll
 
-    /// Whether the records of a key are removed.
-    package func removes(_ key: KeyName) -> Bool {
+    var isRemoval: Bool { if case .stored = self { false } else { true } }
+
+    /// The resource whose records changed; nil for all.
+    var resource: UInt64? {
         switch self {
-        case .stored: false
-        case .removed(let name): name == key
+        case .stored(let name), .removed(let name): name.resource
+        case .removedResource(let resource): resource
+        case .removedAll: nil
+        }
+    }
+
+    /// Whether records of a key changed.
+    package func concerns(_ key: KeyName) -> Bool {
+        switch self {
+        case .stored(let name), .removed(let name): name == key
         case .removedResource(let resource): key.resource == resource
         case .removedAll: true
         }

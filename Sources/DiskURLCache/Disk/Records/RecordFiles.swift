@@ -127,11 +127,11 @@ struct RecordFiles: Sendable {
                 case .notRepresentable:
                     // The old head is out of date, and the new one cannot be written.
                     removeForGood(row.name, &events)
-                    events.append(.dropped(key: row.key, .notRepresentable))
+                    events.append(.notUpdated(key: row.key, .notRepresentable))
                     return true
                 }
             } catch {
-                events.append(.dropped(key: row.key, .failed(errno: error.code)))
+                events.append(.notUpdated(key: row.key, .failed(errno: error.code)))
             }
         }
         return false

@@ -9,9 +9,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What is stored and not on disk yet: nobody sees the difference.
-@Suite struct WriteBufferTests {
-    /// A cache whose maintenance rests, so that what is buffered stays so.
+/// Memory over the disk: what is stored is in both when the store returns, and what is removed is in neither.
+@Suite struct TieredStoreTests {
+    /// A cache whose maintenance rests, so that all work is done on the test's thread.
     private struct Fixture {
         let scratch: ScratchDirectory
         let cache: DiskURLCache
@@ -48,7 +48,14 @@ import Testing
 
         func key(_ path: String) throws -> RequestKey { try #require(cache.key(for: Responses.request(path))) }
 
-        func isBuffered(_ path: String) throws -> Bool { try store.buffer.contains(key(path)) }
+        /// What is on disk, for another process, say.
+        func bodyOnDisk(_ path: String) throws -> String? {
+            let other = DiskStore(
+                configuration: DiskStore.Configuration(
+                    directory: scratch.appending("c").path, capacity: store.disk?.capacity ?? 0))
+            defer { other.close() }
+            return try other.variants(of: key(path)).first?.load().map { String(decoding: $0.body, as: UTF8.self) }
+        }
     }
 
     private static let german = ["Accept-Language": "de"]
@@ -61,13 +68,12 @@ import Testing
         for number in 1...4 {
             fixture.store("/a", "\(number)")
             fixture.store("/a", "\(number) again")
-            #expect(try fixture.isBuffered("/a"))
+            #expect(try fixture.bodyOnDisk("/a") == "\(number) again")
             #expect(fixture.body("/a") == "\(number) again")
         }
         #expect(fixture.cache.contains(Responses.request("/b")))
         #expect(fixture.cache.statistics.stores == 9)
         fixture.cache.flush()
-        #expect(try !fixture.isBuffered("/a"))
         #expect(fixture.body("/a") == "4 again")
     }
 
@@ -101,7 +107,6 @@ import Testing
             fixture.store("/a", "1")
             fixture.cache.flush()
             fixture.store("/a", "2")
-            #expect(try fixture.isBuffered("/a"))
             remove(fixture.cache)
             #expect(fixture.body("/a") == nil)
             fixture.cache.flush()
@@ -114,7 +119,7 @@ import Testing
         fixture.store("/a", "1")
         fixture.cache.removeAllCachedResponses(from: .memory)
         #expect(fixture.cache.currentMemoryUsage == 0)
-        #expect(fixture.body("/a") == "1", "the disk will have it")
+        #expect(fixture.body("/a") == "1", "the disk has it")
         fixture.store("/a", "2")
         fixture.cache.removeAllCachedResponses(from: .disk)
         #expect(fixture.body("/a") == "2", "from memory")
@@ -122,32 +127,13 @@ import Testing
         #expect(fixture.body("/a") == nil)
     }
 
-    /// The maintenance queue writes by itself soon after a store.
-    @Test func itLandsByItself() throws {
-        let storage = SignallingStorage()
-        let fixture = try Fixture(memory: 0) { $0.diskStorage = storage }
-        fixture.store.maintenance.resume()
-        fixture.store("/a", "1")
-        #expect(storage.isStored.isSignalled())
-    }
-
-    @Test func whatIsStoredDuringAPauseLandsAfterIt() throws {
-        let storage = SignallingStorage()
-        let fixture = try Fixture(memory: 0) { $0.diskStorage = storage }
-        fixture.store("/a", "1")
-        fixture.store.maintenance.resume()
-        #expect(storage.isStored.isSignalled())
-    }
-
-    @Test func itLandsWhenTheCacheGoes() async throws {
+    @Test func itOutlivesTheCache() async throws {
         let scratch = try ScratchDirectory()
         for number in 0..<20 {
             weak var store: TieredStore?
             do {
                 let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 20, directory: scratch.appending("c"))
                 store = cache.store
-                // Else its first pass, which opens the directory, would write the entry.
-                cache.flush()
                 cache.storeCachedResponse(
                     Responses.cached(Responses.url("/\(number)"), "x"), for: Responses.request("/\(number)"))
             }
@@ -229,83 +215,64 @@ import Testing
 
     // MARK: Bounds
 
-    @Test func memoryAndBufferKeepToOneLimit() throws {
+    @Test func whatMemoryEvictsIsOnDisk() throws {
         let fixture = try Fixture(memory: 2 << 20)
-        fixture.store.maintenance.resume()
         for number in 0..<150 {
             fixture.store("/\(number)", String(repeating: "x", count: 30_000))
-            #expect(fixture.store.memory.totalCost + fixture.store.buffer.aloneBytes <= 2 << 20)
+            #expect(fixture.cache.currentMemoryUsage <= 2 << 20)
         }
-        fixture.cache.flush()
         for number in 0..<150 { #expect(fixture.body("/\(number)")?.utf8.count == 30_000) }
     }
 
-    /// Fills the buffer, and gives the number of what is in it.
-    private func fill(_ fixture: Fixture) -> Int {
-        var number = 0
-        while fixture.store.buffer.bytes + 1_025 <= 64 << 10 {
-            fixture.store("/\(number)", "x")
-            number += 1
-        }
-        return number
-    }
-
-    @Test("Fault 64: who stores faster than the disk writes waits for room") func aFullBuffer() throws {
-        let fixture = try Fixture(memory: 0) { $0.pendingWriteLimit = 64 << 10 }
-        let count = fill(fixture)
-        let isStored = Mutex(false)
-        let hasEnded = DispatchSemaphore(value: 0)
-        DispatchQueue.global().async {
-            fixture.store("/last", "x")
-            isStored.withLock { $0 = true }
-            hasEnded.signal()
-        }
-        while fixture.store.buffer.waiterCount == 0, !isStored.withLock({ $0 }) { usleep(100) }
-        #expect(fixture.store.buffer.bytes <= 64 << 10)
-        fixture.store.maintenance.resume()
-        #expect(hasEnded.isSignalled())
+    /// A burst of stores runs an eighth of the capacity ahead of eviction at most, and the newest entries stay.
+    @Test("Fault 64: a burst of stores keeps to the capacity", arguments: [0, 1 << 20], [true, false])
+    func aBurst(memory: Int, isMaintained: Bool) throws {
+        let capacity = 1 << 20
+        let fixture = try Fixture(memory: memory, disk: capacity)
         fixture.cache.flush()
-        #expect(fixture.store.buffer.isEmpty && fixture.store.buffer.bytes == 0)
-        for number in 0..<count { #expect(fixture.body("/\(number)") == "x") }
-        #expect(fixture.body("/last") == "x")
+        if isMaintained { fixture.store.maintenance.resume() }
+        let disk = try #require(fixture.store.diskStore)
+        for number in 0..<1_000 {
+            fixture.store("/\(number)", "\(number)")
+            // One record more, and the index file that a pass may be saving.
+            #expect(disk.excess <= capacity / 8 + 64 << 10)
+        }
+        fixture.cache.flush()
+        #expect(disk.excess <= 0)
+        let stored = (0..<1_000).map { fixture.cache.contains(Responses.request("/\($0)")) }
+        let first = try #require(stored.firstIndex(of: true))
+        if memory == 0 { #expect(first > 0, "some were evicted") }
+        #expect(stored[first...].allSatisfy { $0 }, "and those were the oldest")
     }
 
-    /// The maintenance queue cannot wait for itself.
-    @Test("Fault 64: what there is no room for takes the older one along") func whatIsGivenUp() throws {
-        let fixture = try Fixture(memory: 0) { $0.pendingWriteLimit = 64 << 10 }
+    /// A full disk: memory has the response, an event says so, and what was on disk before stays there.
+    @Test(arguments: [0, 1 << 20]) func aFullDisk(memory: Int) async throws {
+        let files = FaultyFileSystem()
+        let fixture = try Fixture(memory: memory) { $0.fileSystem = files }
         fixture.store("/a", "old")
-        fixture.cache.flush()
-        #expect(fixture.body("/a") == "old")
-        _ = fill(fixture)
-        fixture.store.maintenance.perform { fixture.store("/a", "new") }
-        #expect(fixture.body("/a") == nil)
-        fixture.cache.flush()
-        #expect(fixture.body("/a") == nil)
-    }
-
-    /// A pass that comes while a removal runs does not write what the removal has cancelled.
-    @Test(arguments: [false, true]) func aPassDuringARemovalWritesNothingOfIt(isOfAll: Bool) throws {
-        let disk = DictionaryStorage(capacity: 1 << 20)
-        let fixture = try Fixture { $0.diskStorage = disk }
-        fixture.store("/a", "1")
-        #expect(fixture.store.buffer.count == 1)
-        // The disk is erased first, and what was cancelled is dropped last.
-        disk.afterNextChange.withLock { $0 = { [cache = fixture.cache] in cache.flush() } }
-        if isOfAll {
-            fixture.cache.removeAllCachedResponses()
-        } else {
-            fixture.cache.removeCachedResponse(for: Responses.request("/a"))
+        let events = fixture.cache.events()
+        files.rule = { $0.operation == .write && $0.isRecord ? .error(ENOSPC) : nil }
+        fixture.store("/a", "new")
+        for await case .notStored(let url, let reason) in events {
+            #expect(url == Responses.url("/a"))
+            #expect(reason.description == DiskURLCache.Reason.diskFailed(errno: ENOSPC).description)
+            break
         }
-        #expect(disk.count == 0)
+        #expect(fixture.body("/a") == (memory > 0 ? "new" : "old"))
+        #expect(fixture.cache.statistics.stores == (memory > 0 ? 2 : 1))
+        files.rule = { _ in nil }
+        // Nor does the older one come back after the newer one was removed by its number.
+        let key = try fixture.key("/a")
+        let stored = try #require(fixture.store.lookup(key).variants().first)
+        fixture.store.remove(key, stored.metadata)
         #expect(fixture.body("/a") == nil)
     }
 
-    /// A lookup that comes while a removal erases the disk does not find there what the buffer had a newer one of.
+    /// A lookup that comes while a removal erases the disk does not find anything older there.
     @Test(arguments: [false, true]) func aLookupDuringARemovalFindsNothingOlder(isOfAll: Bool) throws {
         let disk = DictionaryStorage(capacity: 1 << 20)
         let fixture = try Fixture(memory: 0) { $0.diskStorage = disk }
         fixture.store("/a", "old")
-        fixture.cache.flush()
         fixture.store("/a", "new")
         let found = Mutex<String?>("nothing yet")
         disk.beforeNextChange.withLock { $0 = { found.withLock { $0 = fixture.body("/a") } } }
@@ -318,26 +285,89 @@ import Testing
         #expect(fixture.body("/a") == nil)
     }
 
-    /// With a full buffer the order of use still is that of the calls: the newest entries stay.
-    @Test func theNewestStay() throws {
-        let fixture = try Fixture(memory: 0, disk: 1 << 20) { $0.pendingWriteLimit = 64 << 10 }
-        fixture.store.maintenance.resume()
-        for number in 0..<500 { fixture.store("/\(number)", "\(number)") }
-        fixture.cache.flush()
-        let stored = (0..<500).map { fixture.cache.contains(Responses.request("/\($0)")) }
-        let first = try #require(stored.firstIndex(of: true))
-        #expect(first > 0, "some were evicted")
-        #expect(stored[first...].allSatisfy { $0 }, "and those were the oldest")
+    /// Removals by URL: an unsafe request costs what it removes.
+    @Test func aRemovalByURLVisitsItsOwnResponsesOnly() throws {
+        let fixture = try Fixture(memory: 64 << 20, disk: 0)
+        let count = 20_000
+        for number in 0..<count { fixture.store("/\(number)", "x") }
+        fixture.store("/7", "of a variant", Self.byLanguage, request: Self.german)
+        var held = fixture.cache.cachedResponse(for: Responses.request("/8"))
+        fixture.cache.relieveMemoryPressure()
+        #expect(fixture.cache.cachedResponse(for: Responses.request("/8")) === held)
+        for number in 0..<count { fixture.store("/\(number + count)", "x") }
+        let key = try fixture.key("/\(count)")
+        var visited: [RequestKey] = []
+        fixture.store.memory.update(resource: key.resource) { visitedKey, _ in visited.append(visitedKey) }
+        #expect(visited == [key])
+        fixture.cache.invalidate(Responses.url("/\(count)"))
+        fixture.cache.invalidate(Responses.url("/7"))
+        #expect(fixture.body("/\(count)") == nil && fixture.body("/7") == nil)
+        #expect(fixture.store.memory.count == count - 1)
+        #expect(fixture.cache.cachedResponse(for: Responses.request("/8")) === held, "a response of another URL")
+        fixture.cache.invalidate(Responses.url("/8"))
+        #expect(fixture.body("/8") == nil)
+        held = nil
     }
 
-    /// An entry in the buffer that is looked up counts as used.
-    @Test func aLookupOfABufferedEntryCountsAsItsUse() throws {
-        let fixture = try Fixture(memory: 0, disk: 140_000) { $0.lowWaterFraction = 0.8 }
-        for number in 0..<40 { fixture.store("/\(number)", "x") }
-        #expect(fixture.body("/0") == "x")
+    /// The hash that names a URL on disk is no secret: a server can choose a URL that shares it with a URL of another server.
+    @Test func aURLWithTheSameHashStays() throws {
+        let fixture = try Fixture()
+        let own = Self.uri("https://one.example/", hashingToNothingAfter: 32) + "one-tail-of-both"
+        let other = Self.uri("https://two.example/", hashingToNothingAfter: 32) + "one-tail-of-both"
+        #expect(own != other && KeyName.resource(of: own) == KeyName.resource(of: other))
+        for uri in [own, other] {
+            let url = try #require(URL(string: uri))
+            fixture.cache.storeCachedResponse(Responses.cached(url, "x"), for: URLRequest(url: url))
+            #expect(fixture.cache.key(for: URLRequest(url: url))?.uri == uri)
+        }
+        try fixture.cache.invalidate(#require(URL(string: own)))
+        #expect(try !fixture.cache.contains(URLRequest(url: #require(URL(string: own)))))
+        #expect(
+            try fixture.cache.contains(URLRequest(url: #require(URL(string: other)))),
+            "in memory; the disk knows the hash only")
+    }
+
+    /// A URL of 48 bytes after which the state of `TextHash` is 0 whatever it was: its last eight bytes are the state before them.
+    private static func uri(_ beginning: String, hashingToNothingAfter length: Int) -> String {
+        let (first, seed): (UInt64, UInt64) = (0x9E37_79B9_7F4A_7C15, 0x6b65_7920_6368_6563)
+        func folded(_ left: UInt64, _ right: UInt64) -> UInt64 {
+            let product = left.multipliedFullWidth(by: right)
+            return product.high ^ product.low
+        }
+        var number = 0
+        while true {
+            let digits = String(number)
+            number += 1
+            let padding = String(repeating: "p", count: length - beginning.utf8.count - digits.utf8.count)
+            let text = beginning + padding + digits
+            // The whole text has 64 bytes.
+            var state = seed ^ 64 &* first
+            let words = stride(from: 0, to: length, by: 8).map { offset in
+                text.utf8.dropFirst(offset).prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            }
+            for index in stride(from: 0, to: words.count, by: 2) {
+                state = folded(words[index] ^ first, words[index + 1] ^ state)
+            }
+            let bytes = withUnsafeBytes(of: state.littleEndian) { Array($0) }
+            guard
+                bytes.allSatisfy({
+                    (97...122).contains($0) || (48...57).contains($0) || $0 == 45 || (65...90).contains($0)
+                })
+            else { continue }
+            return text + "anything" + String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
+    /// A pass that is due during a pause comes after it.
+    @Test func whatIsAskedForDuringAPauseComesAfterIt() async throws {
+        let fixture = try Fixture(memory: 0)
+        for number in 0..<100 { fixture.store("/\(number)", "x") }
         fixture.cache.flush()
-        #expect(fixture.body("/0") == "x")
-        #expect(fixture.body("/1") == nil)
+        fixture.cache.diskCapacity = 200_000
+        let disk = try #require(fixture.store.diskStore)
+        #expect(disk.excess > 0)
+        fixture.store.maintenance.resume()
+        await eventually { disk.excess <= 0 }
     }
 
     /// What memory answers counts as use on disk, without being told at each hit.
@@ -360,9 +390,6 @@ import Testing
     /// Another process clears the directory: what was stored before goes, what was stored after stays.
     @Test func storesAfterAnotherProcesssClearStay() throws {
         let fixture = try Fixture(memory: 0)
-        fixture.store("/first", "1")
-        fixture.cache.flush()
-        fixture.pause()
         fixture.store("/before", "1")
         let other = DiskStore(
             configuration: DiskStore.Configuration(
@@ -370,7 +397,6 @@ import Testing
         other.removeAll()
         fixture.store("/after", "1")
         fixture.cache.flush()
-        #expect(fixture.body("/first") == nil)
         #expect(fixture.body("/before") == nil)
         #expect(fixture.body("/after") == "1")
         other.close()
@@ -401,7 +427,7 @@ import Testing
         let ticket = fixture.store.memory.beginRead(key)
         let old = try #require(fixture.store.disk?.variants(of: key))
         fixture.store("/a", "new")
-        fixture.store.memory.endRead(key, ticket: ticket, promoting: (MemoryRecord(old, isComplete: true), 1))
+        fixture.store.memory.endRead(key, ticket: ticket, promoting: MemoryRecord(variants: old, isComplete: true))
         #expect(fixture.body("/a") == "new")
         // One whose body is read after the removal.
         fixture.cache.flush()
@@ -441,14 +467,14 @@ import Testing
         #expect(old.withLock { $0 } == 0)
     }
 
-    /// What a lookup reads from the buffer while a removal runs is not in memory afterwards.
+    /// What a lookup reads from disk while a removal runs is not in memory afterwards.
     @Test("Concurrency: a lookup during a removal brings nothing back", arguments: [true, false])
     func nothingComesBack(isOfAll: Bool) throws {
         let fixture = try Fixture()
         let requests = (0..<64).map { Responses.request("/\($0)", fields: Self.german) }
         for _ in 0..<TestLength.pick(plain: 20, long: 1_000) {
             for number in 0..<64 { fixture.store("/\(number)", "old", Self.byLanguage, request: Self.german) }
-            // Buffered only, so that lookups read the buffer and let memory know.
+            // On disk only, so that lookups read it and let memory know.
             fixture.cache.removeAllCachedResponses(from: .memory)
             let isRemoved = Mutex(false)
             DispatchQueue.concurrentPerform(iterations: 2) { thread in
@@ -521,19 +547,4 @@ import Testing
             #expect(found == "\(rounds / 8)")
         }
     }
-}
-
-/// Tells when something was stored.
-private final class SignallingStorage: DiskURLCache.EntryStorage {
-    let isStored = DispatchSemaphore(value: 0)
-
-    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
-    func store(_ entry: DiskURLCache.Entry, named name: String) { isStored.signal() }
-    func removeEntries(matching criteria: DiskURLCache.Criteria) {}
-    var capacity: Int {
-        get { 1 << 20 }
-        set {}
-    }
-    var usage: Int { 0 }
-    func flush() {}
 }
