@@ -74,7 +74,8 @@ extension LoadDriver {
 
     /// With it, removes the changes that an older answer made to the response since it was found.
     private func remove(_ variant: StoredVariant, of key: RequestKey, by ticket: StoreTicket?) {
-        cache.store.remove(key.keeping(variant.metadata.http), variant.metadata, by: ticket)
+        let response = variant.metadata.http
+        cache.store.remove(key.keeping(response), variant.metadata, by: ticket)
     }
 
     func apply(_ change: StoreChange) {
@@ -123,7 +124,8 @@ extension LoadDriver {
                 head: .http(response), url: nil, requestedURL: url, data: Data(), later: read, userInfo: nil,
                 storagePolicy: .allowed)
         #else
-            return CachedURLResponse(response: response.urlResponse(url: url), data: read?() ?? Data())
+            return CachedURLResponse(
+                response: .http(url: url, status: response.status, fields: response.fields), data: read?() ?? Data())
         #endif
     }
 }
