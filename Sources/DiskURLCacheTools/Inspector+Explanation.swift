@@ -57,11 +57,11 @@ extension DiskURLCache.Inspector {
     private func variants(of key: RequestKey) -> [StoredVariant] {
         let diskKey = key.diskKey
         return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
-            let reading = reader.read(RecordName(key: diskKey.name, slot: slot), .head, limit: .max >> 1)
-            guard case .record(let record) = reading, record.header.digest == diskKey.digest else { return nil }
+            let reading = reader.read(RecordName(key: diskKey.name, slot: slot), .tail, limit: .max >> 1)
+            guard case .record(let record) = reading, record.footer.digest == diskKey.digest else { return nil }
             return record
-        }.sorted { $0.header.sequence > $1.header.sequence }.map { record in
-            StoredVariant(record.metadata, bodyLength: record.header.bodyLength, from: .disk) { nil }
+        }.sorted { $0.footer.sequence > $1.footer.sequence }.map { record in
+            StoredVariant(record.metadata, bodyLength: record.footer.bodyLength, from: .disk) { nil }
         }
     }
 }

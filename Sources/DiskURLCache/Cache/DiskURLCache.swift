@@ -83,9 +83,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if platform.attachesLoader { CachingURLProtocol.register() }
         #if canImport(Darwin)
             appLife = AppLifeObserver(
-                AppLifeActions(
-                    relieveMemoryPressure: { [weak self] in self?.relieveMemoryPressure() },
-                    flush: { [weak self] in self?.flush() }))
+                relieveMemory: { [weak self] in self?.relieveMemoryPressure() },
+                flush: { [weak self] in self?.flush() })
         #endif
     }
 
@@ -187,6 +186,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Removes the stored responses for a request, all variants, from memory and disk before it returns.
     public override func removeCachedResponse(for request: URLRequest) {
+        if isBySystem { super.removeCachedResponse(for: request) }
         guard let key = key(for: request) else { return }
         store.remove(key)
     }
@@ -211,14 +211,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     ) {
         if isBySystem { return answerSystem(dataTask, completionHandler) }
         let isLoading = dataTask.state != .suspended
-        let link = SessionLink(dataTask)
-        if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
+        guard let link = SessionLink(dataTask) else { return completionHandler(nil) }
+        if link.session.configuration.urlCache === self, !link.hasLoader {
             hub.report(once: DiskURLCache.Error(.loaderMissing, path: dataTask.currentRequest?.url?.withoutQuery ?? ""))
             return completionHandler(nil)
         }
-        guard !isLoading, link.servesTasks, let request = dataTask.currentRequest.map({ link.effectiveRequest($0) })
-        else { return completionHandler(nil) }
-        find(request, completionHandler)
+        if isLoading { return completionHandler(link.known) }
+        guard let request = dataTask.currentRequest else { return completionHandler(nil) }
+        find(link.effectiveRequest(request), completionHandler)
     }
 
     /// On the caller's thread if memory has the response, otherwise on a queue of the cache.
@@ -251,7 +251,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             return SystemContract.request(
                 original: dataTask.originalRequest, current: dataTask.currentRequest, answeredBy: url)
         }
-        return dataTask.currentRequest.map { SessionLink(dataTask).effectiveRequest($0) }
+        return dataTask.currentRequest.map { SessionLink(dataTask)?.effectiveRequest($0) ?? $0 }
     }
 
     /// The objects that the superclass keeps. Its initialiser set no space aside on disk.
@@ -266,6 +266,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Empties both layers. Returns at once, however many entries there are; no earlier response is served after it, even if
     /// the process crashes.
     public override func removeAllCachedResponses() {
+        if isBySystem { super.removeAllCachedResponses() }
         store.removeAll()
     }
 
@@ -327,7 +328,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// True: no request is sent, and stored responses are served however stale; a request without a stored response
-    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4).
+    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4). Apple's own loader does not obey it: <doc:ApplePlatforms>.
     public var isOffline: Bool {
         get { offline.withLock { $0 } }
         set { offline.withLock { $0 = newValue } }

@@ -274,7 +274,7 @@ import Testing
     }
 
     /// What an app's session adds to requests is part of their keys: what is loaded ahead has to be loaded as that session would.
-    @Test func directCallsAreAsThoseOfAnAppsSession() async throws {
+    @Test(.loadsOnLinux) func directCallsAreAsThoseOfAnAppsSession() async throws {
         let origin = try OriginServer { request in
             .ok("\(request.number) for \(request.fields["Authorization"] ?? "nobody")", ["Cache-Control": "max-age=60"])
         }

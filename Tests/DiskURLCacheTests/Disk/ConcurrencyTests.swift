@@ -342,7 +342,7 @@ final class Oracle: Sendable {
                     return isFirst
                 })
             else { return nil }
-            // Meanwhile the directory is that of another cache, which takes the place in the registry.
+            // Meanwhile the directory is that of another cache.
             try? FileManager.default.moveItem(atPath: directory, toPath: moved)
             let store = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)
             store.flush()
@@ -351,7 +351,11 @@ final class Oracle: Sendable {
         }
         let store = fixture.open(files: files)
         store.flush()
-        #expect(try #require(other.withLock { $0 }).isOwner)
+        let second = try #require(other.withLock { $0 })
+        // While the first one asked, the place was taken.
+        #expect(!second.isOwner)
+        second.flush()
+        #expect(second.isOwner)
         let third = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)
         third.flush()
         #expect(!third.isOwner)

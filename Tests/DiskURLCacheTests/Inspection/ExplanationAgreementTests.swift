@@ -137,6 +137,7 @@ import Testing
         var settings = DiskURLCache.Configuration(
             memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
         settings.clock = clock.wallClock
+        settings.platform = .linux
         settings.isShared = isShared
         settings.keyPolicies = ["other": DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST")]
         settings.rules = [

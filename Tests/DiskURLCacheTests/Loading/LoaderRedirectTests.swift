@@ -174,6 +174,28 @@ import Testing
         #expect(link.prepare(DiskURLCache.Request(link.withCookies(without)))["Cookie"] == nil)
     }
 
+    /// From A to B and back to A: B gets neither the request's own cookies nor the session's.
+    @Test(arguments: [true, false]) func theSessionsCookiesAreNotForALoadWithItsOwn(isDirect: Bool) async throws {
+        let back = Mutex("")
+        let there = try OriginServer { _ in .status(302, "", ["Location": back.withLock { $0 }]) }
+        let origin = try OriginServer { request in
+            request.path == "/a"
+                // When it makes a task, Foundation on Linux replaces a request's own cookies by the session's: so these come later.
+                ? .status(302, "", ["Location": there.url("/b").absoluteString, "Set-Cookie": "session=new; Path=/"])
+                : .ok(request.fields["Cookie"] ?? "none")
+        }
+        back.withLock { $0 = origin.url("/c").absoluteString }
+        let harness = try LoadingHarness()
+        let request = URLRequest(origin.url("/a"), ["Cookie": "own=1"])
+        let text =
+            isDirect
+            ? String(decoding: try await harness.cache.data(for: request, session: harness.session).data, as: UTF8.self)
+            : try await LoadingHarness.load(request, in: harness.session).text
+        #expect(text == "none")
+        #expect(there.requests.map { $0.fields["Cookie"] } == [nil])
+        #expect(try await harness.load(origin.url("/c")).text == "session=new", "a load without its own gets them")
+    }
+
     // MARK: The delegate's say
 
     private final class RedirectDelegate: RecordingDelegate, @unchecked Sendable {

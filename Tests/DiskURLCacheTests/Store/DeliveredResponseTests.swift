@@ -43,7 +43,7 @@ import Testing
         #expect(entry.deliveredHead(other) { DeliveredHead(Responses.http(Responses.url(other.url))) } !== first)
     }
 
-    @Test func loadsWithinOneSecondShareIt() async throws {
+    @Test(.loadsOnLinux) func loadsWithinOneSecondShareIt() async throws {
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness()
         try await harness.load(origin.url("/a"))

@@ -101,7 +101,7 @@ import Testing
     }
 
     /// Through the loader: an answer that is held, a reload that brings `no-store` meanwhile.
-    @Test func aLoadUnderWayWhenAReloadBringsNoStore() async throws {
+    @Test(.loadsOnLinux) func aLoadUnderWayWhenAReloadBringsNoStore() async throws {
         let gate = Gate()
         let origin = try OriginServer { request in
             guard request.fields["X-Reload"] == nil else { return .ok("new", ["Cache-Control": "no-store"]) }

@@ -541,7 +541,6 @@
                 text: "https://example.com/evicted", uri: "https://example.com/evicted", isForHead: false)
             Self.store("evicted", evicted, in: store)
             store.flush()
-            let folder = try SystemFiles().status(at: directory + "/records").identity
             let reference = WeakReference<TieredStore>()
             reference.object = store
             let isArmed = Mutex(true)
@@ -562,7 +561,8 @@
             isStored.wait()
             store.flush()
             #expect(!isArmed.withLock { $0 })
-            #expect(try SystemFiles().status(at: directory + "/records").identity != folder)
+            // Another folder may have the number of the one before.
+            #expect(try SystemFiles().status(at: directory + "/records").allocated <= 64 << 10)
             store.removeMemory()
             #expect(Self.body(in: store) == "new")
         }
