@@ -68,7 +68,8 @@ final class GatheredBody: Sendable {
     }
 
     private func write(_ piece: Data) -> DiskURLCache.Reason? {
-        var (file, beginning) = state.withLock { ($0.file, $0.data) }
+        let (before, beginning) = state.withLock { ($0.file, $0.data) }
+        var file = before
         // A rule decides, so this is not under the lock.
         guard let storing, file != nil || cache.takesFile(storing, for: target) else {
             return keepInMemory(piece, limit: nil)
@@ -85,8 +86,7 @@ final class GatheredBody: Sendable {
         // If the disk fails, a body that memory may keep continues in memory.
         defer { file?.discard() }
         let limit = cache.store.largestMemoryEntry
-        let written = file?.opening.contents
-        if let written { state.withLock { ($0.file, $0.data) = (nil, written) } }
+        if let written = before?.opening.contents { state.withLock { ($0.file, $0.data) = (nil, written) } }
         let (count, isWhole) = state.withLock { ($0.count, $0.data.count + piece.count == $0.count) }
         return isWhole && count <= limit ? keepInMemory(piece, limit: limit) : giveUp(failure)
     }
