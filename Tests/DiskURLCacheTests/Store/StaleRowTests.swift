@@ -530,7 +530,7 @@
             #expect(Self.body(in: Self.open(directory)) == nil)
         }
 
-        /// What is stored while the folder that has grown is emptied and replaced is written into the new one.
+        /// A response that is stored while the folder that has grown is replaced is written into the new one.
         @Test func whatWaitsWhileTheOwnFolderIsReplacedIsWritten() throws {
             let scratch = try ScratchDirectory()
             let directory = scratch.url.path + "/c"
@@ -546,10 +546,9 @@
             let isArmed = Mutex(true)
             let isStored = DispatchGroup()
             files.rule = { call in
-                guard call.operation == .unlink, call.isRecord, let store = reference.object,
-                    isArmed.disarm()
+                guard call.operation == .removeDirectory, let store = reference.object, isArmed.disarm()
                 else { return nil }
-                // Its file operations wait for those of the pass.
+                // Its file operations wait for the new folder.
                 DispatchQueue.global().async(group: isStored) { Self.store("new", in: store) }
                 return nil
             }

@@ -97,7 +97,8 @@ struct RecordWriter: Sendable {
             try files.close(slot)
             return status
         } catch {
-            if !isOpen || files.isStill(slot, at: path) { try? files.unlink(path) }
+            // After `EEXIST` the name may be that of another process's record.
+            if error.code != EEXIST, !isOpen || files.isStill(slot, at: path) { try? files.unlink(path) }
             throw error
         }
     }
