@@ -346,6 +346,8 @@ final class Oracle: Sendable {
             try? FileManager.default.moveItem(atPath: directory, toPath: moved)
             let store = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)
             store.flush()
+            // No pass of its timer comes before the look at it.
+            store.maintenance.pause()
             other.withLock { $0 = store }
             return .error(EIO)
         }
@@ -354,6 +356,7 @@ final class Oracle: Sendable {
         let second = try #require(other.withLock { $0 })
         // While the first one asked, the place was taken.
         #expect(!second.isOwner)
+        second.maintenance.resume()
         second.flush()
         #expect(second.isOwner)
         let third = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)

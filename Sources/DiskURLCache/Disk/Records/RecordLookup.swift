@@ -72,12 +72,10 @@ struct RecordLookup: Sendable {
     ) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
         var proof: KeyDigest?
-        // Not knowing the slots, most keys have one record only: the first that is found is read as if it were the only one.
-        var extent: RecordReader.Extent = !areAll || slots.nonzeroBitCount == 1 ? .lookup : .tail
+        // Small bodies are read with their metadata, also of several variants: a body that is read later may have been replaced by then.
         for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
-            switch reader.read(RecordName(key: key, slot: slot), extent, limit: plan.limit) {
+            switch reader.read(RecordName(key: key, slot: slot), .lookup, limit: plan.limit) {
             case .record(let record):
-                extent = .tail
                 let expected = proof ?? digest()
                 proof = expected
                 // Another key may have this name.
