@@ -26,25 +26,20 @@ extension DiskURLCache.Inspector {
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil,
         now: Date = Date()
     ) -> DiskURLCache.Explanation {
-        var (key, variants, name) = (
-            DiskURLCache.KeyPolicy.standard.decision(for: request), [StoredVariant](), variant
-        )
+        let request = DiskURLCache.Request(request)
+        var (key, variants, name) = (decision(request, variant), [StoredVariant](), variant)
         var options = CachingOptions()
         var otherVariants: [String] = []
-        if case .key(let plain) = key {
-            // Whether the cache is shared is not known here.
-            let places = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { name in
-                [(name, plain.variant(name), false), (name, plain.inSharedCache.variant(name), true)]
-            }
-            key = .key(plain.variant(variant))
-            for (place, placeKey, isShared) in places {
-                let found = self.variants(of: placeKey)
-                guard !found.isEmpty else { continue }
-                if variants.isEmpty {
-                    (key, variants, name, options.isShared) = (.key(placeKey), found, place, isShared)
-                } else if let place, place != name {
-                    otherVariants.append(place)
-                }
+        // Whether the cache is shared is not known here.
+        let places = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { [($0, false), ($0, true)] }
+        for (place, isShared) in places {
+            let decision = decision(request, place, isShared: isShared)
+            let found = decision.key.map { self.variants(of: $0) } ?? []
+            guard !found.isEmpty else { continue }
+            if variants.isEmpty {
+                (key, variants, name, options.isShared) = (decision, found, place, isShared)
+            } else if let place, place != name {
+                otherVariants.append(place)
             }
         }
         let received = response.map { Explainer.Received($0, sentAt: sentAt ?? now, options: options) }
@@ -52,6 +47,11 @@ extension DiskURLCache.Inspector {
             request, key: key, variants: variants, now: now, options: options, received: received)
         (explainer.variant, explainer.otherVariants) = (name, otherVariants)
         return explainer.explanation()
+    }
+
+    private func decision(_ request: DiskURLCache.Request, _ variant: String?, isShared: Bool = false) -> KeyDecision {
+        DiskURLCache.KeyPolicy.standard.decision(
+            for: request, RequestKey.Form(isShared: isShared, variant: variant))
     }
 
     private func variants(of key: RequestKey) -> [StoredVariant] {

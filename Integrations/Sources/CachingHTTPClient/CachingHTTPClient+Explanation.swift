@@ -1,10 +1,5 @@
 import AsyncHTTPClient
 import DiskURLCache
-import Foundation
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
 
 extension CachingHTTPClient {
     /// What this client would do with a request now, and why, clause by clause. Asks no network and stores nothing.
@@ -16,8 +11,7 @@ extension CachingHTTPClient {
     public func explanation(
         for request: HTTPClientRequest, cacheOptions: DiskURLCache.Options? = nil
     ) async throws -> DiskURLCache.Explanation {
-        guard let url = URL(string: request.url) else { throw HTTPClientError.invalidURL }
-        let (asked, _) = try await asked(request, url, cacheOptions)
+        guard let (asked, _) = try await asked(request, cacheOptions) else { throw HTTPClientError.invalidURL }
         return cache.explanation(for: asked, variant: variant(of: request))
     }
 }

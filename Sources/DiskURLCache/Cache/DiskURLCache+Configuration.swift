@@ -85,7 +85,7 @@ extension DiskURLCache {
         /// device is a miss, and no record is deleted for it.
         public var fileProtection = FileProtectionType.completeUntilFirstUserAuthentication
         /// Adds an RFC 9211 `Cache-Status` field with this name as the cache's identifier to responses that the
-        /// loader delivers; nil adds none.
+        /// loader delivers. Nil adds none, except to the 504 for a request with `only-if-cached`: there it says why.
         public var cacheStatusName: String?
         /// Called by the loader before a response is stored, after the delegate's `willCacheResponse`. Its result is stored: the
         /// response as it arrived, or a response with a changed body, header fields or `userInfo`; nil stores none. The caller gets

@@ -129,13 +129,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// ``data(for:session:)`` also judges freshness and uses the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         if isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
-        guard let key = key(for: request) else { return nil }
+        let target = target(request)
+        guard let key = keyDecision(for: target).key else { return nil }
         for variant in store.lookup(key).variants() where variant.answers(request) {
             if isBySystem, SystemHead.isSelectedUnseen(variant.metadata.varyKey) { continue }
             // A variant that proves damaged is skipped: an older one may still answer.
             guard let entry = variant.load() else { continue }
             hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
-            addTags(to: variant.metadata, of: key, for: request)
+            addTags(to: variant.metadata, of: key, for: target)
             return present(entry, for: request, key)
         }
         hub.count(for: key) { $0.misses += 1 }
@@ -154,7 +155,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryFraction``, and a request or response with
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
-        let decision = keyDecision(for: request)
+        let target = target(request)
+        let decision = keyDecision(for: target)
         guard let key = decision.key else { return refuse(request, decision.refusal ?? .noKey) }
         if isBySystem,
             SystemContract.concernsPart(request, status: (cachedResponse.response as? HTTPURLResponse)?.statusCode)
@@ -164,12 +166,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let contentType =
             configuration.rules.isEmpty
             ? nil : (cachedResponse.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type")
-        let cacheOptions = cacheOptions(for: request, contentType: contentType)
+        let cacheOptions = cacheOptions(for: target, contentType: contentType)
         guard cacheOptions.storage != .never else { return refuse(request, .keptOut) }
         // A response stored for `HEAD` cannot answer a `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
-        let tags = tags(of: cacheOptions, for: request)
+        let tags = tags(of: cacheOptions, for: target.request)
         switch call.outcome(cacheOptions: cacheOptions, tags: tags, options: sharingOptions(cacheOptions)) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {

@@ -23,6 +23,9 @@ enum URLCanonicalizer {
         /// The URL's path has segments `.` or `..`, escaped or not. Some clients send them as they are.
         var hasDotSegments = false
 
+        /// Host and port, as the `Host` field has them.
+        var authority: Substring { origin.dropFirst(origin.hasPrefix("https") ? 8 : 7) }
+
         var url: String {
             query.map { "\(origin)\(path)?\($0)" } ?? origin + path
         }

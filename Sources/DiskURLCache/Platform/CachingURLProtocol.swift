@@ -77,7 +77,7 @@ class CachingURLProtocol: URLProtocol {
         #endif
         guard var link = known, let cache = link.cache else { return passOn(task, known?.session) }
         let sent = LoaderChoice.sent(request, original: task.originalRequest)
-        let keyed = KeyedRequest(link.withCookies(link.effectiveRequest(sent)), in: cache)
+        let keyed = cache.keyed(DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))), variant: nil)
         #if canImport(FoundationNetworking)
             if let reason = Self.reasonToBypass(task, keyed.decision) {
                 return passOn(task, link.session, cache, reason)

@@ -11,7 +11,6 @@ import Foundation
 ///
 /// `@unchecked Sendable`: the state is behind the lock or confined to `queue`; the task is passed to its delegate and otherwise not used.
 final class ClientPort: LoadClient, @unchecked Sendable {
-    var wantsSummary: Bool { false }
     /// With completion handlers, each `didLoad` replaces the data before it.
     let takesPieces: Bool
     var confirmsStorage: Bool { takesPieces }
@@ -109,9 +108,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
                 }
             #endif
             client.urlProtocol(urlProtocol, didLoad: data)
-        case .read(var body):
-            guard let piece = body.next() else { return deliver(.unreadable) }
-            calls.withLock { $0.putBack(body) }
+        case .read(let body):
+            guard let piece = body.contents else { return deliver(.unreadable) }
             awaitsDelegate = true
             client.urlProtocol(urlProtocol, didLoad: piece)
             session.delegateQueue.addOperation { [self] in
@@ -155,8 +153,13 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     }
 
     func confirmRedirect(
-        _ response: HTTPURLResponse, to next: URLRequest, completion: @escaping @Sendable (URLRequest?) -> Void
+        _ head: ResponseHead, of request: DiskURLCache.Request, to following: DiskURLCache.Request,
+        completion proceed: @escaping @Sendable (DiskURLCache.Request?) -> Void
     ) {
+        let head = DeliveredHead(to: request, status: head.status, fields: head.fields)
+        guard let response = head.response as? HTTPURLResponse else { return proceed(following) }
+        let next = following.urlRequest
+        let completion: @Sendable (URLRequest?) -> Void = { proceed($0.map { DiskURLCache.Request($0) }) }
         session.delegateQueue.addOperation { [session, task, delegates] in
             for delegate in delegates {
                 #if canImport(Darwin)

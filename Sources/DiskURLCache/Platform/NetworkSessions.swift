@@ -33,7 +33,7 @@ final class NetworkSessions: Sendable {
             let inner = self.inner(for: outer)
             let task = inner.session.dataTask(with: request)
             inner.delegate.add(receiver, for: task, outer: outer, outerTask)
-            let controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
+            let isWanted = token.didStart(cancel: { [delegate = inner.delegate, session = inner.session] in
                 delegate.remove(task)
                 // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a cancellation
                 // that comes while it forgets the task.
@@ -42,7 +42,6 @@ final class NetworkSessions: Sendable {
             #if canImport(Darwin)
                 task.priority = token.priority
             #endif
-            let isWanted = token.didStart(controls)
             // A task that is never resumed gets no calls and holds no object.
             if isWanted { task.resume() } else { inner.delegate.remove(task) }
         }

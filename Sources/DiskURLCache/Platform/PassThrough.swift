@@ -34,7 +34,7 @@
             self.cache = cache
             self.reason = reason
             startTime = cache?.now ?? Date()
-            ticket = task.originalRequest?.httpMethod == "POST" ? cache?.beginFetch() : nil
+            ticket = task.originalRequest?.httpMethod == "POST" ? cache?.store.ticket(at: startTime) : nil
             body = ticket.map { _ in Data() }
             super.init()
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
@@ -78,11 +78,11 @@
             }
             guard let reason else { return }
             let status = response?.statusCode ?? 0
-            var summary = LoadSummary(of: KeyedRequest(request, key: nil), in: cache, at: startTime)
-            summary.report = LoadMachine.Report(
-                outcome: error == nil ? .bypass(reason) : .failed(.network), status: status, forwardStatus: status)
-            summary.load.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
-            summary.end(at: cache.now, error: error, in: cache.hub)
+            var report = LoadReport(of: DiskURLCache.Request(request), at: startTime)
+            report.note(
+                error == nil ? .bypass(reason) : .failed(code: "network"), status: status, forwardStatus: status)
+            report.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
+            report.end(at: cache.now, error: error, in: cache)
         }
 
         private func invalidate(
@@ -112,21 +112,21 @@
             let facts = RequestFacts(get)
             get.httpMethod = "GET"
             get.httpBody = nil
+            let hop = cache.keyed(DiskURLCache.Request(get), variant: nil)
             let exchange = Exchange(
-                request: facts, url: url, revalidation: nil, candidates: [], status: response.statusCode,
+                request: facts, url: hop.request.url, revalidation: nil, candidates: [], status: response.statusCode,
                 fields: HeaderFields(response), requestTime: startTime, responseTime: cache.now)
-            let options = cache.cachingOptions(for: get, response: exchange.fields)
-            guard let key = cache.key(for: get),
+            let options = cache.cachingOptions(for: hop.target, response: exchange.fields)
+            guard hop.key != nil,
                 case .store(var stored, _) = Storability.verdict(for: exchange, options: options),
                 stored.method == "GET",
                 let head = URLResponse.http(url: url, status: stored.status, fields: stored.fields) as? HTTPURLResponse
             else { return }
             let proposed = CachedURLResponse(response: head, data: body, userInfo: nil, storagePolicy: .allowed)
-            guard let edited = cache.admit(proposed, for: get, proposed: proposed) else { return }
+            guard let edited = cache.admit(proposed, for: hop.request, proposed: proposed) else { return }
             stored.fields = edited.fields ?? stored.fields
             stored.status = edited.status ?? stored.status
-            _ = cache.insert(
-                stored, body: .memory(edited.data ?? body), edited: edited, for: get, key: key, ticket: ticket)
+            _ = cache.insert(stored, .memory(edited.data ?? body), edited: edited, for: hop, ticket: ticket)
         }
 
         // MARK: URLProtocolClient. The native protocol is passed on: Foundation's client keeps its data there.
@@ -151,7 +151,7 @@
             bytes += data.count
             body?.append(data)
             let response = `protocol`.task?.response as? HTTPURLResponse
-            if bytes > cache?.largestStorableBody ?? 0
+            if bytes > cache?.store.largestStorableBody ?? 0
                 || response?.value(forHTTPHeaderField: "Content-Location") == nil
             {
                 body = nil

@@ -81,7 +81,10 @@ struct SessionLink: Sendable {
     mutating func withCookies(_ request: URLRequest) -> URLRequest {
         let given = request.value(forHTTPHeaderField: "Cookie")
         hasOwnCookie = given != nil && (workQueue == nil || given != sessionCookie(for: request))
-        return workQueue == nil ? prepare(request) : request
+        guard workQueue == nil, !hasOwnCookie, let cookie = sessionCookie(for: request) else { return request }
+        var request = request
+        request.setValue(cookie, forHTTPHeaderField: "Cookie")
+        return request
     }
 
     private func sessionCookie(for request: URLRequest) -> String? {
@@ -100,22 +103,25 @@ struct SessionLink: Sendable {
 }
 
 extension SessionLink: LoadTransport {
-    func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+    func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+        var request = request.urlRequest
+        // The load has decided already. The inner session has no cache, but a policy may forbid the network.
+        if request.cachePolicy != .useProtocolCachePolicy { request.cachePolicy = .reloadIgnoringLocalCacheData }
         NetworkSessions.shared.start(request, outer: session, task: task, token: token, receiver: receiver)
     }
 
     var owner: ObjectIdentifier? { ObjectIdentifier(session) }
 
     /// The request with the session's current cookies, as Foundation does it, unless the app gave the load its own.
-    func prepare(_ request: URLRequest) -> URLRequest {
-        guard !hasOwnCookie, let cookie = sessionCookie(for: request) else { return request }
+    func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
+        guard !hasOwnCookie, let cookie = sessionCookie(for: request.urlRequest) else { return request }
         var request = request
-        request.setValue(cookie, forHTTPHeaderField: "Cookie")
+        request.headerFields.set("Cookie", cookie)
         return request
     }
 
     /// Half of the request's own timeout, or of the session's: a request does not tell whether its 60 seconds were set.
-    func patience(of request: URLRequest) -> TimeInterval {
+    func patience(of request: DiskURLCache.Request) -> TimeInterval {
         guard request.timeoutInterval == 60 else { return request.timeoutInterval / 2 }
         return session.configuration.timeoutIntervalForRequest / 2
     }

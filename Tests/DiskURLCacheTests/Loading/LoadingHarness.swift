@@ -88,7 +88,7 @@ extension LoadReader {
         timeout: TimeInterval? = nil
     ) {
         self.init(
-            KeyedRequest(request, in: cache, variant: transport.keyVariant), from: cache, over: transport,
+            cache.keyed(DiskURLCache.Request(request), variant: transport.keyVariant), from: cache, over: transport,
             takesPieces: takesPieces, timeout: timeout)
     }
 }
@@ -98,7 +98,7 @@ extension LoadDriver {
         cache: DiskURLCache, request: URLRequest, transport: any LoadTransport, client: any LoadClient
     ) {
         self.init(
-            cache: cache, request: KeyedRequest(request, in: cache, variant: transport.keyVariant),
+            cache: cache, request: cache.keyed(DiskURLCache.Request(request), variant: transport.keyVariant),
             transport: transport, client: client)
     }
 }
