@@ -17,19 +17,27 @@ extension DiskURLCache {
     ///   - transport: sends the requests, also for a refresh in the background.
     ///   - variant: part of the key. Answers of different forms, such as decoded and undecoded ones, must not
     ///     have the same variant; nil is the variant of `URLSession`, which decodes.
-    ///   - redirect: takes a redirect and the request that would follow. Returns the request to follow, or nil to get the redirect
-    ///     itself. Without it redirects are followed.
+    ///   - redirect: takes a redirect, the request that it answers, and the request that would follow. Returns the request to follow,
+    ///     or nil to get the redirect itself. Without it redirects are followed.
     /// - Throws: the error of the transport, `URLError`, or `CancellationError`.
     public func load(
-        _ request: URLRequest, through transport: some Transport, variant: String? = nil,
-        redirect: (@Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?)? = nil
+        _ request: Request, through transport: some Transport, variant: String? = nil,
+        redirect: (@Sendable (_ head: Head, _ request: Request, _ next: Request) -> Request?)? = nil
     ) async throws -> ResponseStream {
         try Task.checkCancellation()
-        try request.requireURL()
-        let reader = LoadReader(
-            KeyedRequest(request, in: self, variant: variant), from: self,
-            over: OpenTransport(transport: transport, keyVariant: variant), takesPieces: true,
-            timeout: request.timeoutInterval, redirect: redirect)
+        var decides: CacheRedirect?
+        if let redirect { decides = { head, request, next in redirect(Head(head), request, next) } }
+        let reader = reader(
+            of: request, over: OpenTransport(transport: transport, keyVariant: variant), redirect: decides)
         return ResponseStream(try await reader.head(), reader)
+    }
+
+    /// The same for Foundation's request.
+    public func load(
+        _ request: URLRequest, through transport: some Transport, variant: String? = nil,
+        redirect: (@Sendable (_ head: Head, _ request: Request, _ next: Request) -> Request?)? = nil
+    ) async throws -> ResponseStream {
+        try request.requireURL()
+        return try await load(Request(request), through: transport, variant: variant, redirect: redirect)
     }
 }

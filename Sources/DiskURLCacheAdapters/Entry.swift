@@ -16,7 +16,7 @@ extension DiskURLCache {
         /// Bytes of body and header fields, roughly what the entry takes in memory.
         public var byteCount: Int { entry.memoryCost }
 
-        /// Bytes of the body, which are the last ones of `encoded()`.
+        /// Bytes of the body, which are the first ones of `encoded()`.
         public var bodyLength: Int { entry.body.count }
 
         /// The groups by which the entry can be removed: its URL, its host and each of its tags, as 64 hexadecimal digits each.
@@ -36,23 +36,19 @@ extension DiskURLCache {
         /// unless `DiskURLCache.Configuration.keepsURLs` is off.
         public func encoded() -> Data? {
             guard var record = PreparedRecord(entry, for: key, keepsURL: true) else { return nil }
-            return record.withHead { Data($0) } + record.body
+            let body = record.body
+            return record.withTail { body + Data($0) }
         }
 
         /// Reads the bytes that `encoded()` made. Nil for all others, even if a single bit differs.
         public init?(encoded data: Data) {
             let decoded: Entry? = data.withUnsafeBytes { bytes in
-                guard case .header(let header) = RecordHeader.decode(bytes), header.recordLength == bytes.count,
-                    RecordHeader.isIntact(bytes, metadataLength: header.metadataLength)
+                guard case .footer(let footer) = RecordFooter.decode(endOf: bytes), footer.recordLength == bytes.count,
+                    let metadata = footer.metadata(in: bytes)
                 else { return nil }
-                let bodyStart = RecordHeader.length + header.metadataLength
-                let body = UnsafeRawBufferPointer(rebasing: bytes[bodyStart...])
-                guard Checksum.of(body) == header.bodyChecksum,
-                    let metadata = MetadataCodec.decode(
-                        UnsafeRawBufferPointer(rebasing: bytes[RecordHeader.length..<bodyStart]),
-                        sequence: header.sequence, isPinned: header.isPinned)
-                else { return nil }
-                return Entry(StoredEntry(metadata: metadata, body: Data(body)), key: DiskKey(header))
+                let body = UnsafeRawBufferPointer(rebasing: bytes[..<footer.bodyLength])
+                guard Checksum.of(body) == footer.bodyChecksum else { return nil }
+                return Entry(StoredEntry(metadata: metadata, body: Data(body)), key: DiskKey(footer))
             }
             guard let decoded else { return nil }
             self = decoded

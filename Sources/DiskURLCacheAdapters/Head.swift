@@ -13,5 +13,9 @@ extension DiskURLCache {
             self.status = status
             self.fields = fields
         }
+
+        init(_ head: ResponseHead) {
+            self.init(status: head.status, fields: head.fields.fields.map { ($0.name, $0.value) })
+        }
     }
 }

@@ -14,12 +14,11 @@ extension DiskURLCache {
     /// ```
     ///
     /// Read the body to its end, otherwise the answer may not be stored: without a reader, the load is cancelled. The transfer pauses
-    /// while more than 1 MB is unread, unless other loads wait for the same answer. The unread bytes then wait in the file in
-    /// which a large body is gathered, or in memory if the body is not to be stored on disk.
+    /// while more than 1 MB is unread; loads that wait for the same answer then send their own requests.
     public struct ResponseStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
         /// Status and header fields; those from the network as the transport gave them.
         public var head: Head {
-            Head(status: delivered.status, fields: delivered.fields.fields.map { ($0.name, $0.value) })
+            Head(ResponseHead(status: delivered.status, fields: delivered.fields))
         }
         /// The URL of the answer, after redirects.
         public var url: URL? { delivered.url }

@@ -14,9 +14,6 @@ extension DiskURLCache {
         public static let fileName = "events.jsonl"
 
         private struct State {
-            var descriptor: Int32 = -1
-            /// Of the open file.
-            var identity: FileIdentity?
             var waiting = 0
             var listener: UInt64?
         }
@@ -48,9 +45,7 @@ extension DiskURLCache {
         }
 
         deinit {
-            let state = state.withLock { $0 }
-            if let listener = state.listener { cache.hub.removeListener(listener) }
-            if state.descriptor >= 0 { files.closeQuietly(state.descriptor) }
+            if let listener = state.withLock({ $0.listener }) { cache.hub.removeListener(listener) }
         }
 
         /// Returns when all events so far are in the file. Waits on the caller's thread.
@@ -105,23 +100,25 @@ extension DiskURLCache {
             line.append(UInt8(ascii: "\n"))
             guard let file = openFile(forWriting: line.count) else { return }
             _ = line.withUnsafeBytes { try? files.writeFully(file, $0) }
+            files.closeQuietly(file)
         }
 
-        /// The file at the path, with room for a line. On the queue only.
+        /// The file at the path, with room for a line.
         private func openFile(forWriting length: Int) -> Int32? {
-            let open = state.withLock { ($0.descriptor, $0.identity) }
-            if open.0 >= 0 {
-                // The path has a new file if the old one was removed, with the cache's directory say, or another log began a new one.
-                let named = try? files.status(at: path)
-                if let named, named.identity == open.1 {
-                    if named.size + length <= limit { return open.0 }
-                    // A file that cannot be renamed stays within the limit, too.
-                    if (try? files.rename(path, to: path + ".1")) == nil { try? files.truncate(open.0, 0) }
-                }
-                files.closeQuietly(open.0)
-                state.withLock { ($0.descriptor, $0.identity) = (-1, nil) }
+            guard let (file, size) = openFile() else { return nil }
+            guard size > 0, size + length > limit else { return file }
+            if (try? files.rename(path, to: path + ".1")) == nil {
+                // The file stays within the limit, too.
+                try? files.truncate(file, 0)
+                return file
             }
-            // The file does not exist yet, or cannot be opened: then the event is lost, and the next one tries again.
+            files.closeQuietly(file)
+            return openFile()?.file
+        }
+
+        /// Called for each line: another process may have removed or renamed the file. A file that cannot be opened loses the event, and
+        /// the next one tries again.
+        private func openFile() -> (file: Int32, size: Int)? {
             guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK) else {
                 return nil
             }
@@ -132,8 +129,7 @@ extension DiskURLCache {
                 files.closeQuietly(file)
                 return nil
             }
-            state.withLock { ($0.descriptor, $0.identity) = (file, status.identity) }
-            return file
+            return (file, status.size)
         }
 
         /// The events of a log and their times, the older file first; a load has the time of its end. Reads both files on the caller's

@@ -26,25 +26,20 @@ extension DiskURLCache.Inspector {
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil,
         now: Date = Date()
     ) -> DiskURLCache.Explanation {
-        var (key, variants, name) = (
-            DiskURLCache.KeyPolicy.standard.decision(for: request), [StoredVariant](), variant
-        )
+        let request = DiskURLCache.Request(request)
+        var (key, variants, name) = (decision(request, variant), [StoredVariant](), variant)
         var options = CachingOptions()
         var otherVariants: [String] = []
-        if case .key(let plain) = key {
-            // Whether the cache is shared is not known here.
-            let places = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { name in
-                [(name, plain.variant(name), false), (name, plain.inSharedCache.variant(name), true)]
-            }
-            key = .key(plain.variant(variant))
-            for (place, placeKey, isShared) in places {
-                let found = self.variants(of: placeKey)
-                guard !found.isEmpty else { continue }
-                if variants.isEmpty {
-                    (key, variants, name, options.isShared) = (.key(placeKey), found, place, isShared)
-                } else if let place, place != name {
-                    otherVariants.append(place)
-                }
+        // Whether the cache is shared is not known here.
+        let places = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { [($0, false), ($0, true)] }
+        for (place, isShared) in places {
+            let decision = decision(request, place, isShared: isShared)
+            let found = decision.key.map { self.variants(of: $0) } ?? []
+            guard !found.isEmpty else { continue }
+            if variants.isEmpty {
+                (key, variants, name, options.isShared) = (decision, found, place, isShared)
+            } else if let place, place != name {
+                otherVariants.append(place)
             }
         }
         let received = response.map { Explainer.Received($0, sentAt: sentAt ?? now, options: options) }
@@ -54,14 +49,19 @@ extension DiskURLCache.Inspector {
         return explainer.explanation()
     }
 
+    private func decision(_ request: DiskURLCache.Request, _ variant: String?, isShared: Bool = false) -> KeyDecision {
+        DiskURLCache.KeyPolicy.standard.decision(
+            for: request, RequestKey.Form(isShared: isShared, variant: variant))
+    }
+
     private func variants(of key: RequestKey) -> [StoredVariant] {
         let diskKey = key.diskKey
         return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
-            let reading = reader.read(RecordName(key: diskKey.name, slot: slot), .head, limit: .max >> 1)
-            guard case .record(let record) = reading, record.header.digest == diskKey.digest else { return nil }
+            let reading = reader.read(RecordName(key: diskKey.name, slot: slot), .tail, limit: .max >> 1)
+            guard case .record(let record) = reading, record.footer.digest == diskKey.digest else { return nil }
             return record
-        }.sorted { $0.header.sequence > $1.header.sequence }.map { record in
-            StoredVariant(record.metadata, bodyLength: record.header.bodyLength, from: .disk) { nil }
+        }.sorted { $0.footer.sequence > $1.footer.sequence }.map { record in
+            StoredVariant(record.metadata, bodyLength: record.footer.bodyLength, from: .disk) { nil }
         }
     }
 }

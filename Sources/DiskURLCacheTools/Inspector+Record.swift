@@ -6,12 +6,12 @@ extension DiskURLCache.Inspector {
     public struct Record: Sendable {
         let name: RecordName
         /// Nil for an unreadable record; bodies are not kept.
-        private let header: RecordHeader?
+        private let footer: RecordFooter?
         private let metadata: EntryMetadata?
         private let freshness: Freshness?
         private let now: Date
 
-        var sequence: UInt64? { header?.sequence }
+        var sequence: UInt64? { footer?.sequence }
 
         /// The file's name in the folder `records`.
         public var fileName: String { name.text }
@@ -29,7 +29,7 @@ extension DiskURLCache.Inspector {
             metadata?.http?.fields.fields.map { ($0.name, $0.value) } ?? []
         }
         /// Bytes of the body, decoded.
-        public var bodyLength: Int { header?.bodyLength ?? 0 }
+        public var bodyLength: Int { footer?.bodyLength ?? 0 }
         /// Bytes on disk, in allocated blocks.
         public let allocated: Int
         /// When the response was stored, or last confirmed by a 304; nil for an unreadable record.
@@ -57,13 +57,13 @@ extension DiskURLCache.Inspector {
             (self.name, self.now, allocated) = (name, now, file?.allocated ?? 0)
             self.lastUsed = lastUsed ?? file.map { Date(recordSeconds: $0.modifiedSeconds) }
             switch reading {
-            case .record(let record): (problem, header, metadata) = (nil, record.header, record.metadata)
+            case .record(let record): (problem, footer, metadata) = (nil, record.footer, record.metadata)
             case .unreadable(let error):
                 problem = DiskURLCache.Error(.notReadable, path: path, errno: error.code)
-                (header, metadata) = (nil, nil)
+                (footer, metadata) = (nil, nil)
             case .foreign, .damaged, .missing:
                 let code: DiskURLCache.Error.Code = if case .foreign = reading { .foreign } else { .damaged }
-                (problem, header, metadata) = (DiskURLCache.Error(code, path: path), nil, nil)
+                (problem, footer, metadata) = (DiskURLCache.Error(code, path: path), nil, nil)
             }
             freshness = metadata?.http.map { Freshness(of: ReuseFacts($0), options: CachingOptions(), now: now) }
         }

@@ -72,7 +72,7 @@ extension DiskURLCache {
             records.reserveCapacity(names.count)
             for (done, name) in names.enumerated() {
                 progress(done, names.count)
-                let reading = reader.read(name, verifyingBodies ? .whole : .head, limit: .max >> 1)
+                let reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: .max >> 1)
                 // Removed since it was listed: a cache in use changes meanwhile.
                 if case .missing = reading { continue }
                 let used = places[name].map { Date(recordSeconds: $0.accessedAt) }
@@ -91,7 +91,7 @@ extension DiskURLCache {
         /// A record's body, verified; nil when the record was removed or replaced since, or is damaged.
         public func body(of record: Record) -> Data? {
             let reading = reader.read(record.name, .whole, limit: .max >> 1)
-            guard case .record(let found) = reading, found.header.sequence == record.sequence else { return nil }
+            guard case .record(let found) = reading, found.footer.sequence == record.sequence else { return nil }
             return found.body
         }
 

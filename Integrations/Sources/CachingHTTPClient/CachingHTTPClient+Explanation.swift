@@ -1,11 +1,6 @@
 import AsyncHTTPClient
 import DiskURLCache
-import Foundation
 import HTTPTypes
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
 
 extension CachingHTTPClient {
     /// Says how this client would answer a request now, and why, clause by clause. Sends no request and stores nothing.
@@ -17,8 +12,7 @@ extension CachingHTTPClient {
     public func explanation(
         for request: HTTPClientRequest, cacheOptions: DiskURLCache.Options? = nil
     ) async throws -> DiskURLCache.Explanation {
-        guard let url = URL(string: request.url) else { throw HTTPClientError.invalidURL }
-        let (asked, _) = try await asked(request, url, cacheOptions)
+        guard let (asked, _) = try await asked(request, cacheOptions) else { throw HTTPClientError.invalidURL }
         return cache.explanation(for: asked, variant: variant(of: request))
     }
 

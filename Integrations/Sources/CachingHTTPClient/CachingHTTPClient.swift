@@ -129,21 +129,19 @@ public final class CachingHTTPClient: Sendable {
         _ request: HTTPClientRequest, deadline: NIODeadline, cacheOptions: DiskURLCache.Options?, logger: Logger?,
         _ open: OpenRequests.Request
     ) async throws -> (HTTPClientResponse, DiskURLCache.Report.Outcome?) {
+        // The client's own deadline comes first, on a busy machine too: then a stored answer can stand in for the failure.
+        let remaining = max(0, Double((deadline - .now()).nanoseconds) / 1e9) + 0.25
         // Unix sockets, and what is no URL: the client's own affair.
-        guard let url = URL(string: request.url), url.scheme == "http" || url.scheme == "https" else {
+        guard let (asked, body) = try await asked(request, cacheOptions, timeout: remaining) else {
             return (try await client.execute(request, deadline: deadline, logger: logger), nil)
         }
         var request = request
-        var (asked, body) = try await asked(request, url, cacheOptions)
         if let body { request.body = .bytes(body) }
-        // The client's own deadline comes first, on a busy machine too: then a stored answer can stand in for the failure.
-        let remaining = Double((deadline - .now()).nanoseconds) / 1e9
-        asked.timeoutInterval = max(0, remaining) + 0.25
         let upstream = Upstream(client, request, asked: asked, deadline: deadline, logger: logger)
         let stream: DiskURLCache.ResponseStream
         do {
             stream = try await cache.load(asked, through: upstream, variant: variant(of: request)) {
-                [followsRedirects] in followsRedirects ? upstream.redirected($0, to: $1) : nil
+                [followsRedirects] in followsRedirects ? upstream.redirected($0, of: $1, to: $2) : nil
             }
         } catch let error as URLError where error.code == .timedOut {
             throw HTTPClientError.deadlineExceeded
@@ -158,27 +156,21 @@ public final class CachingHTTPClient: Sendable {
         return (upstream.response(stream, open), tracer == nil ? nil : stream.report.outcome)
     }
 
-    /// The request as the cache is asked, and its body where that had to be gathered for the key.
+    /// The request as the cache is asked, and its body where that had to be gathered for the key. Nil for one that is not HTTP.
     func asked(
-        _ request: HTTPClientRequest, _ url: URL, _ cacheOptions: DiskURLCache.Options?
-    ) async throws -> (asked: URLRequest, body: ByteBuffer?) {
-        var asked = URLRequest(url: url)
-        // A request is a GET. To say so takes longer than to ask.
-        if request.method != .GET { asked.httpMethod = request.method.rawValue }
-        asked.httpShouldHandleCookies = false
-        for (name, value) in request.headers.combined { asked.setValue(value, forHTTPHeaderField: name) }
+        _ request: HTTPClientRequest, _ cacheOptions: DiskURLCache.Options?, timeout: TimeInterval = 60
+    ) async throws -> (asked: DiskURLCache.Request, body: ByteBuffer?)? {
+        let scheme = request.url.prefix { $0 != ":" }.lowercased()
+        guard scheme == "http" || scheme == "https" else { return nil }
+        let isKeyed = methodsKeyedByBody.contains(request.method.rawValue)
+        let body = isKeyed ? try await request.body?.collect(upTo: .max) : nil
         // A request's own certificate is no part of the key.
         let hasKnownIdentity = request.tlsConfiguration == nil && identity != .unknown
-        asked.cacheOptions = hasKnownIdentity ? cacheOptions : DiskURLCache.Options(storage: .never)
-        guard let body = request.body else { return (asked, nil) }
-        guard methodsKeyedByBody.contains(request.method.rawValue) else {
-            // Only says that there is one which the key does not know. What is sent is the request's own.
-            asked.httpBodyStream = InputStream(data: Data())
-            return (asked, nil)
-        }
-        let bytes = try await body.collect(upTo: .max)
-        asked.httpBody = Data(buffer: bytes)
-        return (asked, bytes)
+        return DiskURLCache.Request(
+            method: request.method.rawValue, url: request.url, fields: request.headers.withOneCookie,
+            body: body.map { Data(buffer: $0) }, streamsBody: request.body != nil && !isKeyed, timeoutInterval: timeout,
+            options: hasKnownIdentity ? cacheOptions : DiskURLCache.Options(storage: .never)
+        ).map { ($0, body) }
     }
 
     /// Which entries a request shares: those of clients that the server takes for the same one (`TLSIdentity`). And what is stored is

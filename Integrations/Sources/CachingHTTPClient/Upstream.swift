@@ -9,45 +9,42 @@ import NIOFoundationCompat
 import NIOHTTP1
 import ServiceContextModule
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
-/// The network of one request: the `HTTPClient`, and what `URLRequest` and `HTTPURLResponse` cannot hold.
+/// The network of one request: the `HTTPClient`, and what the cache's values do not hold.
 final class Upstream: DiskURLCache.Transport {
     private struct State {
         /// That of the last answer of the network.
         var version = HTTPVersion.http1_1
         /// The hops before the last.
         var history: [HTTPClientRequestResponse] = []
+        /// Of the last hop.
+        var url: String
         /// A redirect led to a request that was sent before.
         var isCycle = false
     }
 
     private let client: HTTPClient
     private let original: HTTPClientRequest
-    /// The body was gathered for the key, so it can be sent again.
-    private let hasGatheredBody: Bool
     /// The request as the cache was given it.
-    private let asked: (url: URL?, fields: [String: String])
+    private let asked: DiskURLCache.Request
     private let deadline: NIODeadline
     private let logger: Logger?
     /// Of the caller, for the spans of what is sent: it is sent by another task.
     private let context = ServiceContext.current
-    private let state = NIOLockedValueBox(State())
+    private let state: NIOLockedValueBox<State>
 
     init(
-        _ client: HTTPClient, _ original: HTTPClientRequest, asked: URLRequest, deadline: NIODeadline, logger: Logger?
+        _ client: HTTPClient, _ original: HTTPClientRequest, asked: DiskURLCache.Request, deadline: NIODeadline,
+        logger: Logger?
     ) {
         self.client = client
         self.original = original
-        self.asked = (asked.url, asked.allHTTPHeaderFields ?? [:])
-        hasGatheredBody = asked.httpBody != nil
+        self.asked = asked
         self.deadline = deadline
         self.logger = logger
+        state = NIOLockedValueBox(State(url: asked.url))
     }
 
-    func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
+    func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
         let outgoing = outgoing(request)
         let response = try await ServiceContext.withValue(context) {
             try await client.execute(outgoing, deadline: deadline, logger: logger)
@@ -57,43 +54,39 @@ final class Upstream: DiskURLCache.Transport {
         do {
             // Copied: the client reads the next piece into the same memory then. To share it was slower.
             for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
-        } catch  where request.httpMethod == "HEAD" || [204, 304].contains(response.status.code) {
+        } catch  where request.method == "HEAD" || [204, 304].contains(response.status.code) {
             // Such an answer is whole with its head. The client's decompression fails those that name a coding: it finds nothing to decode.
         }
     }
 
-    /// The caller's own request, with what the cache changed: conditions that it added, credentials that a redirect took away.
-    private func outgoing(_ request: URLRequest) -> HTTPClientRequest {
-        var outgoing = original
-        if let url = request.url, url != asked.url { outgoing.url = url.absoluteString }
-        if let method = request.httpMethod { outgoing.method = HTTPMethod(rawValue: method) }
-        if !request.hasBody { outgoing.body = nil }
-        let fields = request.allHTTPHeaderFields ?? [:]
-        for (name, value) in fields where asked.fields[name] != value {
-            outgoing.headers.replaceOrAdd(name: name, value: value)
-        }
-        for name in asked.fields.keys where fields[name] == nil { outgoing.headers.remove(name: name) }
+    /// The caller's own request, with what the cache changed: conditions that it added, what a redirect took away.
+    private func outgoing(_ request: DiskURLCache.Request) -> HTTPClientRequest {
+        var outgoing = self.request(for: request.url)
+        if request.method != asked.method { outgoing.method = HTTPMethod(rawValue: request.method) }
+        if request.body == nil, !request.streamsBody { outgoing.body = nil }
+        outgoing.headers = HTTPHeaders(request.fields)
         return outgoing
     }
 
     /// The request that follows a redirect, nil for one that is not followed.
-    func redirected(_ response: HTTPURLResponse, to next: URLRequest) -> URLRequest? {
+    func redirected(
+        _ head: DiskURLCache.Head, of request: DiskURLCache.Request, to next: DiskURLCache.Request
+    ) -> DiskURLCache.Request? {
         // A body that streams can be sent once, and nobody can tell which do: the redirect is the answer then.
-        guard !next.hasBody || hasGatheredBody else { return nil }
+        guard !next.streamsBody else { return nil }
         var next = next
-        if (response.url?.scheme, response.url?.host, response.url?.port)
-            != (next.url?.scheme, next.url?.host, next.url?.port)
-        {
-            for name in ["Host", "Origin", "Proxy-Authorization"] { next.setValue(nil, forHTTPHeaderField: name) }
+        let (from, to) = (URL(string: request.url), URL(string: next.url))
+        if (from?.scheme, from?.host, from?.port) != (to?.scheme, to?.host, to?.port) {
+            next.fields.removeAll { ["host", "origin", "proxy-authorization"].contains($0.name.lowercased()) }
         }
         let hop = HTTPClientRequestResponse(
-            request: request(for: response.url), responseHead: HTTPResponseHead(response))
+            request: self.request(for: request.url), responseHead: HTTPResponseHead(head, version: .http1_1))
         let isCycle = state.withLockedValue { state in
             state.history.append(hop)
-            let target = next.url?.absoluteString ?? ""
             // A redirect that changes the method, after a POST, may lead to the same URL once.
             state.isCycle =
-                next.httpMethod == original.method.rawValue && state.history.contains { $0.request.url == target }
+                next.method == original.method.rawValue && state.history.contains { $0.request.url == next.url }
+            if !state.isCycle { state.url = next.url }
             return state.isCycle
         }
         return isCycle ? nil : next
@@ -102,20 +95,17 @@ final class Upstream: DiskURLCache.Transport {
     /// Whether the answer is a redirect that was not followed since it leads back.
     var isCycle: Bool { state.withLockedValue { $0.isCycle } }
 
-    private func request(for url: URL?) -> HTTPClientRequest {
+    private func request(for url: String) -> HTTPClientRequest {
         var request = original
-        if let url, url != asked.url { request.url = url.absoluteString }
+        if url != asked.url { request.url = url }
         return request
     }
 
     /// The answer in the client's own types.
     func response(_ stream: DiskURLCache.ResponseStream, _ open: OpenRequests.Request) -> HTTPClientResponse {
-        let (version, history) = state.withLockedValue { ($0.version, $0.history) }
-        let answered = stream.head
-        let head = HTTPResponseHead(
-            version: version, status: HTTPResponseStatus(statusCode: answered.status),
-            headers: HTTPHeaders(answered.fields))
-        let last = HTTPClientRequestResponse(request: request(for: stream.url), responseHead: head)
+        let (version, history, url) = state.withLockedValue { ($0.version, $0.history, $0.url) }
+        let head = HTTPResponseHead(stream.head, version: version)
+        let last = HTTPClientRequestResponse(request: request(for: url), responseHead: head)
         return HTTPClientResponse(
             version: head.version, status: head.status, headers: head.headers,
             body: .stream(Buffers(stream: stream, request: open)),
@@ -139,37 +129,20 @@ private struct Buffers: AsyncSequence, AsyncIteratorProtocol, Sendable {
     func makeAsyncIterator() -> Buffers { self }
 }
 
-extension URLRequest {
-    /// What it is, the `HTTPClientRequest` knows; a redirect may have taken it away.
-    fileprivate var hasBody: Bool { httpBody != nil || httpBodyStream != nil }
-}
-
 extension HTTPHeaders {
-    /// Each name once, values of one name joined (RFC 9110 §5.3).
-    var combined: [(String, String)] {
-        var combined: [(name: String, value: String)] = []
-        combined.reserveCapacity(count)
-        var places: [String: Int] = [:]
-        for (name, value) in self {
-            if let place = places[name.lowercased()] {
-                // RFC 9110 §5.3, RFC 9113 §8.2.3: a cookie's parts are joined in a way of their own.
-                combined[place].value += (name.lowercased() == "cookie" ? "; " : ", ") + value
-            } else {
-                places[name.lowercased()] = combined.count
-                combined.append((name, value))
-            }
-        }
-        return combined
+    /// RFC 9113 §8.2.3: the parts of a cookie, which may come in several fields, are one field in a key.
+    var withOneCookie: [(name: String, value: String)] {
+        let cookies = self["Cookie"]
+        guard cookies.count > 1 else { return Array(self) }
+        var headers = self
+        headers.replaceOrAdd(name: "Cookie", value: cookies.joined(separator: "; "))
+        return Array(headers)
     }
 }
 
 extension HTTPResponseHead {
-    fileprivate init(_ response: HTTPURLResponse) {
-        var headers = HTTPHeaders()
-        headers.reserveCapacity(response.allHeaderFields.count)
-        for (name, value) in response.allHeaderFields {
-            if let name = name as? String, let value = value as? String { headers.add(name: name, value: value) }
-        }
-        self.init(version: .http1_1, status: HTTPResponseStatus(statusCode: response.statusCode), headers: headers)
+    fileprivate init(_ head: DiskURLCache.Head, version: HTTPVersion) {
+        self.init(
+            version: version, status: HTTPResponseStatus(statusCode: head.status), headers: HTTPHeaders(head.fields))
     }
 }

@@ -1,9 +1,9 @@
 import Foundation
 
 /// What a secret does that the processes know and the server does not: names are digests that nobody else can compute, a record that
-/// somebody else wrote or moved is not believed, and its head (URL, header fields, digests) is not readable.
+/// somebody else wrote or moved is not believed, and its tail (URL, header fields, digests) is not readable.
 ///
-/// HMAC-SHA256 (RFC 2104) does all of it: as the name, as the tag of a record, and as the stream of bytes that hides a head. Bodies stay
+/// HMAC-SHA256 (RFC 2104) does all of it: as the name, as the tag of a record, and as the stream of bytes that hides a tail. Bodies stay
 /// readable, and an older record of the same name can be put back: only the log and the sets of the server tell removals.
 struct RecordSecret: Sendable {
     private let inner: [UInt8]
@@ -38,13 +38,13 @@ struct RecordSecret: Sendable {
         code(of: Array("record\n\(place)\n".utf8) + sealed)
     }
 
-    /// The tag, a random number, the length of the head, the head hidden, and the body.
+    /// The tag, a random number, the length of the tail, the tail hidden, and the body.
     /// - Parameter place: the name and the variant under which the record lies.
     func seal(_ record: Data, bodyLength: Int, at place: String) -> Data {
-        let head = record.dropLast(bodyLength)
+        let tail = record.dropFirst(bodyLength)
         let nonce = (0..<Self.nonceLength).map { _ in UInt8.random(in: .min ... .max) }
-        let length = withUnsafeBytes(of: UInt32(clamping: head.count).bigEndian) { Array($0) }
-        let sealed = nonce + length + hide(head, nonce) + record.suffix(bodyLength)
+        let length = withUnsafeBytes(of: UInt32(clamping: tail.count).bigEndian) { Array($0) }
+        let sealed = nonce + length + hide(tail, nonce) + record.prefix(bodyLength)
         return Data(tag(sealed, place) + sealed)
     }
 
@@ -59,7 +59,7 @@ struct RecordSecret: Sendable {
         let length = bytes[(start - 4)..<start].reduce(0) { $0 << 8 | Int($1) }
         guard length <= bytes.count - start else { return nil }
         let nonce = Array(bytes[Self.tagLength..<(start - 4)])
-        return Data(hide(bytes[start..<(start + length)], nonce) + bytes[(start + length)...])
+        return Data(bytes[(start + length)...] + hide(bytes[start..<(start + length)], nonce))
     }
 
     // MARK: Messages of the log

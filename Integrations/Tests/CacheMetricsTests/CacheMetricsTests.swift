@@ -196,8 +196,8 @@ private struct Origin: DiskURLCache.Transport {
     let cacheControl: String
     let body: Data
 
-    func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
-        let isConfirmed = request.value(forHTTPHeaderField: "If-None-Match") != nil
+    func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
+        let isConfirmed = request.fields.contains { $0.name == "If-None-Match" }
         let fields = [("Cache-Control", cacheControl), ("ETag", "\"1\"")]
         receiver.receive(DiskURLCache.Head(status: isConfirmed ? 304 : 200, fields: fields))
         if !isConfirmed { await receiver.receive(body) }

@@ -20,7 +20,7 @@ extension DiskURLCache {
         var transport = SessionLink(session: session ?? directSession)
         // The session would have given a task its fields and cookies; a direct call has no task.
         let request = transport.withCookies(transport.effectiveRequest(request))
-        let keyed = KeyedRequest(request, in: self)
+        let keyed = keyed(Request(request))
         let lookup = keyed.key.map { store.lookup($0) }
         if let known = lookup?.known, let answer = Answer(inMemory: known, of: keyed, in: self) { return answer }
         return try await LoadReader(keyed, from: self, over: transport, lookup: lookup).answer()
@@ -36,8 +36,8 @@ extension DiskURLCache {
     /// The load begins with the call of this method, not with the first element. Yields one element when nothing is stored, or when the
     /// stored answer is fresh; otherwise two. A request whose policy or `Cache-Control` wants the origin's answer (`no-cache`, `no-store`,
     /// `max-age=0`, a policy that reloads) gets only that; one that forbids the network (`.returnCacheDataDontLoad`, `only-if-cached`)
-    /// gets only the stored answer. If the network fails after a stored answer was yielded, the sequence throws that error.
-    /// Ending the loop early cancels the load.
+    /// gets only the stored answer. If the network fails after a stored answer was yielded, the sequence throws that error; an error
+    /// of the origin (5xx) replaces no stored answer, so the sequence ends without it. Ending the loop early cancels the load.
     /// - Parameters:
     ///   - request: the request.
     ///   - alwaysRefreshing: sends a request even if the stored answer is fresh.
@@ -49,24 +49,28 @@ extension DiskURLCache {
         return AsyncThrowingStream { continuation in
             let task = Task {
                 do {
-                    let (policy, directives) = (ReusePolicy(request.cachePolicy), RequestFacts(request).directives)
+                    let hop = keyed(Request(request))
+                    let (policy, directives) = (hop.request.policy, hop.facts.directives)
                     let wantsOrigin =
                         policy == .reloadIgnoring || policy == .revalidate || directives.noCache || directives.noStore
                         || directives.maxAge == 0
                     let mayAsk = policy != .dontLoad && !directives.onlyIfCached
                     var stored = request
                     stored.cachePolicy = .returnCacheDataDontLoad
-                    var fresh = request
+                    var (fresh, hasStored) = (request, false)
                     if mayAsk, !wantsOrigin, let answer = try? await data(for: stored, session: session) {
                         continuation.yield(answer)
                         // A stored redirect may lead to a stale response.
-                        guard alwaysRefreshing || answer.isStale || isStale(request) else {
+                        guard alwaysRefreshing || answer.isStale || isStale(hop) else {
                             return continuation.finish()
                         }
                         fresh.cachePolicy = .reloadRevalidatingCacheData
+                        hasStored = true
                     }
                     try Task.checkCancellation()
-                    continuation.yield(try await data(for: fresh, session: session))
+                    let answer = try await data(for: fresh, session: session)
+                    let isOfUse = !hasStored || !StatusCode.isServerTrouble(answer.response.statusCode)
+                    if isOfUse { continuation.yield(answer) }
                     continuation.finish()
                 } catch {
                     continuation.finish(throwing: error)
@@ -76,15 +80,14 @@ extension DiskURLCache {
         }
     }
 
-    private func isStale(_ request: URLRequest) -> Bool {
-        guard let key = key(for: request) else { return true }
-        let requestFacts = RequestFacts(request)
-        guard let variant = store.lookup(key).variants().first(where: { $0.metadata.answers(requestFacts.fields) }),
+    private func isStale(_ hop: KeyedRequest) -> Bool {
+        guard let key = hop.key,
+            let variant = store.lookup(key).variants().first(where: { $0.metadata.answers(hop.facts.fields) }),
             let response = variant.metadata.http
         else { return true }
-        let options = cachingOptions(for: request, response: response.fields)
+        let options = cachingOptions(for: hop.target, response: response.fields)
         let facts = ReuseFacts(response).governed(by: options)
-        let freshness = Freshness(of: facts, options: options, now: configuration.clock.now())
+        let freshness = Freshness(of: facts, options: options, now: now)
         return !freshness.isFresh || facts.directives.noCache
     }
 
@@ -146,6 +149,17 @@ extension DiskURLCache {
             }
             return failed + waiting.map { ($0, CancellationError()) }
         }
+    }
+}
+
+extension DiskURLCache {
+    /// A load by an app's HTTP client, whose head must come within the request's timeout.
+    package func reader(
+        of request: Request, over transport: any LoadTransport, redirect: CacheRedirect? = nil
+    ) -> LoadReader {
+        LoadReader(
+            keyed(request, variant: transport.keyVariant), from: self, over: transport, takesPieces: true,
+            timeout: request.timeoutInterval, redirect: redirect)
     }
 }
 

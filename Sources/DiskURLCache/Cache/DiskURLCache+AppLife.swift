@@ -7,6 +7,7 @@ extension DiskURLCache {
     /// Empties the memory layer. Lookups still find responses that the app holds, for as long as it holds them. Called on
     /// memory warnings on platforms that have them. Can be called from any thread; returns at once.
     func relieveMemoryPressure() {
+        if isBySystem { super.removeAllCachedResponses() }
         store.relieveMemory()
     }
 

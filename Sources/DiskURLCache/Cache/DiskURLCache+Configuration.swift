@@ -66,9 +66,10 @@ extension DiskURLCache {
         /// Guesses a lifetime for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2): a tenth of the time since
         /// then, a week at most.
         public var usesHeuristicFreshness = true
-        /// `stale-while-revalidate` (RFC 5861 §3) for responses that do not state it. Seconds.
+        /// `stale-while-revalidate` (RFC 5861 §3) for responses that do not state it. Seconds. Not for Apple's own loader:
+        /// <doc:ApplePlatforms>.
         public var staleWhileRevalidate: TimeInterval?
-        /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds.
+        /// `stale-if-error` (RFC 5861 §4) for responses that do not state it. Seconds. Not for Apple's own loader: <doc:ApplePlatforms>.
         public var staleIfError: TimeInterval?
         /// Keeps the plain URL in each record, for inspection and removal by prefix. When false, the disk, or a `DiskURLCache.EntryStorage`, gets
         /// digests of URLs only. User names and passwords in URLs are never written.
@@ -84,7 +85,7 @@ extension DiskURLCache {
         /// device is a miss, and no record is deleted for it.
         public var fileProtection = FileProtectionType.completeUntilFirstUserAuthentication
         /// Adds an RFC 9211 `Cache-Status` field with this name as the cache's identifier to responses that the
-        /// loader delivers; nil adds none.
+        /// loader delivers. Nil adds none, except to the 504 for a request with `only-if-cached`: there it says why.
         public var cacheStatusName: String?
         /// Called by the loader before a response is stored, after the delegate's `willCacheResponse`. Its result is stored: the
         /// response as it arrived, or a response with a changed body, header fields or `userInfo`; nil stores none. The caller gets

@@ -47,7 +47,7 @@ extension DiskURLCache {
 
     /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
     /// - Parameter ticket: of the load whose answer invalidates the URL; that answer itself may be stored afterwards.
-    package func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
+    func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
         // If one of the policies gives several URLs one key, their responses are removed together.
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
@@ -57,58 +57,58 @@ extension DiskURLCache {
     }
 
     /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason if it is not stored.
-    package func insert(
-        _ response: StoredResponse, body: ArrivedBody, edited: LoadMachine.EditedResponse?, for request: URLRequest,
-        key: RequestKey, ticket: StoreTicket?
+    func insert(
+        _ response: StoredResponse, _ body: ArrivedBody, edited: LoadMachine.EditedResponse, for hop: KeyedRequest,
+        ticket: StoreTicket?
     ) -> Reason? {
-        guard let metadata = metadata(of: response, edited: edited, for: request) else { return .keptOut }
-        return store.store(
-            metadata, body, presented: edited?.presented, for: key.keeping(response), ticket: ticket)
+        guard let key = hop.key?.keeping(response),
+            let metadata = metadata(of: response, edited: edited, for: hop.target)
+        else { return .keptOut }
+        return store.store(metadata, body, presented: edited.presented, for: key, ticket: ticket)
     }
 
     /// Nil if a rule says that the response is not stored.
     private func metadata(
-        of response: StoredResponse, edited: LoadMachine.EditedResponse?, for request: URLRequest
+        of response: StoredResponse, edited: LoadMachine.EditedResponse, for target: RuleTarget
     ) -> EntryMetadata? {
-        let cacheOptions = cacheOptions(for: request, contentType: response.fields["Content-Type"])
+        let cacheOptions = cacheOptions(for: target, contentType: response.fields["Content-Type"])
         guard cacheOptions.storage != .never else { return nil }
-        let options = cachingOptions(for: request, response: response.fields)
         let placement: EntryPlacement =
-            if edited?.isMemoryOnly == true || cacheOptions.storage == .memoryOnly {
+            if edited.isMemoryOnly || cacheOptions.storage == .memoryOnly {
                 .memoryOnly
-            } else if livesLongEnoughForDisk(response, cacheOptions: cacheOptions, options: options) {
+            } else if livesLongEnoughForDisk(response, cacheOptions: cacheOptions) {
                 .memoryAndDisk
             } else {
                 .memoryWhileFresh
             }
         return EntryMetadata(
-            sequence: 0, url: request.url?.withoutCredentials, response: .http(response), storedAt: now,
-            placement: placement, userInfo: edited?.userInfo ?? [:],
-            tags: tags(of: cacheOptions, for: request), isPinned: cacheOptions.isPinned == true)
+            sequence: 0, url: target.request.urlWithoutCredentials, response: .http(response), storedAt: now,
+            placement: placement, userInfo: edited.userInfo,
+            tags: tags(of: cacheOptions, for: target.request), isPinned: cacheOptions.isPinned == true)
     }
 
     /// Whether the body of a response goes to a file: only if the response goes to disk.
-    package func takesFile(_ response: StoredResponse, for request: URLRequest) -> Bool {
-        store.takesIncoming && metadata(of: response, edited: nil, for: request)?.placement == .memoryAndDisk
-    }
-
-    package func append(_ data: Data, to body: inout IncomingBody?) -> Reason? {
-        store.append(data, to: &body)
+    func takesFile(_ response: StoredResponse, for target: RuleTarget) -> Bool {
+        store.takesIncoming
+            && metadata(of: response, edited: LoadMachine.EditedResponse(), for: target)?.placement == .memoryAndDisk
     }
 
     /// The response as `Configuration.willCacheResponse` wants it stored, after the delegate accepted it; nil when the closure refused.
-    package func admit(
-        _ confirmed: CachedURLResponse, for request: URLRequest, proposed: CachedURLResponse
+    func admit(
+        _ confirmed: CachedURLResponse, for request: Request, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse? {
         var admitted = confirmed
         if let willCacheResponse = configuration.willCacheResponse {
-            guard let answer = willCacheResponse(confirmed, request), answer.storagePolicy != .notAllowed else {
+            guard let answer = willCacheResponse(confirmed, request.urlRequest), answer.storagePolicy != .notAllowed
+            else {
                 return nil
             }
             admitted = answer
         }
+        if confirmed === proposed, admitted === proposed { return LoadMachine.EditedResponse() }
         guard let response = admitted.response as? HTTPURLResponse else { return nil }
-        var edited = LoadMachine.EditedResponse(data: admitted.data)
+        // A part of a large body would keep the whole in memory, so it is copied.
+        var edited = LoadMachine.EditedResponse(data: Data(Array(admitted.data)))
         if response !== proposed.response {
             edited.fields = HeaderFields(response)
             edited.status = response.statusCode
@@ -119,7 +119,8 @@ extension DiskURLCache {
         edited.userInfo = userInfo
         if !lost.isEmpty {
             edited.presented = admitted
-            hub.emit(.notStored(url: request.url?.removingCredentials, reason: .userInfo(keys: lost)))
+            hub.emit(
+                .notStored(url: request.foundationURL?.removingCredentials, reason: .userInfo(keys: lost)))
         }
         return edited
     }
@@ -127,37 +128,8 @@ extension DiskURLCache {
 
 extension DiskURLCache: LoadHost {
     package var now: Date { configuration.clock.now() }
-    package var cacheStatusName: String? { configuration.cacheStatusName }
-    package var editsResponses: Bool { configuration.willCacheResponse != nil }
-
-    package var largestStorableBody: Int { store.largestStorableBody }
-    package var largestMemoryEntry: Int { store.largestMemoryEntry }
-
-    package func lookUp(_ key: RequestKey) -> Lookup { store.lookup(key) }
-
-    package func lastRemoval(of key: RequestKey) -> UInt64 { store.history.last(concerning: key) }
-
-    package func beginFetch() -> StoreTicket { store.ticket(at: now) }
-
-    package func freshen(
-        _ sequence: UInt64, of key: RequestKey, with response: StoredResponse, for request: URLRequest
-    ) -> Bool {
-        let now = now
-        let tags = tagsToAdd(for: request)
-        let updated = store.update(sequence, of: key.keeping(response)) { metadata in
-            metadata.tags = Set(metadata.tags).union(tags).sorted()
-            metadata.response = .http(response)
-            metadata.storedAt = now
-        }
-        return updated != nil
-    }
-
-    package func remove(_ key: RequestKey) { store.remove(key) }
-
-    package func remove(_ metadata: EntryMetadata, of key: RequestKey, by ticket: StoreTicket?) {
-        let response = metadata.http
-        store.remove(key.keeping(response), metadata, by: ticket)
-    }
+    var cacheStatusName: String? { configuration.cacheStatusName }
+    var editsResponses: Bool { configuration.willCacheResponse != nil }
 }
 
 extension CachedURLResponse {

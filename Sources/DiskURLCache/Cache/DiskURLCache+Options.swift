@@ -8,45 +8,46 @@ import Foundation
 
 extension DiskURLCache {
     /// - Parameter contentType: of the response, once there is one.
-    func cacheOptions(for request: URLRequest, contentType: String? = nil) -> Options {
-        guard !configuration.rules.isEmpty else { return request.cacheOptions ?? Options() }
-        return cacheOptions(of: RuleTarget(request), contentType: contentType)
-    }
-
-    private func cacheOptions(of target: RuleTarget, contentType: String? = nil) -> Options {
-        var cacheOptions = target.request.cacheOptions ?? Options()
+    func cacheOptions(for target: RuleTarget, contentType: String? = nil) -> Options {
+        var cacheOptions = target.request.options ?? Options()
         for rule in configuration.rules where rule.matches(target, contentType: contentType) {
             cacheOptions.complete(from: rule.appliedOptions)
         }
         return cacheOptions
     }
 
-    /// The key under which the response to a request is kept; nil for a request that is not cached.
-    package func key(for request: URLRequest) -> RequestKey? { keyDecision(for: request).key }
-
-    /// The key, or the reason why there is none.
-    package func keyDecision(for request: URLRequest) -> KeyDecision {
-        let decision = policyDecision(for: request)
-        guard configuration.isShared, let key = decision.key else { return decision }
-        return .key(key.inSharedCache)
+    func target(_ request: Request) -> RuleTarget {
+        RuleTarget(request, hasRules: !configuration.rules.isEmpty)
     }
 
-    private func policyDecision(for request: URLRequest) -> KeyDecision {
-        guard !configuration.rules.isEmpty || request.mayCarryOptions else {
-            return configuration.keyPolicy.decision(for: request)
-        }
-        let target = RuleTarget(request)
+    func target(_ request: URLRequest) -> RuleTarget { target(Request(request)) }
+
+    /// A request with what a load derives from it, each value computed once. Calls the app's rules and key closures.
+    /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
+    func keyed(_ request: Request, variant: String? = nil) -> KeyedRequest {
+        let target = target(request)
+        return KeyedRequest(target, keyDecision(for: target, variant: variant))
+    }
+
+    /// The key under which the response to a request is kept; nil for a request that is not cached.
+    func key(for request: URLRequest) -> RequestKey? { keyDecision(for: target(request)).key }
+
+    /// The key, or the reason why there is none.
+    func keyDecision(for target: RuleTarget, variant: String? = nil) -> KeyDecision {
         guard !isKeptOut(target) else { return .none(.keptOut) }
-        guard let name = cacheOptions(of: target).keyPolicy else {
-            return configuration.keyPolicy.decision(for: request)
+        var policy = configuration.keyPolicy
+        if let name = cacheOptions(for: target).keyPolicy {
+            guard let named = configuration.keyPolicies[name] else { return .none(.keyPolicy) }
+            policy = named
         }
-        return configuration.keyPolicies[name]?.decision(for: request) ?? .none(.keyPolicy)
+        return policy.decision(
+            for: target.request, RequestKey.Form(isShared: configuration.isShared, variant: variant))
     }
 
     /// Whether a request is never cached, whatever its response. A rule by content type that stores can be judged only when the response
     /// is known: until then no later rule keeps the request out.
     private func isKeptOut(_ target: RuleTarget) -> Bool {
-        if let storage = target.request.cacheOptions?.storage { return storage == .never }
+        if let storage = target.request.options?.storage { return storage == .never }
         for rule in configuration.rules {
             guard let storage = rule.cacheOptions.storage else { continue }
             if case .contentType = rule.match.kind {
@@ -59,9 +60,12 @@ extension DiskURLCache {
     }
 
     /// The options for a request. Rules by content type count if the head of a stored or received response is given.
-    package func cachingOptions(for request: URLRequest, response: HeaderFields?) -> CachingOptions {
-        guard !configuration.rules.isEmpty || request.mayCarryOptions else { return sharingOptions(nil) }
-        let cacheOptions = cacheOptions(for: request, contentType: response?["Content-Type"])
+    func cachingOptions(for target: RuleTarget, response: HeaderFields?) -> CachingOptions {
+        let contentType = configuration.rules.isEmpty ? nil : response?["Content-Type"]
+        return cachingOptions(by: cacheOptions(for: target, contentType: contentType))
+    }
+
+    private func cachingOptions(by cacheOptions: Options) -> CachingOptions {
         var options = sharingOptions(cacheOptions)
         switch cacheOptions.lifetime {
         case .whenMissing(let seconds)?: options.lifetime = .whenMissing(seconds: Int64(clampingSeconds: seconds))
@@ -76,13 +80,13 @@ extension DiskURLCache {
     }
 
     /// The options of the configuration, and whether the request's key policy keys its cookie.
-    func sharingOptions(_ cacheOptions: Options?) -> CachingOptions {
+    func sharingOptions(_ cacheOptions: Options) -> CachingOptions {
         var options = CachingOptions(configuration, isOffline: isOffline)
         guard configuration.isShared else { return options }
         options.isShared = true
         options.isCautious = configuration.sharesCautiously
         options.targetedFields = configuration.targetedFields
-        let policy = cacheOptions?.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
+        let policy = cacheOptions.keyPolicy.map { configuration.keyPolicies[$0] } ?? configuration.keyPolicy
         options.keysCookie = policy?.headerNames.contains("cookie") == true
         return options
     }
@@ -90,28 +94,40 @@ extension DiskURLCache {
     // MARK: Tags
 
     /// The tags of a response that is stored: those of the options, and the one of the request's credentials.
-    func tags(of cacheOptions: Options, for request: URLRequest) -> [String] {
+    func tags(of cacheOptions: Options, for request: Request) -> [String] {
         var tags = cacheOptions.tags
-        if let credentials = request.value(forHTTPHeaderField: "Authorization") {
+        if let credentials = request.headerFields["Authorization"] {
             tags.insert(Self.tag(ofCredentials: credentials))
         }
         return tags.isEmpty ? [] : tags.sorted()
     }
 
     /// The tags that a request brings to the entry that answers it. Cheap for a cache and a request without tags.
-    func tagsToAdd(for request: URLRequest) -> Set<String> {
-        guard rulesHaveTags || request.mayCarryOptions else { return [] }
-        return cacheOptions(for: request).tags
+    private func tagsToAdd(for target: RuleTarget) -> Set<String> {
+        guard rulesHaveTags || target.request.options != nil else { return [] }
+        return cacheOptions(for: target).tags
     }
 
     /// An entry that answers a request with tags gets them, whatever request it was stored for.
-    package func addTags(to metadata: EntryMetadata, of key: RequestKey, for request: URLRequest) {
-        let tags = tagsToAdd(for: request)
+    func addTags(to metadata: EntryMetadata, of key: RequestKey, for target: RuleTarget) {
+        let tags = tagsToAdd(for: target)
         guard !tags.isSubset(of: metadata.tags) else { return }
         // A rule may use the cache, so this is not under a lock.
         let response = metadata.http
         _ = store.update(metadata.sequence, of: key.keeping(response)) {
             $0.tags = Set($0.tags).union(tags).sorted()
+        }
+    }
+
+    /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
+    func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: KeyedRequest) {
+        guard let key = hop.key else { return }
+        let now = now
+        let tags = tagsToAdd(for: hop.target)
+        _ = store.update(sequence, of: key.keeping(response)) { metadata in
+            metadata.tags = Set(metadata.tags).union(tags).sorted()
+            metadata.response = .http(response)
+            metadata.storedAt = now
         }
     }
 
@@ -122,10 +138,10 @@ extension DiskURLCache {
     }
 
     /// Whether a response is worth a file: it does not expire too soon.
-    func livesLongEnoughForDisk(_ response: StoredResponse, cacheOptions: Options, options: CachingOptions) -> Bool {
+    func livesLongEnoughForDisk(_ response: StoredResponse, cacheOptions: Options) -> Bool {
         let minimum = cacheOptions.minimumDiskLifetime ?? configuration.minimumDiskLifetime
         guard minimum > 0 else { return true }
-        let freshness = Freshness(of: ReuseFacts(response), options: options, now: configuration.clock.now())
+        let freshness = Freshness(of: ReuseFacts(response), options: cachingOptions(by: cacheOptions), now: now)
         return Double(freshness.lifetime.subtractingSaturated(freshness.age)) >= minimum
     }
 }

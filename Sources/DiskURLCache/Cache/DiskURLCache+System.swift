@@ -32,11 +32,13 @@ extension DiskURLCache {
         guard let url = request.url else { return nil }
         return entry.cachedURLResponse {
             let response = entry.makeSystemResponse(requestedURL: url)
+            // The main thread does not wait.
             guard
+                !Thread.isMainThread,
                 configuration.platform.superclassKeeps(
                     bytes: entry.body.count, memory: configuration.memoryCapacity)
             else { return response }
-            return superclassCopy(for: request).copy(of: response, waits: !Thread.isMainThread)
+            return superclassCopy(for: request).copy(of: response)
         }
     }
 }
@@ -51,6 +53,11 @@ extension DiskURLCache.Configuration {
             (
                 "staleWhileRevalidate",
                 staleWhileRevalidate != nil || cacheOptions.contains { $0.staleWhileRevalidate != nil }
+            ),
+            ("usesHeuristicFreshness", !usesHeuristicFreshness),
+            (
+                "minimumDiskLifetime",
+                minimumDiskLifetime > 0 || cacheOptions.contains { $0.minimumDiskLifetime != nil }
             ),
             ("Configuration.willCacheResponse", willCacheResponse != nil), ("cacheStatusName", cacheStatusName != nil),
         ]

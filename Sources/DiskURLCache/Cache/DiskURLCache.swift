@@ -83,9 +83,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if platform.attachesLoader { CachingURLProtocol.register() }
         #if canImport(Darwin)
             appLife = AppLifeObserver(
-                AppLifeActions(
-                    relieveMemoryPressure: { [weak self] in self?.relieveMemoryPressure() },
-                    flush: { [weak self] in self?.flush() }))
+                relieveMemory: { [weak self] in self?.relieveMemoryPressure() },
+                flush: { [weak self] in self?.flush() })
         #endif
     }
 
@@ -130,13 +129,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// ``data(for:session:)`` also judges freshness and uses the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         if isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
-        guard let key = key(for: request) else { return nil }
+        let target = target(request)
+        guard let key = keyDecision(for: target).key else { return nil }
         for variant in store.lookup(key).variants() where variant.answers(request) {
             if isBySystem, SystemHead.isSelectedUnseen(variant.metadata.varyKey) { continue }
             // A variant that proves damaged is skipped: an older one may still answer.
             guard let entry = variant.load() else { continue }
             hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
-            addTags(to: variant.metadata, of: key, for: request)
+            addTags(to: variant.metadata, of: key, for: target)
             return present(entry, for: request, key)
         }
         hub.count(for: key) { $0.misses += 1 }
@@ -155,7 +155,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryFraction``, and a request or response with
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
-        let decision = keyDecision(for: request)
+        let target = target(request)
+        let decision = keyDecision(for: target)
         guard let key = decision.key else { return refuse(request, decision.refusal ?? .noKey) }
         if isBySystem,
             SystemContract.concernsPart(request, status: (cachedResponse.response as? HTTPURLResponse)?.statusCode)
@@ -165,12 +166,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let contentType =
             configuration.rules.isEmpty
             ? nil : (cachedResponse.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type")
-        let cacheOptions = cacheOptions(for: request, contentType: contentType)
+        let cacheOptions = cacheOptions(for: target, contentType: contentType)
         guard cacheOptions.storage != .never else { return refuse(request, .keptOut) }
         // A response stored for `HEAD` cannot answer a `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
         let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
-        let tags = tags(of: cacheOptions, for: request)
+        let tags = tags(of: cacheOptions, for: target.request)
         switch call.outcome(cacheOptions: cacheOptions, tags: tags, options: sharingOptions(cacheOptions)) {
         case .stored(let metadata, let lost):
             if !lost.isEmpty {
@@ -185,6 +186,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Removes the stored responses for a request, all variants, from memory and disk before it returns.
     public override func removeCachedResponse(for request: URLRequest) {
+        if isBySystem { super.removeCachedResponse(for: request) }
         guard let key = key(for: request) else { return }
         store.remove(key)
     }
@@ -209,14 +211,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     ) {
         if isBySystem { return answerSystem(dataTask, completionHandler) }
         let isLoading = dataTask.state != .suspended
-        let link = SessionLink(dataTask)
-        if let session = link.session, session.configuration.urlCache === self, !link.hasLoader {
+        guard let link = SessionLink(dataTask) else { return completionHandler(nil) }
+        if link.session.configuration.urlCache === self, !link.hasLoader {
             hub.report(once: DiskURLCache.Error(.loaderMissing, path: dataTask.currentRequest?.url?.withoutQuery ?? ""))
             return completionHandler(nil)
         }
-        guard !isLoading, link.servesTasks, let request = dataTask.currentRequest.map({ link.effectiveRequest($0) })
-        else { return completionHandler(nil) }
-        find(request, completionHandler)
+        if isLoading { return completionHandler(link.known) }
+        guard let request = dataTask.currentRequest else { return completionHandler(nil) }
+        find(link.effectiveRequest(request), completionHandler)
     }
 
     /// On the caller's thread if memory has the response, otherwise on a queue of the cache.
@@ -249,7 +251,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             return SystemContract.request(
                 original: dataTask.originalRequest, current: dataTask.currentRequest, answeredBy: url)
         }
-        return dataTask.currentRequest.map { SessionLink(dataTask).effectiveRequest($0) }
+        return dataTask.currentRequest.map { SessionLink(dataTask)?.effectiveRequest($0) ?? $0 }
     }
 
     /// The objects that the superclass keeps. Its initialiser set no space aside on disk.
@@ -264,6 +266,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// Empties both layers. Returns at once, however many entries there are; no earlier response is served after it, even if
     /// the process crashes.
     public override func removeAllCachedResponses() {
+        if isBySystem { super.removeAllCachedResponses() }
         store.removeAll()
     }
 
@@ -325,7 +328,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// True: no request is sent, and stored responses are served however stale; a request without a stored response
-    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4).
+    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4). Apple's own loader does not obey it: <doc:ApplePlatforms>.
     public var isOffline: Bool {
         get { offline.withLock { $0 } }
         set { offline.withLock { $0 = newValue } }

@@ -42,24 +42,6 @@ package struct DiskConfiguration: Sendable {
         let isTooOld = !row.isPartial && maximumStorageAge.map { now - Double(row.storedAt) > $0 + 1 } ?? false
         return isTooOld || maximumAccessAge.map { now - Double(row.accessedAt) > $0 + 1 } ?? false
     }
-
-    /// Numbers that make sense, whatever came in.
-    var sanitized: Self {
-        func fraction(_ value: Double, _ fallback: Double) -> Double {
-            value.isNaN ? fallback : min(max(value, 0), 1)
-        }
-        func seconds(_ value: Double, _ fallback: Double) -> Double {
-            value.isNaN ? fallback : min(max(value, 0), 3600)
-        }
-        var result = self
-        result.capacity = max(0, capacity)
-        result.lowWaterFraction = fraction(lowWaterFraction, 0.9)
-        result.maximumEntryFraction = fraction(maximumEntryFraction, 0.5)
-        result.pinnedFraction = fraction(pinnedFraction, 0.25)
-        result.maintenanceDelay = seconds(maintenanceDelay, 0.02)
-        result.savingInterval = seconds(savingInterval, 60)
-        return result
-    }
 }
 
 extension Int {

@@ -28,7 +28,6 @@ package enum DiskEvent: Sendable, Hashable {
     case notUpdated(key: KeyName, DropReason)
     case removedCorruptRecord(key: KeyName)
     case rebuiltIndex(RebuildReason)
-    case remadeDirectory
     case becameMaintainer
     /// Clearing or evicting could not delete files; it is tried again later.
     case cannotDelete(errno: Int32)

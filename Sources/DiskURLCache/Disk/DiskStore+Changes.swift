@@ -33,8 +33,7 @@ extension DiskStore {
         // Prepared before the lock is taken: summing a large body takes a while.
         guard var record = PreparedRecord(entry, for: key, keepsURL: configuration.keepsURLs)
         else { return refuse(entry.metadata, key, .notRepresentable) }
-        guard let length = record.header.recordLength, length <= largest
-        else { return refuse(entry.metadata, key, tooLarge) }
+        if record.footer.recordLength > largest { return refuse(entry.metadata, key, tooLarge) }
         return write(&record, usedAt: usedAt)
     }
 
@@ -42,7 +41,7 @@ extension DiskStore {
     private func write(
         _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64
     ) -> DiskWriteResult {
-        let key = record.header.name.key
+        let key = record.footer.name.key
         let result: DiskWriteResult = withIO { io in
             guard isUsable(&io) else {
                 if body == nil { io.events.append(.dropped(key: key, .unavailable)) }
@@ -93,11 +92,10 @@ extension DiskStore {
 
     /// Whether records may be written: the folder is there, made if need be, and it is ours.
     private func isUsable(_ io: inout Section) -> Bool {
-        guard isOwnProcess, !catalog.state.isClosed else { return false }
-        return prepareDirectory(&io, mayMake: true)
+        isOwnProcess && !catalog.state.isClosed && prepareDirectory(&io, mayMake: true)
     }
 
-    /// Gives the stored entry with this sequence number another head: a 304, or a pin. The body stays, and is not written again.
+    /// Gives the stored entry with this sequence number another tail: a 304, or a pin. The body stays, and is not written again.
     /// False where that very record is not there any more: then nothing is changed.
     ///
     /// - Parameter usedAt: as in `write`.
@@ -136,11 +134,9 @@ extension DiskStore {
         let largest = largestEntry
         let tooLarge = DiskEvent.DropReason.tooLarge(bytes: sum.length, limit: largest)
         if sum.length > largest { return refuse(metadata, key, tooLarge, tells: false) }
-        guard var record = PreparedRecord(metadata, bodyOf: sum, for: key, keepsURL: configuration.keepsURLs),
-            record.header.headLength <= RecordWriter.chainLimit(bodyLength: sum.length)
+        guard var record = PreparedRecord(metadata, bodyOf: sum, for: key, keepsURL: configuration.keepsURLs)
         else { return refuse(metadata, key, .notRepresentable, tells: false) }
-        guard let length = record.header.recordLength, length + PreparedRecord.firstHeadLength <= largest
-        else { return refuse(metadata, key, tooLarge, tells: false) }
+        if record.footer.recordLength > largest { return refuse(metadata, key, tooLarge, tells: false) }
         return write(&record, of: body, usedAt: usedAt)
     }
 
@@ -179,7 +175,7 @@ extension DiskStore {
     /// Removes everything, in the same time at any number of entries. The files are deleted later.
     package func removeAll() {
         telling(.removedAll) { io in
-            forgetIndex(&io)
+            forgetIndex()
             if clear(&io) { incoming.unlinkAll(files, paths) }
         }
         maintenance.schedule(after: configuration.maintenanceDelay)
@@ -193,45 +189,31 @@ extension DiskStore {
         guard mayRemove else { return }
         changes.tell(.removedAll)
         lookNow()
-        let hasIndex = refresh()
-        if hasIndex { for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } } }
-        let rows = hasIndex ? judged(criteria) : listed()
-        for (row, isCertain) in rows {
-            withIO { io in
-                let isSame = isCertain && catalog.read { $0.row(row.name) }?.isSameRecord(as: row) == true
-                if isSame || matches(criteria, row) { records.removeForGood(row.name, &io.events) }
-            }
+        let rows: [IndexRow]
+        if refresh() {
+            for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
+            rows = catalog.read { $0.leastRecentFirst }
+        } else {
+            let listing = try? FolderListing(files, paths, owner: configuration.owner)
+            rows = listing?.records.map { IndexRow($0.name, $0.status) } ?? []
+        }
+        for row in rows where criteria.mayMatch(row) {
+            withIO { io in if matches(criteria, row) { records.removeForGood(row.name, &io.events) } }
         }
         changes.tell(.removedAll)
         scheduleAfterRemoval()
     }
 
-    /// The rows that match or may match; the row alone decides where that is certain.
-    private func judged(_ criteria: EntryCriteria) -> [(row: IndexRow, isCertain: Bool)] {
-        catalog.read { index in
-            var rows: [(row: IndexRow, isCertain: Bool)] = []
-            index.forEachLeastRecentFirst { row in
-                switch criteria.judge(row) {
-                case .matches: rows.append((row, true))
-                case .mayMatch: rows.append((row, false))
-                case .doesNotMatch: break
-                }
-                return true
-            }
-            return rows
-        }
-    }
-
-    private func listed() -> [(row: IndexRow, isCertain: Bool)] {
-        let listing = try? FolderListing(files, paths, owner: configuration.owner)
-        return listing?.records.map { (IndexRow($0.name, $0.status), false) } ?? []
-    }
-
+    /// What cannot be read is removed, too: it may match.
     private func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
-        guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { return false }
-        let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
-        let full = IndexRow(record.header, record.status, accessedAt: accessedAt)
-        return criteria.judge(full) != .doesNotMatch && criteria.matches(record.metadata)
+        switch reader.read(row.name, .tail, limit: .max >> 1) {
+        case .record(let record):
+            let accessedAt = catalog.read { $0.row(row.name) }?.accessedAt ?? row.accessedAt
+            let full = IndexRow(record.footer, record.status, accessedAt: accessedAt)
+            return criteria.mayMatch(full) && criteria.matches(record.metadata)
+        case .unreadable, .damaged: return true
+        case .missing, .foreign: return false
+        }
     }
 
     /// Removes one variant.
@@ -254,9 +236,9 @@ extension DiskStore {
     package func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
         let isRemoved = withIO { io in
             // Damage may lie in the body: that a record is damaged still is seen with it only.
-            let reading = reader.read(name, sequence == nil ? .whole : .head, limit: .max >> 1)
+            let reading = reader.read(name, sequence == nil ? .whole : .tail, limit: .max >> 1)
             switch (reading, sequence) {
-            case (.record(let record), let sequence?): guard record.header.sequence == sequence else { return false }
+            case (.record(let record), let sequence?): guard record.footer.sequence == sequence else { return false }
             case (.damaged, nil): break
             default: return false
             }

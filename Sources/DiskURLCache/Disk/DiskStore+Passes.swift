@@ -12,11 +12,7 @@ extension DiskStore {
     package func beginPass(isFlush: Bool) -> Bool {
         guard isOwnProcess, !configuration.isReadOnly else { return false }
         maintenance.assertCurrent()
-        let isUsable = withIO { io in
-            io.discarded = []
-            return prepareDirectory(&io, mayMake: !io.directory.wasOpened)
-        }
-        guard isUsable else { return false }
+        guard withIO({ prepareDirectory(&$0, mayMake: !$0.directory.wasOpened) }) else { return false }
         prepareFolders()
         lookNow()
         if !catalog.state.isSuspended { passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } } }
@@ -39,16 +35,13 @@ extension DiskStore {
         maintenance.assertCurrent()
         examineRequested()
         removeExpired()
-        // While `io` is held, the ownership stays.
-        withIO { _ in if catalog.state.isOwner { changes.replaceIfFull(capacity: catalog.capacity) } }
-        let isSwept = sweepTrash(limit: isFlush ? .max : 256)
-        sweepIncoming()
         // The index may grow, perhaps above the capacity again.
         var mustSave = isFlush
-        for round in 0..<(isFlush ? 3 : 1) {
-            if isOverCapacity, evictIfNeeded(now: isFlush && round < 2) { mustSave = true }
+        for _ in 0..<(isFlush ? 3 : 1) {
+            if evictIfNeeded() { mustSave = true }
             save(now: mustSave)
         }
+        let isSwept = sweep(limit: isFlush ? .max : 256)
         if !isSwept || (catalog.state.isOwner && !catalog.state.isCurrent) { maintenance.schedule(after: 0.001) }
         if withIO({ $0.directory.mustClear }) { maintenance.schedule(after: 1) }
         if catalog.state.isCurrent, catalog.read({ $0.isChanged }) {
@@ -77,7 +70,6 @@ extension DiskStore {
     /// Asks for the directory's lock where another cache may have left it, and makes the index where this cache has none.
     private func open(isFlush: Bool) {
         if case .guest = catalog.state { elect(now: isFlush) }
-        if catalog.isUncertain { catalog.distrust() }
         guard case .owner(let lock, _) = catalog.state else { return }
         if !catalog.state.isCurrent { makeIndex(lock) }
         examineRequested()
@@ -85,26 +77,20 @@ extension DiskStore {
 
     private func elect(now: Bool) {
         let isElected = withIO { io in
-            let time = MonotonicTime.seconds
             guard passTime?.isGranted != false, let directory = io.directory.identity?.directory else { return false }
+            let time = MonotonicTime.seconds
             guard now || time >= io.nextElection else {
-                // The last pass left the lock.
-                if passTime != nil { maintenance.schedule(after: io.nextElection - time) }
+                maintenance.schedule(after: io.nextElection - time)
                 return false
             }
-            io.nextElection = time + 1
             guard let lock = OwnerLock.acquire(files, paths, directory: directory) else { return false }
             become(.owner(lock, folder: nil))
-            if passTime == nil || !io.wasOwner { io.events.append(.becameMaintainer) }
-            io.wasOwner = true
-            // What an owner before this one left.
-            io.directory.noteTrash()
-            io.lastSweep = -Double.infinity
+            // Told once where each pass asks anew.
+            if io.nextElection == 0 { io.events.append(.becameMaintainer) }
             return true
         }
-        guard isElected else { return }
         // What a process that died left half written. A cache that writes it at this moment finds that out, and begins again.
-        for path in [paths.newIndex, paths.newChanges] { try? files.unlink(path) }
+        if isElected { try? files.unlink(paths.newIndex) }
     }
 
     /// Lists the folder, and takes each row that it proves from the index in memory, or from the index file. Lookups go on
@@ -133,7 +119,6 @@ extension DiskStore {
         withIO { io in
             // The directory was left meanwhile.
             guard case .owner(let current, folder: nil) = catalog.state, current === lock else { return }
-            io.discarded.append(catalog.read { $0 })
             guard catalog.becomeCurrent(index, lock, folder) else { return }
             // Reading each head, which finds what a crash left unfinished, takes long where there are many: then size and name do.
             if partial.count <= 512 {
@@ -147,9 +132,9 @@ extension DiskStore {
             case nil: break
             }
             io.directory.updateOverhead()
-            // Where each pass begins with it, it takes no more than a twentieth of the time.
+            // Where each pass begins with it, it takes no more than a twentieth of the time, and a second lies between two.
             let end = MonotonicTime.seconds
-            io.nextElection = max(io.nextElection, end + 20 * (end - start))
+            if passTime != nil { io.nextElection = end + max(1, 20 * (end - start)) }
         }
     }
 
@@ -168,7 +153,7 @@ extension DiskStore {
     @discardableResult
     func refresh() -> Bool {
         guard isOwnProcess, !configuration.isReadOnly else { return false }
-        if catalog.state.isCurrent, !catalog.isUncertain, catalog.nextExamination == nil {
+        if catalog.state.isCurrent, catalog.nextExamination == nil {
             lookNow()
             if catalog.state.isCurrent, catalog.nextExamination == nil {
                 // A pass may be examining the last key at this moment: under the lock.
@@ -190,7 +175,7 @@ extension DiskStore {
         return maintenance.perform {
             guard catalog.state.isOwner else { return false }
             catalog.distrust()
-            withIO { forgetIndex(&$0) }
+            withIO { _ in forgetIndex() }
             try? files.unlink(paths.index)
             open(isFlush: true)
             save(now: true)
@@ -224,43 +209,35 @@ extension DiskStore {
 
     // MARK: Bounds
 
-    /// Evicts the least recently used records from above the capacity down to the low-water mark. A record that cannot be unlinked is
-    /// passed over; when many in a row cannot, the directory is at fault, and eviction rests for a while. Only an owner evicts.
+    /// Evicts the least recently used records from above the capacity down to the low-water mark. A record that cannot be unlinked becomes the
+    /// most recent one; when many in a row cannot, the directory is at fault, and the pass evicts no more. Only an owner evicts.
     ///
-    /// - Parameter now: even if it hardly worked a moment ago.
     /// - Returns: whether anything was evicted.
     @discardableResult
-    func evictIfNeeded(now: Bool) -> Bool {
+    func evictIfNeeded() -> Bool {
         maintenance.assertCurrent()
-        guard catalog.state.isCurrent, now || withIO({ $0.eviction.isRested }) else { return false }
+        guard catalog.state.isCurrent, isOverCapacity else { return false }
         let target = catalog.capacity.share(configuration.lowWaterFraction)
-        let pinnedLimit = catalog.capacity.share(configuration.pinnedFraction)
-        guard isOverCapacity else { return false }
-        var passedOver = withIO { $0.eviction.stuck }
+        let policy = EvictionPolicy(pinnedLimit: catalog.capacity.share(configuration.pinnedFraction))
         var failures = 0
         var isAny = false
         while failures < 16 {
-            let policy = EvictionPolicy(pinnedLimit: pinnedLimit, passedOver: passedOver)
             let victims = withIO { io in
                 let excess = footprint(io) - target
                 return catalog.read { policy.victims(in: $0, freeing: excess) }
             }
             if victims.isEmpty { break }
             for victim in victims where failures < 16 {
-                if withIO({ records.evict(victim, &$0.events) }) {
-                    (failures, isAny) = (0, true)
-                } else {
-                    passedOver.insert(victim.name)
-                    failures += 1
-                }
+                let isGone = withIO { records.evict(victim, &$0.events) }
+                failures = isGone ? 0 : failures + 1
+                isAny = isAny || isGone
             }
         }
-        withIO { $0.eviction.ended(passedOver: passedOver, isHopeless: failures >= 16) }
         if withIO({ $0.directory.overhead > 64 << 10 }) { replaceEmptyFolder(target) }
         return isAny
     }
 
-    /// An empty folder that alone takes more than the target is replaced: a folder does not shrink.
+    /// An empty folder that alone takes more than the target is replaced.
     package func replaceEmptyFolder(_ target: Int) {
         withIO { io in
             guard incoming.bytes == 0, footprint(io) > target, catalog.state.isCurrent,
@@ -279,24 +256,12 @@ extension DiskStore {
         for row in expired { withIO { records.expire(row, &$0.events) } }
     }
 
-    /// True when nothing is left.
-    private func sweepTrash(limit: Int) -> Bool {
-        // Noted first, so that a clearing that comes meanwhile is not forgotten.
-        let hasTrash = withIO { $0.directory.takeTrash() }
-        if !hasTrash || CacheDirectory.sweepTrash(files, paths, limit: limit) { return true }
-        withIO { $0.directory.noteTrash() }
-        return false
-    }
-
-    /// Of processes that died: once a minute is soon enough.
-    private func sweepIncoming() {
-        let isDue = withIO { io in
-            let now = MonotonicTime.seconds
-            guard catalog.state.isOwner, now - io.lastSweep > 60 else { return false }
-            io.lastSweep = now
-            return true
-        }
-        if isDue { incoming.sweep(files, paths) }
+    /// Deletes what clearings left, up to `limit` files, and what bodies did whose process died; false where some of the former is left.
+    private func sweep(limit: Int) -> Bool {
+        var names: [String] = []
+        try? files.list(paths.directory) { names.append(String(cString: $0)) }
+        if catalog.state.isOwner { incoming.sweep(names.filter(DiskPaths.isIncoming), files, paths) }
+        return CacheDirectory.sweepTrash(names.filter(DiskPaths.isTrash), files, paths, limit: limit)
     }
 
     // MARK: Ending
@@ -307,9 +272,9 @@ extension DiskStore {
         if configuration.isReadOnly { return }
         maintenance.perform {
             runPass(isFlush: true)
-            withIO { io in
+            withIO { _ in
                 giveUpLock()
-                forgetIndex(&io)
+                forgetIndex()
                 become(.suspended)
             }
             incoming.unlock()
@@ -318,10 +283,7 @@ extension DiskStore {
 
     func resume() {
         guard catalog.state.isSuspended else { return }
-        withIO { io in
-            io.nextElection = 0
-            become(.guest)
-        }
+        become(.guest)
         maintenance.schedule(after: 0)
     }
 

@@ -42,19 +42,14 @@ package final class DiskStore: Sendable {
     /// What file operations need; guarded by `io`. Each part owns its state.
     struct Section {
         var directory: CacheDirectory
-        var eviction = Eviction()
-        /// The next time to ask for the directory's lock, in seconds of the monotonic clock.
+        /// Where each pass asks for the directory's lock anew: the next time, in seconds of the monotonic clock.
         var nextElection = 0.0
-        var wasOwner = false
         /// The directory whose folders were prepared.
         var preparedDirectory: FileIdentity?
-        /// When leftovers of bodies were last looked for, and the index saved, in seconds of the monotonic clock.
-        var lastSweep = -Double.infinity
+        /// When the index was saved, in seconds of the monotonic clock.
         var lastSave = -Double.infinity
         /// To be told when the lock is free again.
         var events: [DiskEvent] = []
-        /// Indexes that were replaced: freed on the maintenance queue, since that takes a while.
-        var discarded: [DiskIndex] = []
     }
 
     /// Opens no file: the directory is opened on the maintenance queue. Never fails: with a directory that cannot be used, the
@@ -66,14 +61,13 @@ package final class DiskStore: Sendable {
         configuration: Configuration, fileSystem: any FileSystem = SystemFiles(), clock: WallClock = .system,
         maintenance: MaintenanceQueue? = nil, report: @escaping @Sendable (DiskEvent) -> Void = { _ in }
     ) {
-        let configuration = configuration.sanitized
         self.configuration = configuration
         files = fileSystem
         paths = DiskPaths(directory: configuration.directory)
         reader = RecordReader(files: fileSystem, paths: paths, owner: configuration.owner)
         self.clock = clock
         self.report = report
-        changes = ChangeFile(fileSystem, paths)
+        changes = ChangeFile(fileSystem, paths, capacity: configuration.capacity)
         let catalog = Catalog(configuration)
         self.catalog = catalog
         let passTime = configuration.passActivity.map { PassTime(activity: $0) }
@@ -136,7 +130,7 @@ package final class DiskStore: Sendable {
             opening = try io.directory.open(mayMake: mayMake)
         } catch {
             if io.directory.failed(error) { io.events.append(.unavailable(error)) }
-            forgetIndex(&io)
+            forgetIndex()
             become(.unusable(isReadable: !error.isForeign))
             return false
         }
@@ -145,11 +139,9 @@ package final class DiskStore: Sendable {
         case nil:
             leave(&io)
             return false
-        case .otherDirectory(let wasRemade):
-            if wasRemade { io.events.append(.remadeDirectory) }
-            leave(&io)
+        case .otherDirectory: leave(&io)
         case .otherFolder:
-            forgetIndex(&io)
+            forgetIndex()
             catalog.distrust()
         case .same: break
         }
@@ -161,8 +153,7 @@ package final class DiskStore: Sendable {
 
     /// Nothing that is known of a directory holds for another one: its lock is another one, too.
     private func leave(_ io: inout Section) {
-        forgetIndex(&io)
-        io.nextElection = 0
+        forgetIndex()
         if !catalog.state.isSuspended { become(.guest) }
     }
 
@@ -171,10 +162,7 @@ package final class DiskStore: Sendable {
         if case .owner(let lock, .some) = catalog.state { become(.owner(lock, folder: io.directory.identity?.folder)) }
     }
 
-    func forgetIndex(_ io: inout Section) {
-        io.discarded.append(catalog.exchange(DiskIndex()))
-        catalog.forgetExaminations()
-    }
+    func forgetIndex() { catalog.forget() }
 
     /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a miss.
     func checkReadOnly() {

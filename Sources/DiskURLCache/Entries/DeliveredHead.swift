@@ -4,34 +4,50 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A head on its way to the client. Foundation's object is made when it is first needed: on Linux it costs more than the
-/// rest of a hit, and not every client needs it.
+/// A head on its way to the client. Foundation's objects are made when they are first needed: on Linux they cost more than the
+/// rest of a hit, and not every client needs them.
 package final class DeliveredHead: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
-    package let url: URL?
+    private enum Source {
+        case request(DiskURLCache.Request)
+        case response(URL?)
+    }
+
     /// 0 when the response is not HTTP.
     package let status: Int
     package let fields: HeaderFields
+    private let source: Source
     @exclusivity(unchecked) private var made: URLResponse?
-    /// Only a head that Foundation made may lack a URL, and it has its object.
-    private static let noURL = URL(fileURLWithPath: "/")
 
-    package init(url: URL, status: Int, fields: HeaderFields) {
-        (self.url, self.status, self.fields) = (url, status, fields)
+    package init(to request: DiskURLCache.Request, status: Int, fields: HeaderFields) {
+        (self.status, self.fields, source) = (status, fields, .request(request))
     }
 
     /// A head that Foundation made.
     package init(_ response: URLResponse) {
         let http = response as? HTTPURLResponse
-        (url, made) = (response.url, response)
+        (made, source) = (response, .response(response.url))
         (status, fields) = (http?.statusCode ?? 0, http.map { HeaderFields($0) } ?? [:])
+    }
+
+    /// The same head with other fields.
+    init(_ head: DeliveredHead, fields: HeaderFields) {
+        (status, self.fields, source) = (head.status, fields, head.source)
     }
 
     var isHTTP: Bool { status != 0 }
 
+    package var url: URL? {
+        switch source {
+        case .request(let request): request.foundationURL
+        case .response(let url): url
+        }
+    }
+
     /// The same object each time.
     package var response: URLResponse {
         SharedLock.once(
-            of: self, { made }, { .http(url: url ?? Self.noURL, status: status, fields: fields) }, keep: { made = $0 })
+            of: self, { made }, { .http(url: url ?? DiskURLCache.Request.noURL, status: status, fields: fields) },
+            keep: { made = $0 })
     }
 }

@@ -3,7 +3,8 @@
     import FoundationNetworking
 
     /// A cached response that builds its `HTTPURLResponse` when it is first needed: building one costs more than reading a
-    /// small record, and many callers want the body alone. Equal to one that was built at once.
+    /// small record, and many callers want the body alone. A body that is in a file is read when it is first needed. Equal to one
+    /// that was built at once.
     ///
     /// Not on Apple platforms: the class has its accessors in Objective-C there, and the system may read past an override.
     final class LazyCachedURLResponse: CachedURLResponse, @unchecked Sendable {
@@ -12,6 +13,7 @@
         private let head: EntryMetadata.Response
         private let text: String?
         private let requestedURL: URL
+        private let body: (@Sendable () -> Data)?
         @exclusivity(unchecked) private var built: URLResponse?
 
         /// The response that the superclass gets.
@@ -20,14 +22,18 @@
 
         init(
             head: EntryMetadata.Response, url text: String?, requestedURL: URL, data: Data,
-            userInfo: [AnyHashable: Any]?,
+            later body: (@Sendable () -> Data)? = nil, userInfo: [AnyHashable: Any]?,
             storagePolicy: URLCache.StoragePolicy
         ) {
+            self.body = body
             self.head = head
             self.text = text
             self.requestedURL = requestedURL
             super.init(response: Self.placeholder, data: data, userInfo: userInfo, storagePolicy: storagePolicy)
         }
+
+        /// Each call reads the file.
+        override var data: Data { body?() ?? super.data }
 
         override var response: URLResponse {
             SharedLock.once(of: self, { built }, build, keep: { built = $0 })

@@ -32,14 +32,6 @@ package struct OpenBody: Sendable {
         return body
     }
 
-    /// Both bodies as one, if the other body continues the file at the end of this one; nil otherwise.
-    func joined(_ other: OpenBody) -> OpenBody? {
-        guard file === other.file, range.upperBound == other.range.lowerBound else { return nil }
-        var body = self
-        body.range = range.lowerBound..<other.range.upperBound
-        return body
-    }
-
     /// The bytes that were not taken yet, in memory; nil when they cannot be read.
     var contents: Data? { read(range) }
 

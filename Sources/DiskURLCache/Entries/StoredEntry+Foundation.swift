@@ -38,15 +38,16 @@ extension StoredResponse {
     ///   - cacheStatus: this cache's member of `Cache-Status`; nil when none is added.
     ///   - entry: the entry in memory, if it is there: it may have made the head before.
     func deliveredHead(
-        _ presentation: Presentation, age: Int64, url: URL, cacheStatus: CacheStatus?, madeBy entry: StoredEntry?
+        _ presentation: Presentation, age: Int64, to request: DiskURLCache.Request, cacheStatus: CacheStatus?,
+        madeBy entry: StoredEntry?
     ) -> DeliveredHead {
         func make() -> DeliveredHead {
             var head = presentation.head(of: self, age: age)
             cacheStatus?.append(to: &head.fields)
-            return DeliveredHead(url: url, status: head.status, fields: head.fields)
+            return DeliveredHead(to: request, status: head.status, fields: head.fields)
         }
         let form = StoredEntry.DeliveredForm(
-            url: url, presentation: presentation, age: age, cacheStatus: cacheStatus?.fieldValue)
+            url: request.url, presentation: presentation, age: age, cacheStatus: cacheStatus?.fieldValue)
         return entry?.deliveredHead(form, make) ?? make()
     }
 }
@@ -77,10 +78,6 @@ extension HeaderFields {
     private static func string<Value>(_ value: Value) -> String? {
         // Of one type, so the bits are a string's.
         Value.self == String.self ? unsafeBitCast(value, to: String.self) : value as? String
-    }
-
-    init(_ request: URLRequest) {
-        self.init(dictionary: request.allHTTPHeaderFields ?? [:])
     }
 }
 

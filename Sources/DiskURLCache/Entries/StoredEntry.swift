@@ -32,7 +32,7 @@ package final class StoredEntry: @unchecked Sendable {
 
     /// Everything besides the entry that a delivered head depends on.
     struct DeliveredForm: Equatable {
-        var url: URL
+        var url: String
         var presentation: Presentation
         /// In seconds.
         var age: Int64

@@ -100,8 +100,8 @@ extension DiskURLCache {
                 "Nothing was removed: "
                     + (details.isEmpty ? "no URL matches. Give a host, or the beginning of a URL." : details)
             case .settingsWithoutEffect where path.isEmpty:
-                "Without effect, since the system's own loader uses this cache: \(details). A session of makeSession, or"
-                    + " data(for:), obeys them."
+                "Without effect, since the system's own loader uses this cache: \(details). Use data(for:) or, except on watchOS,"
+                    + " a session of makeSession."
             case .settingsWithoutEffect:
                 "\(path) is open in this process with other settings, which hold for both caches: \(details)."
                     + " Use that cache, or another folder."

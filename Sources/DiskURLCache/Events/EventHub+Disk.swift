@@ -2,7 +2,7 @@ extension EventHub {
     func report(_ event: DiskEvent) {
         switch event {
         // The store knows what it wrote, and emits an event with the URL.
-        case .stored, .dropped, .becameMaintainer, .remadeDirectory: break
+        case .stored, .dropped, .becameMaintainer: break
         case .evicted(_, let bytes):
             count { $0.evictions += 1 }
             emit(.evicted(entries: 1, bytes: bytes))

@@ -43,8 +43,16 @@ struct CacheControl: Sendable, Hashable {
         return Directive(name: name, argument: FieldSyntax.unquoting(rest).map(Argument.value) ?? .malformed)
     }
 
-    /// Whether `no-store` is among the directives of a field.
-    static func forbidsStoring(_ value: String?) -> Bool { CacheControl(value).contains("no-store") }
+    /// Whether `no-store` is among the directives of a field. The field is parsed only if it can be: that saves a tenth of a store.
+    static func forbidsStoring(_ value: String?) -> Bool {
+        guard var value else { return false }
+        let mayForbid = value.withUTF8 { bytes in
+            // The "st" of "no-store", in either case.
+            bytes.count >= 8
+                && (3...(bytes.count - 5)).contains { bytes[$0] | 0x20 == 0x73 && bytes[$0 + 1] | 0x20 == 0x74 }
+        }
+        return mayForbid && CacheControl(value).contains("no-store")
+    }
 
     func contains(_ name: String) -> Bool {
         directives.contains { $0.name == name }
@@ -139,18 +147,14 @@ package struct ResponseDirectives: Sendable, Hashable {
 
 /// The directives of a request about reuse (RFC 9111 §5.2.1).
 struct RequestDirectives: Sendable, Hashable {
-    enum MaxStale: Sendable, Hashable {
-        case any
-        case seconds(Int64)
-    }
-
     var noStore = false
     var noCache = false
     var onlyIfCached = false
     /// An invalid `max-age` counts as 0.
     var maxAge: Int64?
     var minFresh: Int64?
-    var maxStale: MaxStale?
+    /// `Int64.max` for a `max-stale` without a number, which accepts any staleness.
+    var maxStale: Int64?
     /// RFC 5861 §4 lets a request carry the directive, too.
     var staleIfError: Int64?
 
@@ -166,11 +170,8 @@ struct RequestDirectives: Sendable, Hashable {
         case .value(let seconds): maxAge = seconds
         }
         minFresh = control.allowance("min-fresh")
-        if let seconds = control.allowance("max-stale") {
-            maxStale = .seconds(seconds)
-        } else if control.directives.contains(.init(name: "max-stale", argument: .none)) {
-            maxStale = .any
-        }
+        let isUnlimited = control.directives.contains(.init(name: "max-stale", argument: .none))
+        maxStale = control.allowance("max-stale") ?? (isUnlimited ? .max : nil)
         staleIfError = control.allowance("stale-if-error")
         // RFC 9111 §5.4: `Pragma: no-cache` counts when the request has no Cache-Control.
         if control.directives.isEmpty, let pragma = fields["Pragma"] {

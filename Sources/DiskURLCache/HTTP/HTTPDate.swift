@@ -5,11 +5,22 @@ import Foundation
 /// Names of days and months and the zone are taken in any case. Whether the day of the week fits the date is not checked:
 /// no form needs it to give the time.
 enum HTTPDate {
+    /// W and L: short and long names of days; B: of months; D, H, M, S, Y: digits of a number; Z: the zone. The second form of
+    /// `asctime` is for days of one digit.
+    private static let forms = [
+        "W, DD B YYYY HH:MM:SS Z", "L, DD-B-YY HH:MM:SS Z", "W B DD HH:MM:SS YYYY", "W B  D HH:MM:SS YYYY",
+    ].map { Array($0.utf8) }
+
     /// - Parameter reference: about now; RFC 850 dates have two digits of the year, and are at most 50 years ahead.
     static func parse(_ value: String, reference: Date) -> Date? {
-        var scanner = DateScanner(FieldSyntax.trimming(Substring(value)))
-        guard let seconds = scanner.scan(reference: reference) else { return nil }
-        return Date(timeIntervalSince1970: TimeInterval(seconds))
+        // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; a far longer text is no date.
+        let bytes = Array(FieldSyntax.trimming(Substring(value)).utf8.prefix(64))
+        for form in forms {
+            if let seconds = seconds(of: bytes, in: form, reference: reference) {
+                return Date(timeIntervalSince1970: TimeInterval(seconds))
+            }
+        }
+        return nil
     }
 
     /// The preferred form (IMF-fixdate).
@@ -58,102 +69,59 @@ enum HTTPDate {
     }
 }
 
-/// Reads one date from left to right; each step either takes exactly what the form has there, or fails.
-private struct DateScanner {
+extension HTTPDate {
     private static let shortDays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
     private static let longDays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
     private static let months = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ]
 
-    private let bytes: [UInt8]
-    private var position = 0
-
-    init(_ text: Substring) {
-        // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; a far longer text is no date.
-        bytes = Array(text.utf8.prefix(64))
-    }
-
-    mutating func scan(reference: Date) -> Int64? {
-        let name = word()
-        let isLong = Self.longDays.contains(name)
-        guard isLong || Self.shortDays.contains(name) else { return nil }
-        let seconds = isLong ? rfc850(reference: reference) : take(",") ? imfFixdate() : asctime()
-        return position == bytes.count ? seconds : nil
-    }
-
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`
-    private mutating func imfFixdate() -> Int64? {
-        guard take(" "), let day = digits(2), take(" "), let month = month(), take(" "), let year = digits(4),
-            take(" "), let time = timeOfDay(), zone()
-        else { return nil }
-        return seconds(year, month, day, time)
-    }
-
-    /// `Sunday, 06-Nov-94 08:49:37 GMT`
-    private mutating func rfc850(reference: Date) -> Int64? {
-        guard take(","), take(" "), let day = digits(2), take("-"), let month = month(), take("-"),
-            let shortYear = digits(2), take(" "), let time = timeOfDay(), zone()
-        else { return nil }
-        let today = reference.timeIntervalSince1970.wholeSeconds
-        // RFC 9110 §5.6.7: a year more than 50 years ahead means the latest year in the past with these two digits.
-        let thisYear = Int(1970 + today / 31_556_952)
-        var year = thisYear - thisYear % 100 + shortYear
-        if year > thisYear + 50 { year -= 100 }
-        if year < thisYear - 49 { year += 100 }
-        return seconds(year, month, day, time)
-    }
-
-    /// `Sun Nov  6 08:49:37 1994`
-    private mutating func asctime() -> Int64? {
-        guard take(" "), let month = month(), take(" "), let day = take(" ") ? digits(1) : digits(2), take(" "),
-            let time = timeOfDay(), take(" "), let year = digits(4)
-        else { return nil }
-        return seconds(year, month, day, time)
-    }
-
-    private func seconds(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Int64? {
-        HTTPDate.days(year: year, month: month, day: day).map { Int64($0) * 86_400 + Int64(time) }
-    }
-
-    /// `08:49:37`, as seconds. A leap second (60) is allowed by the grammar.
-    private mutating func timeOfDay() -> Int? {
-        guard let hour = digits(2), hour < 24, take(":"), let minute = digits(2), minute < 60, take(":"),
-            let second = digits(2), second <= 60
-        else { return nil }
-        return hour * 3600 + minute * 60 + second
-    }
-
-    private mutating func zone() -> Bool {
-        take(" ") && word() == "gmt"
-    }
-
-    private mutating func month() -> Int? {
-        Self.months.firstIndex(of: word()).map { $0 + 1 }
-    }
-
-    private mutating func digits(_ count: Int) -> Int? {
-        guard position + count <= bytes.count else { return nil }
-        var value = 0
-        for byte in bytes[position..<position + count] {
-            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
-            value = value * 10 + Int(byte - UInt8(ascii: "0"))
+    /// Reads a date from left to right; nil if it has anything but what the form has.
+    private static func seconds(of bytes: [UInt8], in form: [UInt8], reference: Date) -> Int64? {
+        var rest = bytes[...]
+        var month = 0
+        var (day, hour, minute, second, year, yearDigits) = (0, 0, 0, 0, 0, 0)
+        for symbol in form {
+            switch symbol {
+            case UInt8(ascii: "W"): guard shortDays.contains(word(&rest)) else { return nil }
+            case UInt8(ascii: "L"): guard longDays.contains(word(&rest)) else { return nil }
+            case UInt8(ascii: "Z"): guard word(&rest) == "gmt" else { return nil }
+            case UInt8(ascii: "B"):
+                guard let index = months.firstIndex(of: word(&rest)) else { return nil }
+                month = index + 1
+            case UInt8(ascii: "D"): guard digit(&rest, of: &day) else { return nil }
+            case UInt8(ascii: "H"): guard digit(&rest, of: &hour) else { return nil }
+            case UInt8(ascii: "M"): guard digit(&rest, of: &minute) else { return nil }
+            case UInt8(ascii: "S"): guard digit(&rest, of: &second) else { return nil }
+            case UInt8(ascii: "Y"):
+                guard digit(&rest, of: &year) else { return nil }
+                yearDigits += 1
+            default: guard rest.popFirst() == symbol else { return nil }
+            }
         }
-        position += count
-        return value
+        if yearDigits == 2 {
+            // RFC 9110 §5.6.7: a year more than 50 years ahead means the latest year in the past with these two digits.
+            let thisYear = Int(1970 + reference.timeIntervalSince1970.wholeSeconds / 31_556_952)
+            year += thisYear - thisYear % 100
+            if year > thisYear + 50 { year -= 100 } else if year < thisYear - 49 { year += 100 }
+        }
+        // A leap second (60) is allowed by the grammar.
+        guard rest.isEmpty, hour < 24, minute < 60, second <= 60, let days = days(year: year, month: month, day: day)
+        else { return nil }
+        return Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
+    }
+
+    private static func digit(_ rest: inout ArraySlice<UInt8>, of number: inout Int) -> Bool {
+        guard let byte = rest.popFirst(), byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return false }
+        number = number * 10 + Int(byte - UInt8(ascii: "0"))
+        return true
     }
 
     /// Letters up to the next other byte, in lower case.
-    private mutating func word() -> String {
-        let start = position
-        while position < bytes.count, (bytes[position] | 0x20) &- 97 < 26 { position += 1 }
-        return String(decoding: bytes[start..<position].map { $0 | 0x20 }, as: UTF8.self)
-    }
-
-    private mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard position < bytes.count, bytes[position] == UInt8(ascii: character) else { return false }
-        position += 1
-        return true
+    private static func word(_ rest: inout ArraySlice<UInt8>) -> String {
+        let letters = rest.prefix { ($0 | 0x20) &- 97 < 26 }
+        rest = rest.dropFirst(letters.count)
+        return String(decoding: letters.map { $0 | 0x20 }, as: UTF8.self)
     }
 }
 

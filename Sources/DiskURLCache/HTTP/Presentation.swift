@@ -15,9 +15,13 @@ enum Presentation: Sendable, Hashable {
 }
 
 /// Status and fields of a response made from the store.
-struct ResponseHead: Sendable, Hashable {
-    var status: Int
-    var fields: HeaderFields
+package struct ResponseHead: Sendable, Hashable {
+    package var status: Int
+    package var fields: HeaderFields
+
+    package init(status: Int, fields: HeaderFields) {
+        (self.status, self.fields) = (status, fields)
+    }
 }
 
 extension Presentation {

@@ -111,7 +111,6 @@ extension DiskURLCache.Reason {
 extension DiskURLCache.Reason {
     static let upload = Self("upload", "uploads are not cached")
     static let download = Self("download", "download tasks are not cached")
-    static let unknownSession = Self("unknown-session", "the task's session is not known")
     static let noKey = Self("no-key", "the request has no key")
     static let notHTTP = Self("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
     static let dotSegments = Self(

@@ -5,7 +5,7 @@ struct Exchange: Sendable {
     /// As the client made it, without the fields that a revalidation added.
     var request: RequestFacts
     /// The target: for `Content-Location` of a POST, and for events.
-    var url: URL?
+    var url: String?
     /// The decision before the request was sent, if that was a revalidation.
     var revalidation: Revalidation?
     var candidates: [Candidate]

@@ -60,11 +60,7 @@ struct ReuseVerdict {
     private static func allowance(
         _ freshness: Freshness, _ facts: ReuseFacts, asked: RequestDirectives, options: CachingOptions
     ) -> DiskURLCache.Reason? {
-        switch asked.maxStale {
-        case .any: return .maxStale
-        case .seconds(let seconds) where freshness.staleness <= seconds: return .maxStale
-        case .seconds, nil: break
-        }
+        if let seconds = asked.maxStale, freshness.staleness <= seconds { return .maxStale }
         if options.isOffline { return .offline }
         return facts.staleWhileRevalidate(options).flatMap { freshness.staleness < $0 ? .staleWhileRevalidate : nil }
     }

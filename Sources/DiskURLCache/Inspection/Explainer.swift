@@ -32,7 +32,7 @@ package struct Explainer {
         }
     }
 
-    private let request: URLRequest
+    private let request: DiskURLCache.Request
     let facts: RequestFacts
     private let key: KeyDecision
     private let variants: [StoredVariant]
@@ -49,8 +49,8 @@ package struct Explainer {
     package var otherVariants: [String] = []
 
     package init(
-        _ request: URLRequest, key: KeyDecision, variants: [StoredVariant], now: Date, options: CachingOptions,
-        received: Received?
+        _ request: DiskURLCache.Request, key: KeyDecision, variants: [StoredVariant], now: Date,
+        options: CachingOptions, received: Received?
     ) {
         (self.request, self.key, self.now, self.received) = (request, key, now, received)
         self.variants = variants.filter { $0.candidate != nil }
@@ -60,7 +60,7 @@ package struct Explainer {
         self.received?.options = received?.options.caching(facts.method, hasKey: key.key != nil) ?? options
     }
 
-    private var policy: ReusePolicy { ReusePolicy(request.cachePolicy) }
+    private var policy: ReusePolicy { request.policy }
     /// The most recent response that `Vary` lets answer this request.
     private var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
 
@@ -128,15 +128,17 @@ package struct Explainer {
         // A URL's user name and password are part of its key, and are not shown.
         say(.key, "The key is the URL \(key.uri).", "RFC 9111 §2, RFC 3986 §6.2")
         if facts.method == "HEAD" { say(.key, "A HEAD is answered from the response to a GET.", "RFC 9110 §9.3.2") }
-        if let fragment = request.url?.fragment, !fragment.isEmpty {
+        if let fragment = request.foundationURL?.fragment, !fragment.isEmpty {
             say(.key, "The fragment #\(fragment) is no part of the key: it never reaches the origin.")
         }
         if facts.fields["Authorization"] != nil {
             say(.key, "The value of Authorization is part of the key.", "RFC 9111 §3.5")
         }
         if let variant { say(.key, "The variant \"\(variant)\" of the client is part of the key.") }
-        let plain = DiskURLCache.KeyPolicy.standard.key(for: request)
-        if key != plain?.variant(variant), key != plain?.inSharedCache.variant(variant) {
+        let plain = [false, true].map { isShared in
+            DiskURLCache.KeyPolicy.standard.decision(for: request, .init(isShared: isShared, variant: variant)).key
+        }
+        if !plain.contains(key) {
             say(.key, "A key policy adds to the key, or takes from it.")
         }
     }

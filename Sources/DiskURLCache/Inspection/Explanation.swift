@@ -32,21 +32,29 @@ extension DiskURLCache {
     public func explanation(
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
     ) -> Explanation {
-        let key = keyDecision(for: request).variant(variant)
+        explanation(for: Request(request), variant: variant, response: response, sentAt: sentAt)
+    }
+
+    /// The same for a request of a transport.
+    public func explanation(
+        for request: Request, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
+    ) -> Explanation {
+        let target = target(request)
+        let key = keyDecision(for: target, variant: variant)
         let variants = key.key.map { store.lookup($0).variants() } ?? []
         let now = configuration.clock.now()
         let received = response.map { response in
             Explainer.Received(
                 response, sentAt: sentAt ?? now,
-                options: cachingOptions(for: request, response: HeaderFields(response)))
+                options: cachingOptions(for: target, response: HeaderFields(response)))
         }
         var explainer = Explainer(
             request, key: key, variants: variants, now: now,
-            options: cachingOptions(for: request, response: variants.first?.metadata.http?.fields),
+            options: cachingOptions(for: target, response: variants.first?.metadata.http?.fields),
             received: received)
         explainer.variant = variant
         explainer.cacheOptions = cacheOptions(
-            for: request, contentType: response?.value(forHTTPHeaderField: "Content-Type"))
+            for: target, contentType: response?.value(forHTTPHeaderField: "Content-Type"))
         return explainer.explanation()
     }
 }

@@ -17,6 +17,8 @@ package struct RequestKey: Sendable, Hashable {
     let isForHead: Bool
     /// The hash of `text`, computed once: a lookup needs it several times.
     package let hashValue: Int
+    /// The hash of the canonical URL: names the resource on disk. Computed once, too.
+    let resource: UInt64
 
     /// - Parameter uri: nil when it is the text.
     init(text: String, uri: String?, isForHead: Bool) {
@@ -24,6 +26,7 @@ package struct RequestKey: Sendable, Hashable {
         otherURI = uri
         self.isForHead = isForHead
         hashValue = TextHash.hash(text)
+        resource = KeyName.resource(of: uri ?? text)
     }
 
     package static func == (left: RequestKey, right: RequestKey) -> Bool {
@@ -54,18 +57,6 @@ package struct RequestKey: Sendable, Hashable {
         isForHead && response?.method == "HEAD" ? storedForHead : self
     }
 
-    /// The key in a shared cache: on one folder it finds no response that a private cache stored, and the other way round.
-    package var inSharedCache: RequestKey { RequestKey(text: "\(text)\nshared", uri: uri, isForHead: isForHead) }
-
-    /// The key of the same request in a named form; nil gives the key itself.
-    package func variant(_ name: String?) -> RequestKey {
-        guard let name else { return self }
-        return RequestKey(text: "\(text)\nvariant:\(name)", uri: uri, isForHead: isForHead)
-    }
-
-    /// The hash of the canonical URL: names the resource on disk.
-    var resource: UInt64 { KeyName.resource(of: uri) }
-
     var hostHash: UInt32 {
         URLCanonicalizer.withHost(ofNormal: uri) { UInt32(truncatingIfNeeded: Self.hash64($0, seed: 2)) }
     }
@@ -90,66 +81,71 @@ package enum KeyDecision: Sendable {
     case key(RequestKey)
     case none(DiskURLCache.Reason)
 
-    var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
+    package var key: RequestKey? { if case .key(let key) = self { key } else { nil } }
 
     /// The reason why there is no key; nil if there is one.
-    var refusal: DiskURLCache.Reason? { if case .none(let reason) = self { reason } else { nil } }
+    package var refusal: DiskURLCache.Reason? { if case .none(let reason) = self { reason } else { nil } }
+}
 
-    /// See `RequestKey.variant(_:)`.
-    func variant(_ name: String?) -> KeyDecision { key.map { .key($0.variant(name)) } ?? self }
+extension RequestKey {
+    /// The parts of a key that are not the request's: the responses of one form answer no request of another.
+    package struct Form: Sendable {
+        /// On one folder a shared cache finds no response that a private cache stored, and the other way round.
+        package var isShared = false
+        /// See ``LoadTransport/keyVariant``.
+        package var variant: String?
+
+        package init(isShared: Bool = false, variant: String? = nil) {
+            (self.isShared, self.variant) = (isShared, variant)
+        }
+
+        var text: String { (isShared ? "\nshared" : "") + (variant.map { "\nvariant:\($0)" } ?? "") }
+        var isPlain: Bool { !isShared && variant == nil }
+    }
 }
 
 extension DiskURLCache.KeyPolicy {
     /// The key of a request; nil when the request has none.
-    func key(for request: URLRequest) -> RequestKey? { decision(for: request).key }
+    func key(for request: URLRequest) -> RequestKey? { decision(for: DiskURLCache.Request(request)).key }
 
-    package func decision(for request: URLRequest) -> KeyDecision {
-        guard let url = request.url else { return .none(.notHTTP) }
-        let (credentials, hostField) = Self.fieldsInEveryKey(of: request, url: url)
-        let address = url.absoluteString
+    package func decision(
+        for request: DiskURLCache.Request, _ form: RequestKey.Form = RequestKey.Form()
+    ) -> KeyDecision {
+        let credentials = request.headerFields["Authorization"]
+        let hostField = request.headerFields["Host"]?.lowercased()
         // Most requests are plain: no string is built for them.
-        if isPlain, credentials == nil, hostField == nil, request.httpMethod == "GET", request.httpBody == nil,
-            request.httpBodyStream == nil, URLCanonicalizer.isNormal(address)
+        if isPlain, credentials == nil, hostField == nil, request.method == "GET", request.body == nil,
+            !request.streamsBody, URLCanonicalizer.isNormal(request.url)
         {
-            return .key(RequestKey(text: address, uri: nil, isForHead: false))
+            return .key(
+                form.isPlain
+                    ? RequestKey(text: request.url, uri: nil, isForHead: false)
+                    : RequestKey(text: request.url + form.text, uri: request.url, isForHead: false))
         }
-        guard let parts = URLCanonicalizer.parts(of: address) else { return .none(.notHTTP) }
+        guard let parts = URLCanonicalizer.parts(of: request.url) else { return .none(.notHTTP) }
         if parts.hasDotSegments { return .none(.dotSegments) }
-        // With a stream set, `httpBody` is nil: the body that will be sent is unknown, so no answer may be shared.
-        guard request.httpBodyStream == nil else { return .none(.streamedBody) }
-        let method = request.httpMethod ?? "GET"
+        // The body that will be sent is unknown, so no answer may be shared.
+        guard !request.streamsBody else { return .none(.streamedBody) }
+        let method = request.method
         let uri = uri(of: parts)
         var text: String
         if let custom {
-            guard let key = custom(request) else { return .none(.keyPolicy) }
+            guard let key = custom(request.urlRequest) else { return .none(.keyPolicy) }
             text = "custom:\(key)"
         } else {
             // A HEAD may be answered by the response to a GET, so both have one key.
             let isRead = method == "GET" || method == "HEAD"
             guard isRead || bodyForms[method] != nil else { return .none(.methodNotCached) }
             // Requests whose bodies are not in the key would share answers.
-            guard bodyForms[method] != nil || (request.httpBody ?? Data()).isEmpty else { return .none(.bodyNotKeyed) }
+            guard bodyForms[method] != nil || (request.body ?? Data()).isEmpty else { return .none(.bodyNotKeyed) }
             text = recipeText(request, method: isRead ? "GET" : method, uri: uri)
         }
         if !parts.userInformation.isEmpty { text += "\nuser:\(parts.userInformation)" }
         if let credentials { text += "\nauthorization:\(credentials)" }
-        if let host = hostField ?? (parts.hasTrailingDot ? parts.host + "." : nil) { text += "\nhost:\(host)" }
-        return .key(RequestKey(text: text, uri: uri, isForHead: method == "HEAD"))
-    }
-
-    /// The `Authorization` field, and the `Host` field if it names another host than the URL (RFC 9110 §7.1).
-    private static func fieldsInEveryKey(of request: URLRequest, url: URL) -> (credentials: String?, host: String?) {
-        var (credentials, host): (String?, String?)
-        for (name, value) in request.allHTTPHeaderFields ?? [:] {
-            switch name.utf8.count {
-            case 13 where name.equalsIgnoringASCIICase("Authorization"): credentials = value
-            case 4 where name.equalsIgnoringASCIICase("Host"): host = value.lowercased()
-            default: break
-            }
-        }
-        guard let named = host else { return (credentials, nil) }
-        let authority = (url.host ?? "").lowercased() + (url.port.map { ":\($0)" } ?? "")
-        return (credentials, named == authority ? nil : named)
+        // RFC 9110 §7.1: the field may name another host than the URL.
+        let otherHost = hostField.flatMap { $0[...] == parts.authority ? nil : $0 }
+        if let host = otherHost ?? (parts.hasTrailingDot ? parts.host + "." : nil) { text += "\nhost:\(host)" }
+        return .key(RequestKey(text: text + form.text, uri: uri, isForHead: method == "HEAD"))
     }
 
     /// The standard policy: the key of a request is its method and its URL.
@@ -165,16 +161,16 @@ extension DiskURLCache.KeyPolicy {
         return parts.url
     }
 
-    private func recipeText(_ request: URLRequest, method: String, uri: String) -> String {
+    private func recipeText(_ request: DiskURLCache.Request, method: String, uri: String) -> String {
         // `GET` is left out: the key of the plain case is the URL itself.
         var text = method == "GET" ? uri : "\(method) \(uri)"
         for name in headerNames {
             // The length keeps a value from imitating the next part of the key.
-            let value = request.value(forHTTPHeaderField: name)
+            let value = request.headerFields[name]
             text += "\n\(name):\(value.map { "\($0.utf8.count):\($0)" } ?? "absent")"
         }
-        if let form = bodyForms[request.httpMethod ?? "GET"] {
-            text += "\nbody:\(Self.bodyDigest(request.httpBody ?? Data(), form: form).hex)"
+        if let form = bodyForms[request.method] {
+            text += "\nbody:\(Self.bodyDigest(request.body ?? Data(), form: form).hex)"
         }
         return text
     }

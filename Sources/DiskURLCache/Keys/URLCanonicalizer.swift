@@ -23,6 +23,9 @@ enum URLCanonicalizer {
         /// The URL's path has segments `.` or `..`, escaped or not. Some clients send them as they are.
         var hasDotSegments = false
 
+        /// Host and port, as the `Host` field has them.
+        var authority: Substring { origin.dropFirst(origin.hasPrefix("https") ? 8 : 7) }
+
         var url: String {
             query.map { "\(origin)\(path)?\($0)" } ?? origin + path
         }
@@ -117,33 +120,20 @@ enum URLCanonicalizer {
         }
         guard index < count, bytes[index] == .slash else { return false }
 
-        // The C library searches many bytes at a time.
-        let rest = UnsafeBufferPointer(rebasing: bytes[index...])
-        if rest.position(of: .hash) != nil { return false }
-        let path = UnsafeBufferPointer(rebasing: rest[..<(rest.position(of: .question) ?? rest.count)])
-        return hasNormalEscapes(path) && !mayHaveDotSegments(path)
-    }
-
-    /// Upper-case digits, and no escaped character that needs no escape.
-    private static func hasNormalEscapes(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
-        var rest = path
-        while let percent = rest.position(of: .percent) {
-            guard percent + 2 < rest.count, rest[percent + 1] < 97, let high = hexValue(rest[percent + 1]),
-                rest[percent + 2] < 97, let low = hexValue(rest[percent + 2]), !isUnreserved(high << 4 | low)
-            else { return false }
-            rest = UnsafeBufferPointer(rebasing: rest[(percent + 3)...])
+        var previous: UInt8 = 0
+        while index < count, bytes[index] != .question {
+            let byte = bytes[index]
+            if byte == .hash || (byte == .dot && previous == .slash) { return false }
+            if byte == .percent {
+                // Upper-case digits, and no escaped character that needs no escape.
+                guard index + 2 < count, bytes[index + 1] < 97, let high = hexValue(bytes[index + 1]),
+                    bytes[index + 2] < 97, let low = hexValue(bytes[index + 2]), !isUnreserved(high << 4 | low)
+                else { return false }
+            }
+            previous = byte
+            index += 1
         }
-        return true
-    }
-
-    private static func mayHaveDotSegments(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
-        var start = 0
-        while let dot = UnsafeBufferPointer(rebasing: path[start...]).position(of: .dot) {
-            // A path begins with a slash, so something is before the dot.
-            if path[start + dot - 1] == .slash { return true }
-            start += dot + 1
-        }
-        return false
+        return UnsafeBufferPointer(rebasing: bytes[index...]).position(of: .hash) == nil
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {

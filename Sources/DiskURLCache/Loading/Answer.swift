@@ -12,17 +12,16 @@ extension DiskURLCache {
         /// The head: status and header fields.
         public let response: HTTPURLResponse
         /// Whether the response is stale and was used on purpose.
-        public var isStale: Bool { summary.isStale }
+        public var isStale: Bool { load.isStale }
         /// A summary of the load: ``Report/outcome`` names the source of the answer, and the reason,
         /// ``Report/age`` how old it is.
-        public var report: Report { summary.loadReport }
+        public var report: Report { load.publicReport(cacheName: cacheName) }
 
-        private let summary: LoadSummary
+        private let load: LoadReport
+        private let cacheName: String?
 
-        init(data: Data, response: HTTPURLResponse, summary: LoadSummary) {
-            self.data = data
-            self.response = response
-            self.summary = summary
+        init(data: Data, response: HTTPURLResponse, load: LoadReport, cacheName: String?) {
+            (self.data, self.response, self.load, self.cacheName) = (data, response, load, cacheName)
         }
     }
 }
@@ -35,33 +34,30 @@ extension DiskURLCache.Answer {
         let now = cache.now
         let candidates = variants.compactMap(\.candidate)
         guard let first = candidates.first, candidates.count == variants.count else { return nil }
-        let options = cache.cachingOptions(for: request.request, response: first.response.fields)
-        var machine = LoadMachine(request, settings: .init(streams: false, confirmsStorage: false))
-        var summary = LoadSummary(of: request, in: cache, at: now)
+        let options = cache.cachingOptions(for: request.target, response: first.response.fields)
+        var machine = LoadMachine(request, streams: false, confirmsStorage: false, at: now)
         var head: HTTPURLResponse?
-        var used: StoredVariant?
         var body = Data()
         for action in machine.handle(.found(candidates, options, now: now)) {
             switch action {
-            case .report(let report):
-                summary.note(report, of: variants)
-                used = report.outcome.index.map { variants[$0] }
-            case .deliverReusedHead(let presentation, let stored, let age, let index, let url):
+            case .deliverReusedHead(let reuse):
                 head =
-                    stored.deliveredHead(
-                        presentation, age: age, url: url, cacheStatus: summary.cacheStatus,
-                        madeBy: variants[index].entry
+                    candidates[reuse.index].response.deliveredHead(
+                        reuse.presentation, age: reuse.age, to: request.request,
+                        cacheStatus: machine.report.deliveredStatus(name: cache.cacheStatusName),
+                        madeBy: variants[reuse.index].entry
                     ).response as? HTTPURLResponse
             case .deliverBody(.whole(let data)): body = data
             case .finish: break
             default: return nil
             }
         }
-        guard let head, let used, let key = request.key else { return nil }
-        cache.addTags(to: used.metadata, of: key, for: request.request)
-        summary.load.bytes = body.count
-        summary.end(at: cache.now, in: cache.hub)
-        self.init(data: body, response: head, summary: summary)
+        var load = machine.report
+        guard let head, let index = load.usedIndex, let key = request.key else { return nil }
+        cache.addTags(to: variants[index].metadata, of: key, for: request.target)
+        (load.bytes, load.layer) = (body.count, variants[index].layer)
+        load.end(at: cache.now, in: cache)
+        self.init(data: body, response: head, load: load, cacheName: cache.cacheStatusName)
     }
 }
 

@@ -14,23 +14,20 @@ struct CallQueue {
 
     mutating func append(_ call: LoadCall) {
         guard !isClosed else { return }
-        switch call {
-        case .load(let data): undeliveredBytes += data.count
-        case .read(let next):
-            // Pieces that follow each other in one file are one.
-            if start < calls.count, case .read(let last)? = calls[calls.count - 1], let both = last.joined(next) {
-                calls[calls.count - 1] = .read(both)
-                return
-            }
-        case .receive, .finish, .fail: break
-        }
+        if case .load(let data) = call { undeliveredBytes += data.count }
         calls.append(call)
     }
 
+    /// Of a body in a file the next piece, still in its file.
+    ///
     /// A fast answer adds tens of thousands of calls before its head is delivered, so the first call is taken without moving the
     /// others.
     mutating func next() -> LoadCall? {
         guard !isPaused, start < calls.count, let call = calls[start] else { return nil }
+        if case .read(let body) = call, body.count > OpenBody.pieceLength {
+            calls[start] = .read(body.part(OpenBody.pieceLength..<body.count))
+            return .read(body.part(0..<OpenBody.pieceLength))
+        }
         calls[start] = nil
         start += 1
         if start == calls.count || start > 1_024 && start * 2 > calls.count {
@@ -39,17 +36,6 @@ struct CallQueue {
         }
         if case .load(let data) = call { undeliveredBytes -= data.count }
         return call
-    }
-
-    /// The rest of a body comes next.
-    mutating func putBack(_ body: OpenBody) {
-        guard !isClosed, !body.isEmpty else { return }
-        if start > 0 {
-            start -= 1
-            calls[start] = .read(body)
-        } else {
-            calls.insert(.read(body), at: 0)
-        }
     }
 
     mutating func close() {

@@ -10,9 +10,7 @@ final class DirectLoad: LoadClient {
         var head: DeliveredHead?
         var pieces = CallQueue()
         var end: Result<Void, any Error>?
-        var summary: LoadSummary?
-        /// Counts the changes, so that a reader misses none between its check and its wait.
-        var changes = 0
+        var report: LoadReport?
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -25,15 +23,19 @@ final class DirectLoad: LoadClient {
         self.redirect = redirect
     }
 
-    /// Waits until the count of changes has grown.
-    fileprivate func change(after count: Int) async {
+    /// Nil after a change, if the wanted part of the state was missing before.
+    fileprivate func next<Part>(_ part: (inout State) throws -> Part?) async throws -> Part? {
+        var found: Result<Part?, any Error>?
         await withCheckedContinuation { continuation in
             let waits = state.withLock { state in
-                if state.changes == count { state.waiting.append(continuation) }
-                return state.changes == count
+                found = Result { try part(&state) }
+                guard case .success(nil)? = found else { return false }
+                state.waiting.append(continuation)
+                return true
             }
             if !waits { continuation.resume() }
         }
+        return try found?.get()
     }
 
     /// Calls after the first end are ignored.
@@ -41,7 +43,6 @@ final class DirectLoad: LoadClient {
         let waiting = state.withLock { state in
             guard state.end == nil else { return [CheckedContinuation<Void, Never>]() }
             change(&state)
-            state.changes += 1
             defer { state.waiting = [] }
             return state.waiting
         }
@@ -58,7 +59,6 @@ final class DirectLoad: LoadClient {
 
     // MARK: LoadClient
 
-    var wantsSummary: Bool { true }
     var confirmsRedirects: Bool { redirect != nil }
     var undeliveredBytes: Int { state.withLock { $0.pieces.undeliveredBytes } }
 
@@ -71,8 +71,8 @@ final class DirectLoad: LoadClient {
                 switch call {
                 case .receive(let head): state.head = head
                 case .load, .read: state.pieces.append(call)
-                case .finish(let summary): (state.summary, state.end) = (summary, .success(()))
-                case .fail(let error, let summary): (state.summary, state.end) = (summary, .failure(error))
+                case .finish(let report): (state.report, state.end) = (report, .success(()))
+                case .fail(let error, let report): (state.report, state.end) = (report, .failure(error))
                 }
             }
         }
@@ -81,14 +81,18 @@ final class DirectLoad: LoadClient {
     func close() {}
 
     func confirmRedirect(
-        _ response: HTTPURLResponse, to next: URLRequest, completion: @escaping @Sendable (URLRequest?) -> Void
+        _ head: ResponseHead, of request: DiskURLCache.Request, to next: DiskURLCache.Request,
+        completion: @escaping @Sendable (DiskURLCache.Request?) -> Void
     ) {
-        completion(redirect.map { $0(response, next) } ?? next)
+        completion(redirect.map { $0(head, request, next) } ?? next)
     }
 }
 
 /// Decides about a redirect: the request that follows it, or nil for the redirect itself as the answer.
-package typealias CacheRedirect = @Sendable (_ response: HTTPURLResponse, _ next: URLRequest) -> URLRequest?
+package typealias CacheRedirect =
+    @Sendable (
+        _ head: ResponseHead, _ request: DiskURLCache.Request, _ next: DiskURLCache.Request
+    ) -> DiskURLCache.Request?
 
 /// Reads a load at its own pace. The load continues as long as there is a reader, and is cancelled with it.
 package final class LoadReader: Sendable {
@@ -102,7 +106,7 @@ package final class LoadReader: Sendable {
     ///     replace an answer that fails on its way.
     ///   - lookup: of the request's key, if there was one.
     ///   - timeout: seconds after which there must be a head, if the transport has no timeout.
-    package init(
+    init(
         _ request: KeyedRequest, from cache: any LoadHost, over transport: any LoadTransport, lookup: Lookup? = nil,
         takesPieces: Bool = false, timeout: TimeInterval? = nil,
         redirect: CacheRedirect? = nil
@@ -144,51 +148,46 @@ package final class LoadReader: Sendable {
 
     /// The next piece of the body; nil at its end. For one reader at a time.
     package func next() async throws -> Data? {
-        let (call, hasCaughtUp) = try await take { state -> (LoadCall?, Bool)? in
-            let limit = LoadDriver.undeliveredLimit
-            let wasBehind = state.pieces.undeliveredBytes > limit
+        let (call, isBehind) = try await take { state -> (LoadCall?, Bool)? in
             guard let call = state.pieces.next() else {
                 try state.end?.get()
-                return state.end == nil ? nil : (nil, false)
+                return state.end == nil ? nil : (nil, true)
             }
-            return (call, wasBehind && state.pieces.undeliveredBytes <= limit)
+            return (call, state.pieces.undeliveredBytes > LoadDriver.undeliveredLimit)
         }
-        if hasCaughtUp { driver.clientCaughtUp() }
+        if !isBehind { driver.clientCaughtUp() }
         switch call {
         case .load(let data)?: return data
-        case .read(var body)?:
-            guard let data = body.next() else {
-                let error = URLError(.resourceUnavailable)
-                cancel(error)
-                throw error
-            }
-            let rest = body
-            load.state.withLock { $0.pieces.putBack(rest) }
-            return data
+        case .read(let body)?:
+            if let data = body.contents { return data }
+            let error = URLError(.resourceUnavailable)
+            cancel(error)
+            throw error
         case .receive?, .finish?, .fail?, nil: return nil
         }
     }
 
     /// The whole answer, at the end.
     func answer() async throws -> DiskURLCache.Answer {
-        let (head, data, summary) = try await take { state -> (DeliveredHead?, Data, LoadSummary?)? in
+        let (head, data, report) = try await take { state -> (DeliveredHead?, Data, LoadReport?)? in
             guard let end = state.end else { return nil }
             try end.get()
             // A body that does not come in pieces comes in one call.
             let body: Data = if case .load(let data)? = state.pieces.next() { data } else { Data() }
-            return (state.head, body, state.summary)
+            return (state.head, body, state.report)
         }
-        guard let response = head?.response as? HTTPURLResponse, let summary else { throw URLError(.badServerResponse) }
-        return DiskURLCache.Answer(data: data, response: response, summary: summary)
+        guard let response = head?.response as? HTTPURLResponse, let report else { throw URLError(.badServerResponse) }
+        return DiskURLCache.Answer(
+            data: data, response: response, load: report, cacheName: driver.cache.cacheStatusName)
     }
 
     package var report: DiskURLCache.Report {
-        (load.state.withLock { $0.summary } ?? driver.summarySoFar).loadReport
+        (load.state.withLock { $0.report } ?? driver.report).publicReport(cacheName: driver.cache.cacheStatusName)
     }
 
     /// - Parameter part: picks the wanted part of the state; nil while it is missing.
     private func take<Part: Sendable>(
-        within seconds: TimeInterval? = nil, _ part: @Sendable (inout DirectLoad.State) throws -> Part?
+        within seconds: TimeInterval? = nil, _ part: (inout DirectLoad.State) throws -> Part?
     ) async throws -> Part {
         // A response from memory is complete by now.
         if let part = try load.state.withLock(part) { return part }
@@ -202,9 +201,7 @@ package final class LoadReader: Sendable {
         defer { Timeouts.shared.cancel(timeout) }
         return try await withTaskCancellationHandler {
             while true {
-                let (part, count) = try load.state.withLock { (try part(&$0), $0.changes) }
-                if let part { return part }
-                await load.change(after: count)
+                if let part = try await load.next(part) { return part }
             }
         } onCancel: {
             cancel()

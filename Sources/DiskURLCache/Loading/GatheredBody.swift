@@ -1,132 +1,102 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The body of an answer while it arrives: in memory, and from a megabyte on in a file if it is to be stored on disk.
 ///
 /// Takes pieces from one thread at a time; may be discarded from another one.
 final class GatheredBody: Sendable {
-    /// A body after its end.
-    enum Content {
-        case arrived(ArrivedBody)
-        /// It is not stored: too large, or the disk failed.
-        case givenUp(DiskURLCache.Reason)
-    }
-
     private struct State {
         /// Of all pieces.
         var count = 0
         var data = Data()
         /// Used instead of `data`.
         var file: IncomingBody?
-        var refusal: DiskURLCache.Reason?
+        /// The rules may still put the body into a file.
+        var mayTakeFile: Bool
         /// A longer body is not stored.
-        var limit = Int.max
-        /// The body may go to a file; nil until the rules have decided.
-        var takesFile: Bool?
+        var limit: Int
+        /// Why the body is not stored: it is too large, or the disk failed.
+        var refusal: DiskURLCache.Reason?
+        /// No more pieces are kept.
         var isDiscarded = false
-    }
 
-    private let cache: any LoadHost
-    /// Nil for a body that is gathered to be delivered.
-    private let storing: (response: StoredResponse, request: URLRequest)?
-    private let state = Mutex(State())
-
-    /// In bytes: the first piece of a body of unknown length reserves no more memory.
-    private static let reservedLength = 256 << 10
-
-    init(_ gathering: LoadMachine.Gathering, in cache: any LoadHost) {
-        self.cache = cache
-        switch gathering {
-        case .delivery:
-            storing = nil
-            state.withLock { $0.takesFile = false }
-        case .storage(let response, let hop, let length):
-            storing = (response, hop.request)
-            let limit = cache.largestStorableBody
-            let isLarge = length.map { $0 > TieredStore.gatheringLimit } == true
-            let takesFile = isLarge ? cache.takesFile(response, for: hop.request) : nil
-            state.withLock { state in
-                state.limit = limit
-                state.takesFile = takesFile
-                guard let length else { return }
-                if length > limit {
-                    state.refusal = .tooLarge(bytes: length, limit: limit)
-                } else if takesFile != true {
-                    // So that the body is not moved as it grows. The head may be wrong, so it does not reserve the whole of a large body.
-                    state.data.reserveCapacity(min(max(0, length), Self.reservedLength))
-                }
-            }
+        mutating func keep(_ piece: Data) {
+            // The pieces of a body are copied into one place. A body of one piece is not copied.
+            if data.isEmpty, data.count + piece.count == count { data = piece } else { data.append(piece) }
         }
     }
 
-    /// Whether the body is no longer to be stored.
-    var isGivenUp: Bool { state.withLock { $0.refusal != nil } }
+    private let cache: any LoadHost
+    private let target: RuleTarget
+    /// Nil for a body that is gathered to be delivered.
+    private let storing: StoredResponse?
+    /// As the head gives it; 0 if it does not.
+    private let length: Int
+    private let state: Mutex<State>
+
+    init(storing: StoredResponse?, length: Int?, for target: RuleTarget, in cache: any LoadHost) {
+        (self.cache, self.target, self.storing, self.length) = (cache, target, storing, length ?? 0)
+        let limit = storing == nil ? .max : cache.store.largestStorableBody
+        state = Mutex(State(mayTakeFile: storing != nil, limit: limit))
+        if self.length > limit { _ = giveUp(.tooLarge(bytes: self.length, limit: limit)) }
+    }
+
+    /// Why the body is no longer to be stored.
+    var refusal: DiskURLCache.Reason? { state.withLock { $0.refusal } }
 
     var data: Data { state.withLock { $0.data } }
 
-    var content: Content {
+    /// After the end.
+    var content: Result<ArrivedBody, DiskURLCache.Reason> {
         state.withLock { state in
-            switch (state.refusal, state.file) {
-            // More bytes may have come since.
-            case (let refusal?, _) where refusal == .tooLarge:
-                .givenUp(.tooLarge(bytes: state.count, limit: state.limit))
-            case (let refusal?, _): .givenUp(refusal)
-            case (nil, let file?): .arrived(.file(file))
-            case (nil, nil): .arrived(.memory(state.data))
-            }
+            if let refusal = state.refusal { return .failure(refusal) }
+            return .success(state.file.map { .file($0) } ?? .memory(state.data))
         }
     }
 
     /// Takes the next piece.
     /// - Returns: why the body is not stored, if this piece decided that.
     func append(_ piece: Data) -> DiskURLCache.Reason? {
-        let (refusal, asks) = state.withLock { state -> (DiskURLCache.Reason?, Bool) in
-            state.count += piece.count
-            guard state.refusal == nil, !state.isDiscarded else { return (nil, false) }
-            if state.count > state.limit { return (.tooLarge(bytes: state.count, limit: state.limit), false) }
-            return (nil, state.takesFile == nil && state.count > TieredStore.gatheringLimit)
+        let (count, limit, isForFile) = state.withLock { state in
+            state.count += state.isDiscarded ? 0 : piece.count
+            let isLarge = max(state.count, length) > TieredStore.gatheringLimit
+            let isForFile = state.file != nil || state.mayTakeFile && isLarge
+            if !state.isDiscarded, !isForFile, state.count <= state.limit { state.keep(piece) }
+            return (state.count, state.limit, isForFile && !state.isDiscarded)
         }
-        if let refusal { return giveUp(refusal) }
-        if asks, let storing {
-            // A rule decides, so this is not under the lock.
-            let takesFile = cache.takesFile(storing.response, for: storing.request)
-            state.withLock { $0.takesFile = takesFile }
-        }
-        let (file, beginning) = state.withLock { state -> (IncomingBody?, Data?) in
-            guard state.refusal == nil, !state.isDiscarded else { return (nil, nil) }
-            if let file = state.file { return (file, piece) }
-            if state.data.isEmpty, state.takesFile != nil { state.data = piece } else { state.data.append(piece) }
-            guard state.takesFile == true else { return (nil, nil) }
-            defer { state.data = Data() }
-            return (nil, state.data)
-        }
-        return beginning.flatMap { write($0, to: file) }
+        if count > limit { return giveUp(.tooLarge(bytes: count, limit: limit)) }
+        return isForFile ? write(piece) : nil
     }
 
-    /// - Parameter file: nil for the first piece.
-    private func write(_ piece: Data, to file: IncomingBody?) -> DiskURLCache.Reason? {
-        var file = file
-        let before = file?.count ?? 0
-        guard let failure = cache.append(piece, to: &file) else {
-            let isDiscarded = state.withLock { state in
-                if !state.isDiscarded { state.file = file }
-                return state.isDiscarded
+    private func write(_ piece: Data) -> DiskURLCache.Reason? {
+        let (before, beginning) = state.withLock { ($0.file, $0.data) }
+        var file = before
+        // A rule decides, so this is not under the lock.
+        guard let storing, file != nil || cache.takesFile(storing, for: target) else {
+            return keepInMemory(piece, limit: nil)
+        }
+        guard let failure = cache.store.append(beginning.isEmpty ? piece : beginning + piece, to: &file) else {
+            let unused = state.withLock { state -> IncomingBody? in
+                guard !state.isDiscarded else { return file }
+                (state.file, state.data) = (file, Data())
+                return nil
             }
-            if isDiscarded { file?.discard() }
+            unused?.discard()
             return nil
         }
-        defer { file?.discard() }
         // If the disk fails, a body that memory may keep continues in memory.
-        let limit = cache.largestMemoryEntry
-        guard before + piece.count <= limit,
-            let whole = before == 0 ? piece : file?.opening.contents.map({ $0 + piece })
-        else { return giveUp(failure) }
+        defer { file?.discard() }
+        let limit = cache.store.largestMemoryEntry
+        if let written = before?.opening.contents { state.withLock { ($0.file, $0.data) = (nil, written) } }
+        let (count, isWhole) = state.withLock { ($0.count, $0.data.count + piece.count == $0.count) }
+        return isWhole && count <= limit ? keepInMemory(piece, limit: limit) : giveUp(failure)
+    }
+
+    private func keepInMemory(_ piece: Data, limit: Int?) -> DiskURLCache.Reason? {
         state.withLock { state in
-            (state.file, state.takesFile) = (nil, false)
-            if !state.isDiscarded { (state.data, state.limit) = (whole, limit) }
+            guard !state.isDiscarded else { return }
+            (state.file, state.mayTakeFile) = (nil, false)
+            state.limit = limit ?? state.limit
+            state.keep(piece)
         }
         return nil
     }
@@ -137,11 +107,16 @@ final class GatheredBody: Sendable {
         return reason
     }
 
-    /// The whole body so far, in memory; nil when a file cannot be read.
-    var contents: Data? {
-        // The process would crash on a mapped file that is cut or cannot be read, so the file is read.
+    /// Reads the whole body so far, also once it is stored or discarded. If its file cannot be read, the body is given up.
+    var reader: @Sendable () -> Data {
         let (file, data) = state.withLock { ($0.file, $0.data) }
-        return file.map { $0.opening.contents } ?? data
+        guard let opening = file?.opening else { return { data } }
+        return { [self] in
+            // The process would crash on a mapped file that is cut or cannot be read, so the file is read.
+            if let contents = opening.contents { return contents }
+            _ = giveUp(.diskFailed(errno: EIO))
+            return Data()
+        }
     }
 
     /// Drops the body and removes its file.
@@ -151,14 +126,5 @@ final class GatheredBody: Sendable {
             return state.file
         }
         file?.discard()
-    }
-}
-
-extension LoadMachine.EditedResponse {
-    /// Whether the delegate and the app left the shown body unchanged: then the gathered body, in its file, is stored.
-    mutating func compareBody(with shown: Data) {
-        guard let edited = data else { return }
-        // A part of the shown body that stays in memory is copied, so that the rest can be released.
-        data = edited == shown && !isMemoryOnly && presented == nil ? nil : Data(Array(edited))
     }
 }

@@ -11,21 +11,19 @@ enum LoadCall {
     /// A body that stays in its file: the client takes its pieces at its own pace, and later calls wait. Only for a client that
     /// takes pieces.
     case read(OpenBody)
-    // Indirect: a summary is large, and rare.
-    indirect case finish(LoadSummary?)
-    indirect case fail(Swift.Error, LoadSummary?)
+    // Indirect: a report is large, and rare.
+    /// The report is nil for a body whose rest cannot be read.
+    indirect case finish(LoadReport)
+    indirect case fail(Swift.Error, LoadReport?)
 
     var isHead: Bool { if case .receive = self { true } else { false } }
     var isRead: Bool { if case .read = self { true } else { false } }
 
-    /// For a body whose rest cannot be read.
     static var unreadable: LoadCall { .fail(URLError(.resourceUnavailable), nil) }
 }
 
 /// The recipient of a load's calls.
 protocol LoadClient: AnyObject, Sendable {
-    /// Whether the end comes with a summary of the load.
-    var wantsSummary: Bool { get }
     /// Whether the pieces of a body may be sent as they arrive. If not, the body comes whole, in one call.
     var takesPieces: Bool { get }
     /// Whether the client confirms each response before it is stored, and each redirect before it is followed.
@@ -51,7 +49,8 @@ protocol LoadClient: AnyObject, Sendable {
         of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void)
     /// - Parameter completion: takes the request to follow, perhaps changed, or nil to get the redirect itself.
     func confirmRedirect(
-        _ response: HTTPURLResponse, to next: URLRequest, completion: @escaping @Sendable (URLRequest?) -> Void)
+        _ head: ResponseHead, of request: DiskURLCache.Request, to next: DiskURLCache.Request,
+        completion: @escaping @Sendable (DiskURLCache.Request?) -> Void)
 }
 
 extension LoadClient {
@@ -68,7 +67,8 @@ extension LoadClient {
     }
 
     func confirmRedirect(
-        _ response: HTTPURLResponse, to next: URLRequest, completion: @escaping @Sendable (URLRequest?) -> Void
+        _ head: ResponseHead, of request: DiskURLCache.Request, to next: DiskURLCache.Request,
+        completion: @escaping @Sendable (DiskURLCache.Request?) -> Void
     ) {
         completion(next)
     }

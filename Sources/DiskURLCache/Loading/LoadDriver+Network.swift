@@ -7,18 +7,21 @@ import Foundation
 // A load's request to the network: alone or shared with other loads, and paused for a slow reader.
 
 extension LoadDriver {
-    func fetch(_ request: URLRequest, collapsible: Bool) {
-        let hop = state.withLock { $0.machine.hop }
+    /// - Parameter fields: set in the hop's request.
+    func fetch(_ fields: HeaderFields, collapsible: Bool) {
+        let hop = state.withLock { $0.hop }
         if collapsible, let key = hop.key, !mayFetch(hop, key) { return }
-        let ticket = hop.key == nil ? nil : cache.beginFetch()
-        let token = FetchToken(priority: client?.priority ?? URLSessionTask.lowPriority)
         let now = cache.now
+        let ticket = hop.key == nil ? nil : cache.store.ticket(at: now)
+        let token = FetchToken(priority: client?.priority ?? URLSessionTask.lowPriority)
+        var request = hop.request
+        for field in fields.fields { request.headerFields.set(field.name, field.value) }
         let (body, isLate) = state.withLock { state -> (GatheredBody?, Bool) in
             defer { state.body = nil }
             guard !state.machine.hasEnded else { return (state.body, true) }
             state.fetch = token
             state.ticket = ticket
-            state.summary.load.requestedAt = now
+            state.machine.report.requestedAt = now
             state.usedCredentials = false
             return (state.body, false)
         }
@@ -29,7 +32,9 @@ extension LoadDriver {
 
     /// False if another load fetches the same: this load waits until that one ends, and then looks up again.
     private func mayFetch(_ hop: KeyedRequest, _ key: RequestKey) -> Bool {
-        let identity = hop.identity(owner: transport.owner, lastRemoval: cache.lastRemoval(of: key))
+        let identity = FetchIdentity(
+            key: key, owner: transport.owner, lastRemoval: cache.store.history.last(concerning: key),
+            fields: hop.facts.fields)
         let mayJoin = state.withLock { state in
             // A load that sends a second request, after a 304 that confirms no response say, leads already: it must not wait for itself.
             if case .leads = state.sharing { return false }
@@ -38,11 +43,7 @@ extension LoadDriver {
         }
         guard mayJoin else { return true }
         let place = cache.loads.join(
-            identity, of: key, as: ObjectIdentifier(self), patience: transport.patience(of: hop.request), now: cache.now
-        ) { [self] mayWaitAgain in
-            state.withLock { $0.sharing = .none }
-            handle(.waitEnded(mayWaitAgain: mayWaitAgain))
-        }
+            identity, as: ObjectIdentifier(self), now: cache.now, wake: endWait)
         let isLate = state.withLock { state in
             switch place {
             case .leads: state.sharing = .leads(identity)
@@ -56,8 +57,28 @@ extension LoadDriver {
             finishLeading(wasCancelled: true)
             stopWaiting()
         }
-        if case .waits = place { return false }
-        return true
+        guard case .waits = place else { return true }
+        setDeadline(in: transport.patience(of: hop.request)) { [self] in
+            if cache.loads.leave(identity, ObjectIdentifier(self)) { endWait(mayWaitAgain: false) }
+        }
+        return false
+    }
+
+    @Sendable private func endWait(mayWaitAgain: Bool) {
+        state.withLock { $0.sharing = .none }
+        handle(.waitEnded(mayWaitAgain: mayWaitAgain))
+    }
+
+    /// For one thing at a time: a load that waits, or a refresh in the background.
+    private func setDeadline(in seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) {
+        // A transport may be told to stop, which must not delay the thread of all timeouts.
+        let next = Timeouts.shared.after(seconds) { Self.lookupQueue.async(execute: call) }
+        let last = state.withLock { state in
+            if state.machine.hasEnded { return next }
+            defer { state.deadline = next }
+            return state.deadline
+        }
+        Timeouts.shared.cancel(last)
     }
 
     func stopWaiting() {
@@ -71,16 +92,46 @@ extension LoadDriver {
 
     /// The answer is of no use to the loads that wait for it.
     func release() {
-        guard let key = state.withLock({ $0.machine.hop.key }), let identity = stopLeading() else { return }
-        cache.loads.release(identity, of: key, now: cache.now)
+        if let identity = stopLeading() { cache.loads.release(identity, now: cache.now) }
     }
 
-    private func stopLeading() -> String? {
+    private func stopLeading() -> FetchIdentity? {
         state.withLock { state in
             guard case .leads(let identity) = state.sharing else { return nil }
             state.sharing = .none
             return identity
         }
+    }
+
+    func redirect(_ head: ResponseHead, _ next: DiskURLCache.Request) {
+        let proceed: @Sendable (DiskURLCache.Request?) -> Void = { [self] next in
+            // Prepares what depends on the app outside the lock: the session's cookies, the key.
+            handle(.redirectDecided(next.map { cache.keyed(transport.prepare($0), variant: transport.keyVariant) }))
+        }
+        guard let client, client.confirmsRedirects else { return proceed(next) }
+        client.confirmRedirect(head, of: state.withLock { $0.hop.request }, to: next, completion: proceed)
+    }
+
+    // MARK: Refreshes in the background
+
+    func refreshInBackground(_ revalidation: Revalidation) {
+        let (hop, variants) = state.withLock { ($0.hop, $0.variants) }
+        guard let key = hop.key, cache.loads.beginRefresh(key) else { return }
+        var request = hop.request
+        // The whole response is refreshed, even if the request was for a part.
+        for name in RequestFacts.partialFieldNames { request.headerFields.remove(name) }
+        let driver = LoadDriver(
+            cache: cache, request: cache.keyed(request, variant: transport.keyVariant), transport: transport,
+            client: nil, refreshKey: key)
+        driver.limitRefresh(to: 1)
+        driver.handle(variants, onClientQueue: false) { .refreshing($0, revalidation, $1, now: $2) }
+    }
+
+    /// A refresh has no reader that would end it, and no other refresh of its key begins before it ends: it has its request's timeout for
+    /// the head, and from then on ten times as long.
+    func limitRefresh(to timeouts: Double) {
+        let seconds = state.withLock { $0.hop.request.timeoutInterval } * timeouts
+        setDeadline(in: seconds) { self.cancel() }
     }
 
     // MARK: The reader's pace
@@ -93,13 +144,13 @@ extension LoadDriver {
         else { return }
         // One slow reader does not hold up others.
         finishLeading()
-        fetch.pause()
+        fetch.setPaused(true)
         // The client may have caught up in between.
-        if client.undeliveredBytes <= Self.undeliveredLimit { fetch.resume() }
+        if client.undeliveredBytes <= Self.undeliveredLimit { fetch.setPaused(false) }
     }
 
     /// Called for a client whose `undeliveredBytes` are within the limit again.
     func clientCaughtUp() {
-        state.withLock { $0.fetch }?.resume()
+        state.withLock { $0.fetch }?.setPaused(false)
     }
 }

@@ -7,114 +7,125 @@ import Foundation
 // Changes of the store by a load: the body while it arrives, the answer once it is whole, and changes to stored responses.
 
 extension LoadDriver {
-    func gather(_ gathering: LoadMachine.Gathering) {
-        let body = GatheredBody(gathering, in: cache)
+    func gather(_ storing: StoredResponse?, length: Int?) {
+        let body = GatheredBody(
+            storing: storing, length: length, for: state.withLock { $0.hop.target }, in: cache)
         // Cancelled meanwhile: the end of the load had no body to discard.
         let isLate = state.withLock { state in
             if !state.machine.hasEnded { state.body = body }
             return state.machine.hasEnded
         }
-        if isLate { body.discard() } else if body.isGivenUp { release() }
+        if isLate { body.discard() } else if let refusal = body.refusal { giveUpStoring(refusal) }
     }
 
     func keep(_ piece: Data) {
         guard let body = state.withLock({ $0.body }), let refusal = body.append(piece) else { return }
-        release()
+        giveUpStoring(refusal)
         guard refusal == .diskFailed else { return }
-        let url = state.withLock { $0.summary.load.url }
+        let url = report.request.foundationURL
         cache.hub.emit(.notStored(url: url?.removingCredentials, reason: refusal))
     }
 
-    private func setNotStored(_ reason: DiskURLCache.Reason?) {
-        state.withLock { state in
-            state.summary.notStored = reason
-            state.summary.isStored = reason == nil
-        }
+    /// The rest of the body, which may be endless, serves at most this load.
+    private func giveUpStoring(_ reason: DiskURLCache.Reason) {
+        release()
+        guard client == nil else { return }
+        refuseBody(reason)
+        cancel()
+    }
+
+    private func note(_ refusal: DiskURLCache.Reason?) {
+        state.withLock { $0.machine.report.storage = refusal.map { .refused($0) } ?? .stored }
     }
 
     func store(_ storing: LoadMachine.Storing) {
-        let (variants, ticket, body, usedCredentials) = state.withLock {
-            ($0.variants, $0.ticket, $0.body, $0.usedCredentials)
-        }
-        guard let key = storing.hop.key else { return }
-        if usedCredentials { return setNotStored(.credentials) }
-        if let basis = storing.basis, !isStored(variants[basis], of: key) { return setNotStored(.removedMeanwhile) }
-        let arrived: ArrivedBody
-        if let data = storing.completed ?? storing.edited?.data {
-            arrived = .memory(data)
+        let (hop, variants, ticket) = state.withLock { ($0.hop, $0.variants, $0.ticket) }
+        let (body, usedCredentials) = state.withLock { ($0.body, $0.usedCredentials) }
+        guard let key = hop.key else { return }
+        if usedCredentials { return note(.credentials) }
+        if let basis = storing.basis, !isStored(variants[basis], of: key) { return note(.removedMeanwhile) }
+        let content: ArrivedBody
+        if let data = storing.edited.data {
+            content = .memory(data)
         } else {
-            switch body?.content ?? .arrived(.memory(Data())) {
-            case .arrived(let body): arrived = body
-            case .givenUp(let reason): return giveUp(reason, of: key)
+            switch body?.content {
+            case .success(let gathered)?: content = gathered
+            case .failure(let reason)?: return refuseBody(reason)
+            case nil: content = .memory(Data())
             }
         }
-        setNotStored(
-            cache.insert(
-                storing.response, body: arrived, edited: storing.edited, for: storing.hop.request, key: key,
-                ticket: ticket))
-        if case .file = arrived { body?.discard() }
+        note(cache.insert(storing.response, content, edited: storing.edited, for: hop, ticket: ticket))
+        if case .file = content { body?.discard() }
         for index in storing.replacing where variants[index].metadata.varyKey != storing.response.vary {
-            cache.remove(variants[index].metadata, of: key, by: ticket)
+            remove(variants[index], of: key, by: ticket)
         }
     }
 
     /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that response stays.
-    private func giveUp(_ reason: DiskURLCache.Reason, of key: RequestKey) {
-        if reason == .tooLarge { cache.remove(key) }
-        setNotStored(reason)
+    private func refuseBody(_ reason: DiskURLCache.Reason) {
+        if reason == .tooLarge, let key = state.withLock({ $0.hop.key }) { cache.store.remove(key) }
+        note(reason)
     }
 
     /// False also if another process removed the entry.
     private func isStored(_ variant: StoredVariant, of key: RequestKey) -> Bool {
-        cache.lookUp(key).variants().contains { $0.metadata.sequence == variant.metadata.sequence }
+        cache.store.lookup(key).variants().contains { $0.metadata.sequence == variant.metadata.sequence }
     }
 
-    func apply(_ change: StoreChange, _ hop: KeyedRequest) {
-        let (variants, ticket, usedCredentials) = state.withLock { ($0.variants, $0.ticket, $0.usedCredentials) }
+    /// With it, removes the changes that an older answer made to the response since it was found.
+    private func remove(_ variant: StoredVariant, of key: RequestKey, by ticket: StoreTicket?) {
+        let response = variant.metadata.http
+        cache.store.remove(key.keeping(response), variant.metadata, by: ticket)
+    }
+
+    func apply(_ change: StoreChange) {
+        let (hop, variants, ticket) = state.withLock { ($0.hop, $0.variants, $0.ticket) }
         // An answer to credentials must not change the stored response, which may be another user's.
-        guard let key = hop.key, !usedCredentials else { return }
+        guard let key = hop.key, !state.withLock({ $0.usedCredentials }) else { return }
         switch change {
         case .update(let index, let response):
-            _ = cache.freshen(variants[index].metadata.sequence, of: key, with: response, for: hop.request)
+            cache.freshen(variants[index].metadata.sequence, with: response, for: hop)
         case .addVariant(let index, let response):
             guard isStored(variants[index], of: key), let entry = variants[index].load() else { return }
             _ = cache.insert(
-                response, body: .memory(entry.body), edited: nil, for: hop.request, key: key, ticket: ticket)
-        case .remove(let index):
-            cache.remove(variants[index].metadata, of: key, by: ticket)
+                response, .memory(entry.body), edited: LoadMachine.EditedResponse(), for: hop, ticket: ticket)
+        case .remove(let index): remove(variants[index], of: key, by: ticket)
         }
     }
 
     /// Asks the delegate, then `Configuration.willCacheResponse`. Both may change the response to store, or refuse it.
-    func confirmStorage(_ response: StoredResponse, of hop: KeyedRequest, byDelegate: Bool) {
-        let body = state.withLock { $0.body }
-        func refuse() { handle(.storageConfirmed(nil, now: cache.now)) }
-        var isInFile = false
-        switch body?.content {
-        case .givenUp(let reason)?:
-            if let key = hop.key { giveUp(reason, of: key) }
-            return refuse()
-        case .arrived(.file)?: isInFile = true
-        case .arrived(.memory)?, nil: break
+    func confirmStorage(_ response: StoredResponse, byDelegate: Bool) {
+        let (hop, body) = state.withLock { ($0.hop, $0.body) }
+        @Sendable func refuse(_ reason: DiskURLCache.Reason) {
+            refuseBody(reason)
+            handle(.storageConfirmed(nil))
         }
-        // In memory as long as the delegate and the closure need it.
-        guard let data = body?.contents ?? (isInFile ? nil : Data()) else {
-            setNotStored(.diskFailed(errno: EIO))
-            return refuse()
-        }
-        guard let url = hop.request.url,
-            let proposed = URLResponse.http(url: url, status: response.status, fields: response.fields)
-                as? HTTPURLResponse
-        else { return refuse() }
-        let cached = CachedURLResponse(response: proposed, data: data, userInfo: nil, storagePolicy: .allowed)
-        let finish: @Sendable (CachedURLResponse?) -> Void = { [self, isInFile] confirmed in
+        if let refusal = body?.refusal { return refuse(refusal) }
+        let cached = Self.proposed(response, for: hop.request, read: body?.reader)
+        let finish: @Sendable (CachedURLResponse?) -> Void = { [self] confirmed in
             let accepted = confirmed.flatMap { $0.storagePolicy == .notAllowed ? nil : $0 }
-            var edited = accepted.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
-            if edited == nil { setNotStored(accepted == nil ? .refusedByDelegate : .refusedByApp) }
-            if isInFile { edited?.compareBody(with: cached.data) }
-            handle(.storageConfirmed(edited, now: cache.now))
+            let edited = accepted.flatMap { cache.admit($0, for: hop.request, proposed: cached) }
+            // The file could not be read.
+            if let refusal = body?.refusal { return refuse(refusal) }
+            if edited == nil { note(accepted == nil ? .refusedByDelegate : .refusedByApp) }
+            handle(.storageConfirmed(edited))
         }
         guard byDelegate, let client else { return finish(cached) }
         client.confirmStorage(of: cached, completion: finish)
+    }
+
+    /// The response as the delegate and the app see it. Most delegates do not look: on Linux nothing is read or made before that.
+    private static func proposed(
+        _ response: StoredResponse, for request: DiskURLCache.Request, read: (@Sendable () -> Data)?
+    ) -> CachedURLResponse {
+        let url = request.foundationURL ?? DiskURLCache.Request.noURL
+        #if canImport(FoundationNetworking)
+            return LazyCachedURLResponse(
+                head: .http(response), url: nil, requestedURL: url, data: Data(), later: read, userInfo: nil,
+                storagePolicy: .allowed)
+        #else
+            return CachedURLResponse(
+                response: .http(url: url, status: response.status, fields: response.fields), data: read?() ?? Data())
+        #endif
     }
 }

@@ -1,10 +1,6 @@
 import Dispatch
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// Carries out the decisions of a `LoadMachine` for one task, one direct load, or one refresh in the background, and reports back to it.
 ///
 /// Events come from Foundation's protocol queue, from the transport, from the lookup queue and from the table of fetches, one at a time
@@ -26,16 +22,22 @@ final class LoadDriver: FetchReceiver, Sendable {
         var sharing = Sharing.none
         /// The network's answer depends on credentials that the request does not show.
         var usedCredentials = false
-        var summary: LoadSummary
-        /// The client has got the end.
-        var isTold = false
+        /// Ends a refresh in the background, or a wait for another load.
+        var deadline: Timeouts.ID?
+
+        var hop: KeyedRequest { machine.hop }
+
+        var report: LoadReport {
+            var report = machine.report
+            if let index = report.usedIndex, variants.indices.contains(index) { report.layer = variants[index].layer }
+            return report
+        }
     }
 
-    /// By the identity of the fetch.
     enum Sharing {
         case none
-        case leads(String)
-        case waits(String)
+        case leads(FetchIdentity)
+        case waits(FetchIdentity)
     }
 
     /// Decisions and disk reads of loads: not on the queue that all sessions share, so that other tasks do not wait for them.
@@ -48,39 +50,33 @@ final class LoadDriver: FetchReceiver, Sendable {
     let client: (any LoadClient)?
     let state: Mutex<State>
     /// The key of the refreshed response, for a refresh in the background.
-    private let refreshKey: String?
+    private let refreshKey: RequestKey?
 
     init(
         cache: any LoadHost, request: KeyedRequest, transport: any LoadTransport, client: (any LoadClient)?,
-        refreshKey: String? = nil
+        refreshKey: RequestKey? = nil
     ) {
         self.cache = cache
         self.transport = transport
         self.client = client
         self.refreshKey = refreshKey
-        let settings = LoadMachine.Settings(
-            streams: client?.takesPieces == true,
-            confirmsStorage: cache.editsResponses || client?.confirmsStorage == true)
         state = Mutex(
             State(
-                machine: LoadMachine(request, settings: settings),
-                summary: LoadSummary(of: request, in: cache, at: cache.now)))
+                machine: LoadMachine(
+                    request, streams: client?.takesPieces == true,
+                    confirmsStorage: cache.editsResponses || client?.confirmsStorage == true, at: cache.now)))
     }
+
+    /// The load so far.
+    var report: LoadReport { state.withLock { $0.report } }
 
     // MARK: From the client
-
-    /// - Parameters:
-    ///   - lookup: of the request's key, if there was one.
-    ///   - onClientQueue: whether the client may be called on this queue.
-    func start(_ lookup: Lookup? = nil, onClientQueue: Bool = true) {
-        lookUp(lookup, onClientQueue: onClientQueue)
-    }
 
     func cancel() {
         client?.close()
         let actions: [LoadMachine.Action]? = state.withLock { state in
             guard !state.machine.hasEnded else { return nil }
-            if !state.isTold { state.summary.report = LoadMachine.Report(outcome: .failed(.cancelled)) }
+            state.machine.report.note(.failed(code: "cancelled"))
             return state.machine.handle(.cancelled)
         }
         guard let actions else { return }
@@ -107,18 +103,6 @@ final class LoadDriver: FetchReceiver, Sendable {
         return state.withLock { $0.machine.hasEnded || $0.machine.isReading }
     }
 
-    /// Starts a refresh of a stored response: it changes the store, and no client gets the answer.
-    private func refresh(_ variants: [StoredVariant], _ revalidation: Revalidation) {
-        let options = options(for: variants.first?.metadata.http?.fields)
-        let candidates = variants.compactMap(\.candidate)
-        let now = cache.now
-        let actions = state.withLock { state in
-            state.variants = variants
-            return state.machine.handle(.refreshing(candidates, revalidation, options, now: now))
-        }
-        perform(actions, onClientQueue: false)
-    }
-
     // MARK: From the network
 
     func fetchUsedCredentials() {
@@ -129,10 +113,11 @@ final class LoadDriver: FetchReceiver, Sendable {
         // Calls the app's rules, so not under the lock.
         let options = options(for: head.fields)
         let now = cache.now
+        if client == nil, head.status >= 200 { limitRefresh(to: 10) }
         let actions: [LoadMachine.Action] = state.withLock { state in
             guard state.fetch != nil else { return [] }
             state.networkHead = head
-            state.summary.load.respondedAt = now
+            state.machine.report.respondedAt = now
             // A protocol class of the app may answer without HTTP: such an answer is delivered, and no rule stores it.
             return state.machine.handle(.head(status: head.status, fields: head.fields, options: options, now: now))
         }
@@ -169,42 +154,38 @@ final class LoadDriver: FetchReceiver, Sendable {
             switch action {
             case .lookUp:
                 finishLeading()
-                lookUp(nil, onClientQueue: onClientQueue)
+                start(onClientQueue: onClientQueue)
             case .readBody(let index): read(index, onClientQueue: onClientQueue)
-            case .fetch(let request, let collapsible): fetch(request, collapsible: collapsible)
+            case .fetch(let fields, let collapsible): fetch(fields, collapsible: collapsible)
             case .cancelFetch:
                 state.withLock { state in
                     defer { state.fetch = nil }
                     return state.fetch
                 }?.cancel()
             case .release: release()
-            case .gather(let gathering): gather(gathering)
+            case .gather(let storing, let length): gather(storing, length: length)
             case .keep(let data): keep(data)
             case .deliverNetworkHead:
                 if let head = state.withLock({ $0.networkHead }) { calls.append(.receive(withCacheStatus(head))) }
-            case .deliverStoredHead(let head, let url):
+            case .deliverStoredHead(let head):
+                let request = state.withLock { $0.hop.request }
                 calls.append(
-                    .receive(withCacheStatus(DeliveredHead(url: url, status: head.status, fields: head.fields))))
-            case .deliverReusedHead(let presentation, let stored, let age, let index, let url):
-                let (entry, cacheStatus) = state.withLock { ($0.variants[index].entry, $0.summary.cacheStatus) }
-                let head = stored.deliveredHead(
-                    presentation, age: age, url: url, cacheStatus: cacheStatus, madeBy: entry)
-                calls.append(.receive(head))
+                    .receive(withCacheStatus(DeliveredHead(to: request, status: head.status, fields: head.fields))))
+            case .deliverReusedHead(let reuse):
+                calls.append(.receive(reusedHead(reuse)))
             case .deliverData(let data): calls.append(delivery(.whole(data)))
             case .deliverBody(let body): calls.append(delivery(body))
             case .deliverGathered:
                 if let data = state.withLock({ $0.body })?.data { calls.append(delivery(.whole(data))) }
             case .finish: calls.append(.finish(end()))
             case .fail(let error): calls.append(.fail(error, end(error)))
-            case .confirmStorage(let response, let hop, let byDelegate):
-                confirmStorage(response, of: hop, byDelegate: byDelegate)
+            case .confirmStorage(let response, let byDelegate): confirmStorage(response, byDelegate: byDelegate)
             case .store(let storing): store(storing)
-            case .change(let change, let hop): apply(change, hop)
+            case .change(let change): apply(change)
             case .invalidate(let urls):
                 for url in urls { cache.invalidate(url, by: nil) }
             case .redirect(let head, let next): redirect(head, next)
-            case .refreshInBackground(let revalidation, let hop): refreshInBackground(revalidation, hop)
-            case .report(let report): state.withLock { $0.summary.note(report, of: $0.variants) }
+            case .refreshInBackground(let revalidation): refreshInBackground(revalidation)
             }
         }
         if onClientQueue { client?.perform(calls) } else { client?.send(calls) }
@@ -212,7 +193,7 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     private func delivery(_ body: StoredBody) -> LoadCall {
-        state.withLock { $0.summary.load.bytes += body.count }
+        state.withLock { $0.machine.report.bytes += body.count }
         return switch body {
         case .whole(let data): .load(data)
         case .open(let body): .read(body)
@@ -221,14 +202,16 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     /// The options for the hop by the rules. Calls the app.
     private func options(for fields: HeaderFields?) -> CachingOptions {
-        cache.cachingOptions(for: state.withLock { $0.machine.request }, response: fields)
+        cache.cachingOptions(for: state.withLock { $0.hop.target }, response: fields)
     }
 
-    private func lookUp(_ lookup: Lookup?, onClientQueue: Bool) {
-        guard let key = state.withLock({ $0.machine.hop.key }) else {
-            return found([], onClientQueue: onClientQueue)
-        }
-        let lookup = lookup ?? cache.lookUp(key)
+    /// Begins the load, or its next hop.
+    /// - Parameters:
+    ///   - lookup: of the hop's key, if there was one.
+    ///   - onClientQueue: whether the client may be called on this queue.
+    func start(_ lookup: Lookup? = nil, onClientQueue: Bool = true) {
+        guard let key = state.withLock({ $0.hop.key }) else { return found([], onClientQueue: onClientQueue) }
+        let lookup = lookup ?? cache.store.lookup(key)
         // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's decisions there.
         if let known = lookup.known, !onClientQueue || !known.isEmpty {
             return found(known, onClientQueue: onClientQueue)
@@ -237,33 +220,28 @@ final class LoadDriver: FetchReceiver, Sendable {
     }
 
     private func found(_ variants: [StoredVariant], onClientQueue: Bool) {
+        // Only HTTP responses can answer a load; other stored responses are for `cachedResponse(for:)`.
+        handle(variants.filter { $0.metadata.http != nil }, onClientQueue: onClientQueue) { .found($0, $1, now: $2) }
+    }
+
+    /// Gives the stored responses to the machine.
+    func handle(
+        _ variants: [StoredVariant], onClientQueue: Bool,
+        _ event: ([Candidate], CachingOptions, Date) -> LoadMachine.Event
+    ) {
         // Not under the lock: candidates come from entries, which have a lock, and options from the app's rules.
         let candidates = variants.compactMap(\.candidate)
-        let options = options(for: candidates.first?.response.fields)
-        let now = cache.now
+        let event = event(candidates, options(for: candidates.first?.response.fields), cache.now)
         let actions = state.withLock { state in
-            // Only HTTP responses can answer a load; other stored responses are for `cachedResponse(for:)`.
-            state.variants =
-                candidates.count == variants.count ? variants : variants.filter { $0.metadata.http != nil }
-            state.summary.notStored = nil
-            state.summary.isStored = false
-            return state.machine.handle(.found(candidates, options, now: now))
+            state.variants = variants
+            return state.machine.handle(event)
         }
         perform(actions, onClientQueue: onClientQueue)
     }
 
     private func read(_ index: Int, onClientQueue: Bool) {
+        if onClientQueue { return Self.lookupQueue.async { self.read(index, onClientQueue: false) } }
         let (variant, takesOpenBody) = state.withLock { ($0.variants[index], $0.machine.takesOpenBody) }
-        if variant.entry != nil || !onClientQueue {
-            didRead(variant, at: index, takesOpenBody: takesOpenBody, onClientQueue: onClientQueue)
-        } else {
-            Self.lookupQueue.async {
-                self.didRead(variant, at: index, takesOpenBody: takesOpenBody, onClientQueue: false)
-            }
-        }
-    }
-
-    private func didRead(_ variant: StoredVariant, at index: Int, takesOpenBody: Bool, onClientQueue: Bool) {
         var body: StoredBody?
         var entry: StoredEntry?
         if takesOpenBody, variant.entry == nil, let open = variant.open {
@@ -277,70 +255,46 @@ final class LoadDriver: FetchReceiver, Sendable {
             if let entry { state.variants = state.variants.holding(entry, at: index) }
             return state.machine.handle(.body(body, gathered: state.body?.data ?? Data(), now: now))
         }
-        perform(actions, onClientQueue: onClientQueue)
-    }
-
-    private func redirect(_ head: ResponseHead, _ next: URLRequest) {
-        let proceed: @Sendable (URLRequest?) -> Void = { [self] next in
-            // Prepares what depends on the app outside the lock: the session's cookies, the key.
-            handle(.redirectDecided(next.map { keyed(transport.prepare($0)) }))
-        }
-        guard let client, client.confirmsRedirects, let url = state.withLock({ $0.machine.request.url }),
-            let response = URLResponse.http(url: url, status: head.status, fields: head.fields) as? HTTPURLResponse
-        else { return proceed(next) }
-        client.confirmRedirect(response, to: next, completion: proceed)
-    }
-
-    private func keyed(_ request: URLRequest) -> KeyedRequest {
-        KeyedRequest(request, in: cache, variant: transport.keyVariant)
-    }
-
-    private func refreshInBackground(_ revalidation: Revalidation, _ hop: KeyedRequest) {
-        guard let key = hop.key, cache.loads.beginRefresh(key.text) else { return }
-        var request = hop.request
-        // The whole response is refreshed, even if the request was for a part.
-        for name in RequestFacts.partialFieldNames { request.setValue(nil, forHTTPHeaderField: name) }
-        let driver = LoadDriver(
-            cache: cache, request: keyed(request), transport: transport.inBackground, client: nil,
-            refreshKey: key.text)
-        driver.refresh(state.withLock { $0.variants }, revalidation)
+        perform(actions, onClientQueue: false)
     }
 
     // MARK: The end
 
+    /// Called once.
     /// - Parameter error: the error that the client gets.
-    private func end(_ error: (any Swift.Error)? = nil, wasCancelled: Bool = false) -> LoadSummary? {
+    private func end(_ error: (any Swift.Error)? = nil, wasCancelled: Bool = false) -> LoadReport {
         stopWaiting()
         finishLeading(wasCancelled: wasCancelled)
-        state.withLock { $0.body }?.discard()
-        if let refreshKey { cache.loads.endRefresh(refreshKey) }
-        guard let client else { return nil }
-        let (summary, used, hop) = state.withLock { state -> (LoadSummary?, StoredVariant?, KeyedRequest) in
-            guard !state.isTold, let report = state.summary.report else { return (nil, nil, state.machine.hop) }
-            state.isTold = true
-            return (state.summary, report.outcome.index.map { state.variants[$0] }, state.machine.hop)
+        var (report, hop, used) = state.withLock { state in
+            (state.report, state.hop, state.report.usedIndex.map { state.variants[$0].metadata })
         }
-        guard var summary else { return nil }
-        if let used, let key = hop.key { cache.addTags(to: used.metadata, of: key, for: hop.request) }
-        summary.end(at: cache.now, error: error, in: cache.hub)
-        return client.wantsSummary ? summary : nil
+        let (body, deadline) = state.withLock { ($0.body, $0.deadline) }
+        body?.discard()
+        Timeouts.shared.cancel(deadline)
+        if let refreshKey { cache.loads.endRefresh(refreshKey) }
+        guard client != nil else { return report }
+        if let used, let key = hop.key { cache.addTags(to: used, of: key, for: hop.target) }
+        report.end(at: cache.now, error: error, in: cache)
+        return report
     }
 
-    /// The summary before the end.
-    var summarySoFar: LoadSummary {
-        var summary = state.withLock { $0.summary }
-        summary.load.duration = cache.now.timeIntervalSince(summary.load.startedAt)
-        // Only the end shows whether the answer is stored.
-        if case .store? = summary.report?.storage { summary.report?.storage = nil }
-        return summary
+    private func reusedHead(_ reuse: Reuse) -> DeliveredHead {
+        let name = cache.cacheStatusName
+        let (stored, request, status, entry) = state.withLock { state in
+            (
+                state.machine.candidates[reuse.index].response, state.hop.request,
+                state.machine.report.deliveredStatus(name: name), state.variants[reuse.index].entry
+            )
+        }
+        return stored.deliveredHead(
+            reuse.presentation, age: reuse.age, to: request, cacheStatus: status, madeBy: entry)
     }
 
     private func withCacheStatus(_ head: DeliveredHead) -> DeliveredHead {
-        guard head.isHTTP, let url = head.url, let cacheStatus = state.withLock({ $0.summary.cacheStatus }) else {
-            return head
-        }
+        let report = state.withLock { $0.machine.report }
+        guard head.isHTTP, let cacheStatus = report.deliveredStatus(name: cache.cacheStatusName) else { return head }
         var fields = head.fields
         cacheStatus.append(to: &fields)
-        return DeliveredHead(url: url, status: head.status, fields: fields)
+        return DeliveredHead(head, fields: fields)
     }
 }

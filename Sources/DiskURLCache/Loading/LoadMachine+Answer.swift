@@ -1,16 +1,12 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // From the stored responses to an answer, or to the decision to send a request; and the way of each answer to the client.
 
 extension LoadMachine {
     mutating func decide(now: Date) -> [Action] {
         guard hop.key != nil else {
             // A hop without a key, such as a request to which a delegate gave a stream: the network answers, and the answer is not stored.
-            return fetch(.methodNotCached, fields: HeaderFields(), revalidation: nil, now: now)
+            return fetch(.methodNotCached, now: now)
         }
         switch CacheDecision.decide(
             for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
@@ -22,53 +18,48 @@ extension LoadMachine {
         case .revalidate(let revalidation):
             return fetch(revalidation.reason, fields: revalidation.fields, revalidation: revalidation, now: now)
         case .fetch(let reason, let fields):
-            return fetch(reason, fields: fields, revalidation: nil, now: now)
+            return fetch(reason, fields: fields, now: now)
         case .unsatisfiable(let reason):
             return refuse(reason)
         }
     }
 
     /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network have their
-    /// errors.
+    /// errors. The driver adds the reason to the 504.
     private mutating func refuse(_ reason: DiskURLCache.Reason) -> [Action] {
         let isOffline = storedOptions.isOffline
         if isOffline || policy == .dontLoad {
             let code: URLError.Code = isOffline ? .notConnectedToInternet : .resourceUnavailable
             return fail(loadError(code, because: reason), because: .notAllowed(reason))
         }
-        guard let url = request.url else { return fail(loadError(.badURL), because: .notAllowed(reason)) }
         state = .ended
-        return [
-            .report(Report(outcome: .failed(.notAllowed(reason)), status: 504)),
-            .deliverStoredHead(ResponseHead(status: 504, fields: ["Content-Length": "0"]), url), .finish,
-        ]
+        report.note(.notAllowed(reason), status: 504)
+        return [.deliverStoredHead(ResponseHead(status: 504, fields: ["Content-Length": "0"])), .finish]
     }
 
     /// Answers from the store.
     mutating func answer(_ reuse: Reuse, body: StoredBody?, now: Date) -> [Action] {
-        guard let body, candidates[reuse.index].canServe(reuse.presentation, of: body.count), let url = request.url
-        else {
+        guard let body, candidates[reuse.index].canServe(reuse.presentation, of: body.count) else {
             // Removed, damaged or of another length than the decision assumed: as if it were not stored.
             candidates = []
             return decide(now: now)
         }
         let stored = candidates[reuse.index].response
+        let allowance: DiskURLCache.Reason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
+        report.note(
+            .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), reuse: reuse,
+            waited: waited)
         var actions: [Action] = []
         // The greatest number of actions: growing the list would cost more than all decisions here.
-        actions.reserveCapacity(5)
-        if let revalidation = reuse.backgroundRevalidation {
-            actions.append(.refreshInBackground(revalidation, hop))
-        }
-        let report = Report(reuse, of: stored, collapsedInto: waited)
+        actions.reserveCapacity(4)
+        if let revalidation = reuse.backgroundRevalidation { actions.append(.refreshInBackground(revalidation)) }
         // A stored redirect is followed like one from the network; a condition of the client is no redirect.
         if reuse.presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
             let head = reuse.presentation.head(of: stored, age: reuse.age)
-            return actions + redirected(Answer(head: head, report: report, redirect: next, stored: body), next: next)
+            return actions + redirected(Answer(head: head, redirect: next, stored: body), next: next)
         }
         state = .ended
-        actions.append(.report(report))
-        actions.append(
-            .deliverReusedHead(reuse.presentation, of: stored, age: reuse.age, index: reuse.index, url))
+        actions.append(.deliverReusedHead(reuse))
         let part = body.part(reuse.presentation)
         if part.count > 0 { actions.append(.deliverBody(part)) }
         actions.append(.finish)
@@ -77,7 +68,7 @@ extension LoadMachine {
 
     /// Whether a stored body may stay in its file while it is delivered: the client takes pieces, and the body is used unchanged.
     var takesOpenBody: Bool {
-        guard settings.streams || isRefresh else { return false }
+        guard streams || isRefresh else { return false }
         // A redirect's body is delivered if the redirect is not followed.
         switch state {
         case .reading(let reuse): return !(300...399).contains(candidates[reuse.index].response.status)
@@ -96,28 +87,23 @@ extension LoadMachine {
         return deliver(answer)
     }
 
-    func redirect(status: Int, fields: HeaderFields) -> URLRequest? {
-        RedirectRequest.following(request, status: status, fields: fields)
+    func redirect(status: Int, fields: HeaderFields) -> DiskURLCache.Request? {
+        hop.request.following(status: status, fields: fields)
     }
 
-    mutating func redirected(_ answer: Answer, next: URLRequest) -> [Action] {
-        guard hops < RedirectRequest.limit else {
-            return fail(loadError(.httpTooManyRedirects), because: .redirects)
+    mutating func redirected(_ answer: Answer, next: DiskURLCache.Request) -> [Action] {
+        guard hops < DiskURLCache.Request.redirectLimit else {
+            return fail(loadError(.httpTooManyRedirects), because: .failed(code: "redirects"))
         }
         state = .redirecting(answer)
         return [.redirect(answer.head, next)]
     }
 
     mutating func deliver(_ answer: Answer) -> [Action] {
-        guard !answer.isDelivered else {
-            state = .ended
-            return answer.isReported ? [.finish] : [.report(answer.report), .finish]
-        }
-        guard let url = request.url else { return fail(loadError(.badURL), because: .redirects) }
         state = .ended
-        var actions: [Action] = [.report(answer.report)]
+        if answer.isDelivered { return [.finish] }
         // A redirect that is not followed may have come from the store: its head is in `answer` in both cases.
-        actions.append(answer.redirect == nil ? .deliverNetworkHead : .deliverStoredHead(answer.head, url))
+        var actions: [Action] = [answer.redirect == nil ? .deliverNetworkHead : .deliverStoredHead(answer.head)]
         if let body = answer.stored {
             if body.count > 0 { actions.append(.deliverBody(body)) }
         } else if arrivedBytes > 0 {
@@ -132,8 +118,39 @@ extension LoadMachine {
         return [.finish]
     }
 
-    mutating func fail(_ error: Swift.Error, because reason: Report.Failure) -> [Action] {
+    mutating func fail(_ error: Swift.Error, because outcome: LoadReport.Outcome = .failed(code: "network")) -> [Action]
+    {
         state = .ended
-        return [.report(Report(outcome: .failed(reason))), .fail(error)]
+        report.note(outcome)
+        return [.fail(error)]
+    }
+
+    /// - Parameter reason: why the stored responses do not answer, if the network may not be used.
+    func loadError(_ code: URLError.Code, because reason: DiskURLCache.Reason? = nil) -> URLError {
+        var userInfo: [String: Any] = [NSLocalizedDescriptionKey: Self.description(of: code)]
+        if let reason {
+            let policy =
+                code == .notConnectedToInternet ? "DiskURLCache.isOffline is true" : "the cachePolicy forbids it"
+            userInfo[NSLocalizedFailureReasonErrorKey] = "The network was not asked (\(policy)), and \(reason)."
+        }
+        if let url = hop.request.foundationURL {
+            userInfo[NSURLErrorFailingURLErrorKey] = url
+            // The constant for this key is deprecated; Foundation's own errors have it.
+            userInfo["NSErrorFailingURLStringKey"] = url.absoluteString
+        }
+        return URLError(code, userInfo: userInfo)
+    }
+
+    /// The text that Foundation has for the errors that a load makes itself.
+    private static func description(of code: URLError.Code) -> String {
+        switch code {
+        case .httpTooManyRedirects: "too many HTTP redirects"
+        case .timedOut: "The request timed out."
+        case .notConnectedToInternet: "The Internet connection appears to be offline."
+        case .resourceUnavailable: "resource unavailable"
+        case .dataLengthExceedsMaximum: "resource exceeds maximum size"
+        case .badServerResponse: "bad server response"
+        default: "The load failed."
+        }
     }
 }

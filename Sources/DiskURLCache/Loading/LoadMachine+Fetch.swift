@@ -1,26 +1,17 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 // From a request to the network to the use of its answer.
 
 extension LoadMachine {
     mutating func fetch(
-        _ reason: DiskURLCache.Reason, fields: HeaderFields, revalidation: Revalidation?, now: Date
+        _ reason: DiskURLCache.Reason, fields: HeaderFields = HeaderFields(), revalidation: Revalidation? = nil,
+        now: Date
     ) -> [Action] {
-        var outgoing = request
-        // The machine has decided already; Foundation must not answer from its cache.
-        outgoing.cachePolicy = .reloadIgnoringLocalCacheData
-        for field in fields.fields {
-            outgoing.setValue(field.value, forHTTPHeaderField: field.name)
-        }
         arrivedBytes = 0
         let isCollapsible = isCollapsible
         state = .fetching(
             Fetch(reason: reason, revalidation: revalidation, requestTime: now, isCollapsible: isCollapsible))
-        return [.fetch(outgoing, collapsible: isCollapsible)]
+        return [.fetch(fields, collapsible: isCollapsible)]
     }
 
     /// Whether this load may wait for another load of the same, and another load for this one. The answer must be able to serve both
@@ -39,16 +30,12 @@ extension LoadMachine {
         let options = adjusted(options)
         let decision = ResponseDecision.decide(
             Exchange(
-                request: facts, url: request.url, revalidation: fetch.revalidation, candidates: candidates,
+                request: facts, url: hop.request.url, revalidation: fetch.revalidation, candidates: candidates,
                 status: head.status, fields: head.fields, requestTime: fetch.requestTime, responseTime: now,
                 policy: policy),
             options: options)
         var answer = Answer(
-            head: head, decision: decision,
-            report: Report(
-                outcome: hop.decision.refusal.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status,
-                forwardStatus: head.status),
-            redirect: redirect(status: head.status, fields: head.fields))
+            head: head, decision: decision, redirect: redirect(status: head.status, fields: head.fields))
         var actions: [Action] = []
         switch decision {
         case .repeatRequest: return [.cancelFetch] + fetchWhole(now: now)
@@ -56,27 +43,32 @@ extension LoadMachine {
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
             return [.cancelFetch, .readBody(index: reuse.index)]
-        case .freshen, .combine: actions.append(.gather(.delivery))
+        case .freshen, .combine: actions.append(.gather(storing: nil, length: nil))
+        case .deliver(.refuse, let changes) where isRefresh:
+            // No reader waits for the body, which may be endless.
+            return [.cancelFetch] + changes.map { .change($0) } + endRefresh()
         case .deliver(let verdict, _):
-            answer.report.storage = verdict
+            let refusal = hop.decision.refusal ?? verdict.refusal
+            report.note(
+                hop.decision.refusal.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status,
+                forwardStatus: head.status, storage: refusal.map { .refused($0) })
             // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
             if fetch.isCollapsible, !servesOthers(verdict, options: options, now: now) { actions.append(.release) }
-            let streams = settings.streams && answer.redirect == nil
+            let isStreamed = streams && answer.redirect == nil
             switch verdict {
-            case .store(let response, _) where streams || isRefresh:
+            case .store(let response, _) where isStreamed || isRefresh:
                 let length = facts.method == "HEAD" ? nil : head.bodyLength
-                actions.append(.gather(.storage(response, hop, length: length)))
-            case .refuse where streams || isRefresh: answer.isGathered = false
-            case .store, .refuse: actions.append(.gather(.delivery))
+                actions.append(.gather(storing: response, length: length))
+            case .refuse where isStreamed: answer.isGathered = false
+            case .store, .refuse: actions.append(.gather(storing: nil, length: nil))
             }
-            if streams {
+            if isStreamed {
                 answer.isDelivered = true
-                answer.isReported = true
-                actions += [.report(answer.report), .deliverNetworkHead]
+                actions.append(.deliverNetworkHead)
             }
         }
         // RFC 9111 §4.4. A request that a key policy gave a key is a safe one, whatever its method.
-        if hop.key == nil, let url = request.url {
+        if hop.key == nil, !Invalidation.isSafe(facts.method), let url = hop.request.foundationURL {
             let urls = Invalidation.urls(method: facts.method, target: url, status: head.status, fields: head.fields)
             if !urls.isEmpty { actions.append(.invalidate(urls)) }
         }
@@ -99,14 +91,9 @@ extension LoadMachine {
     mutating func receive(_ data: Data, for answer: Answer) -> [Action] {
         arrivedBytes += data.count
         if answer.redirect != nil, arrivedBytes > Self.redirectBodyLimit {
-            return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum), because: .network)
+            return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum))
         }
-        switch (answer.isGathered, answer.isDelivered) {
-        case (true, true): return [.keep(data), .deliverData(data)]
-        case (true, false): return [.keep(data)]
-        case (false, true): return [.deliverData(data)]
-        case (false, false): return []
-        }
+        return (answer.isGathered ? [.keep(data)] : []) + (answer.isDelivered ? [.deliverData(data)] : [])
     }
 
     mutating func end(_ fetch: Fetch, error: Swift.Error?, now: Date) -> [Action] {
@@ -124,37 +111,35 @@ extension LoadMachine {
             return failed(fetch, error: loadError(.unknown), now: now)
         case .deliver(let verdict, let changes):
             guard hop.key != nil else { return proceed(answer) }
-            let actions = changes.map { Action.change($0, hop) }
-            guard case .store(let response, let replaced) = verdict else { return actions + proceed(answer) }
-            guard PartialContent.isConsistent(response, length: arrivedBytes) else {
-                return actions + proceed(answer.refused(.partialContent))
-            }
-            if settings.confirmsStorage {
+            let actions = changes.map { Action.change($0) }
+            guard case .store(let response, _) = verdict else { return actions + proceed(answer) }
+            if confirmsStorage, PartialContent.isConsistent(response, length: arrivedBytes) {
                 state = .confirmingStorage(answer)
-                return actions + [.confirmStorage(response, hop, byDelegate: answer.redirect == nil)]
+                return actions + [.confirmStorage(response, byDelegate: answer.redirect == nil)]
             }
-            let storing = Storing(response: response, hop: hop, replacing: replaced, basis: refreshed)
-            return actions + [.store(storing)] + proceed(answer)
+            return actions + store(answer, edited: EditedResponse())
         }
     }
 
-    /// Stores the confirmed response.
-    mutating func store(_ answer: Answer, edited: EditedResponse?, now: Date) -> [Action] {
+    /// Stores the answer.
+    /// - Parameter edited: nil if the delegate or the app refused it.
+    mutating func store(_ answer: Answer, edited: EditedResponse?) -> [Action] {
         guard let edited, case .deliver(.store(var response, let replaced), _)? = answer.decision else {
             return proceed(answer)
         }
         if let fields = edited.fields { response.fields = fields }
         if let status = edited.status { response.status = status }
         guard PartialContent.isConsistent(response, length: edited.data?.count ?? arrivedBytes) else {
-            return proceed(answer.refused(.partialContent))
+            report.storage = .refused(.partialContent)
+            return proceed(answer)
         }
-        let storing = Storing(response: response, hop: hop, replacing: replaced, basis: refreshed, edited: edited)
+        let storing = Storing(response: response, replacing: replaced, basis: refreshed, edited: edited)
         return [.store(storing)] + proceed(answer)
     }
 
     /// Sends the client's request without the fields that the cache added: the answer to those fitted no stored response.
     private mutating func fetchWhole(now: Date) -> [Action] {
-        fetch(.mismatchedAnswer, fields: HeaderFields(), revalidation: nil, now: now)
+        fetch(.mismatchedAnswer, now: now)
     }
 
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
@@ -168,21 +153,21 @@ extension LoadMachine {
                 return [.readBody(index: reuse.index)]
             }
         }
-        return fail(error, because: .network)
+        return fail(error)
     }
 
     /// A 304, or the rest of a response that is stored in part: both need the stored body.
     mutating func complete(
         _ answer: Answer, index: Int, storedBody: StoredBody?, gathered: Data, now: Date
     ) -> [Action] {
-        guard let storedBody, let url = request.url else {
+        guard let storedBody else {
             if isRefresh { return endRefresh() }
             // The body was removed while the request was on its way: fetch the whole.
             candidates = []
-            return fetch(.notStored, fields: HeaderFields(), revalidation: nil, now: now)
+            return fetch(.notStored, now: now)
         }
         var actions: [Action] = []
-        var report = Report(outcome: .revalidated(index: index), forwardStatus: answer.head.status)
+        var storage: LoadReport.Storage?
         let stored: StoredResponse
         let presentation: Presentation
         let whole: StoredBody
@@ -190,33 +175,41 @@ extension LoadMachine {
         case .freshen(_, let response, let shown, let changes):
             guard candidates[index].canServe(shown, of: storedBody.count) else { return fetchWhole(now: now) }
             (stored, presentation, whole) = (response, shown, storedBody)
-            actions = changes.map { .change($0, hop) }
+            actions = changes.map { .change($0) }
         case .combine(_, let response, let parts, let verdict):
             guard case .whole(let first) = storedBody, let joined = parts.joined(first, gathered)
             else { return fetchWhole(now: now) }
             (stored, presentation, whole) = (response, .whole, .whole(joined))
-            report.storage = verdict
+            storage = verdict.refusal.map { .refused($0) }
             if case .store(let response, let replaced) = verdict {
                 actions = [
                     .store(
-                        Storing(response: response, hop: hop, replacing: replaced, basis: index, completed: joined))
+                        Storing(
+                            response: response, replacing: replaced, basis: index, edited: EditedResponse(data: joined))
+                    )
                 ]
             }
         case .deliver, .useStaleOnError, .repeatRequest, nil:
             assertionFailure("None of these needs a stored body.")
-            return fail(loadError(.unknown), because: .network)
+            return fail(loadError(.unknown))
         }
         let head = presentation.head(of: stored, age: nil)
-        report.status = head.status
+        report.note(
+            .revalidated(index: index), status: head.status, forwardStatus: answer.head.status, storage: storage)
         if presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
-            return actions + redirected(Answer(head: head, report: report, redirect: next, stored: whole), next: next)
+            return actions + redirected(Answer(head: head, redirect: next, stored: whole), next: next)
         }
         state = .ended
-        actions += [.report(report), .deliverStoredHead(head, url)]
+        actions.append(.deliverStoredHead(head))
         let part = whole.part(presentation)
         if part.count > 0 { actions.append(.deliverBody(part)) }
         return actions + [.finish]
     }
+}
+
+extension StorageVerdict {
+    /// Why the answer is not stored.
+    var refusal: DiskURLCache.Reason? { if case .refuse(let reason) = self { reason } else { nil } }
 }
 
 extension ResponseHead {

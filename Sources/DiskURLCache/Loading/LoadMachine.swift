@@ -15,7 +15,8 @@ import Foundation
 /// Invariants for every order of events: an answer is a head, once, then data, then `.finish`; or `.fail`, with or without a part of
 /// those before it. A refresh in the background may end with `.finish` alone. After `.finish`, `.fail` or the event `.cancelled` no action
 /// is returned, except the `.cancelFetch` that `.cancelled` itself returns. An action that needs a reply is the last of its list.
-package struct LoadMachine {
+/// `report` tells the course of the load so far: it is final before the head, except for what becomes of the answer in the store.
+struct LoadMachine {
     enum Event {
         /// The beginning of a load, and the reply to `.lookUp`: the stored responses of the hop's key, the most recent first, and the
         /// options for them. Empty if the hop has no key.
@@ -34,28 +35,33 @@ package struct LoadMachine {
         case data(Data)
         case ended(Swift.Error?, now: Date)
         /// Reply to `.confirmStorage`: the response to store, or nil to store none.
-        case storageConfirmed(EditedResponse?, now: Date)
+        case storageConfirmed(EditedResponse?)
         /// Reply to `.redirect`: the request to follow, or nil to deliver the redirect itself.
         case redirectDecided(KeyedRequest?)
         case cancelled
     }
 
+    /// Actions concern the hop at which the machine is until it gets the next event.
     enum Action {
         case lookUp
         case readBody(index: Int)
-        /// A collapsible fetch may wait for another load that fetches the same.
-        case fetch(URLRequest, collapsible: Bool)
+        /// Sends the hop's request with these fields set. A collapsible fetch may wait for another load that fetches the same.
+        case fetch(HeaderFields, collapsible: Bool)
         case cancelFetch
         /// The arriving answer cannot serve the loads that wait for it.
         case release
-        /// Before the first piece of a body: the purpose of gathering it. Without this action the pieces are not gathered.
-        indirect case gather(Gathering)
+        /// Before the first piece of a body. Without this action the pieces are not gathered.
+        /// - Parameters:
+        ///   - storing: the response that is stored with the body: not more than may be stored, and not all in memory. Nil for a body
+        ///     that is delivered at the end, however large it is.
+        ///   - length: the body's length as the head gives it.
+        indirect case gather(storing: StoredResponse?, length: Int?)
         case keep(Data)
         /// The head as the network sent it; the driver still has the response object.
         case deliverNetworkHead
-        case deliverStoredHead(ResponseHead, URL)
+        case deliverStoredHead(ResponseHead)
         /// The head of a candidate that is reused without a request: the driver may have made it before.
-        case deliverReusedHead(Presentation, of: StoredResponse, age: Int64, index: Int, URL)
+        case deliverReusedHead(Reuse)
         /// A piece as it arrives.
         case deliverData(Data)
         /// A stored body, or a completed one.
@@ -65,61 +71,39 @@ package struct LoadMachine {
         case finish
         case fail(Swift.Error)
         /// - Parameter byDelegate: false for a redirect that is followed, which the task's delegate does not confirm.
-        indirect case confirmStorage(StoredResponse, KeyedRequest, byDelegate: Bool)
+        indirect case confirmStorage(StoredResponse, byDelegate: Bool)
         indirect case store(Storing)
         /// Changes the named candidate, if it is still stored as it was found: it may have been removed, invalidated or
         /// replaced since (RFC 9111 §4.3.4, §4.4). The delivered answer stays right, for the origin confirmed it.
-        indirect case change(StoreChange, KeyedRequest)
+        indirect case change(StoreChange)
         /// The stored responses of these URLs are no longer valid: an unsafe request succeeded.
         case invalidate([URL])
         /// Gives the redirect to the driver, which replies with the next hop.
-        case redirect(ResponseHead, URLRequest)
-        indirect case refreshInBackground(Revalidation, KeyedRequest)
-        /// The course of the load so far: before the head, and again before the end if it changed.
-        case report(Report)
+        indirect case redirect(ResponseHead, DiskURLCache.Request)
+        indirect case refreshInBackground(Revalidation)
     }
 
-    /// The purpose for which the body of an answer is gathered.
-    enum Gathering {
-        /// Delivery at the end, however large the body is.
-        case delivery
-        /// Storage only: not more than may be stored, and not all in memory.
-        /// - Parameter length: the body's length as the head gives it.
-        case storage(StoredResponse, KeyedRequest, length: Int?)
-    }
-
-    /// A response on its way into the store. It belongs to the hop it came from, while the load may be at the next hop already.
+    /// A response on its way into the store.
     struct Storing {
         var response: StoredResponse
-        let hop: KeyedRequest
         /// Of candidates.
         var replacing: [Int] = []
         /// The candidate that this needs: the first part of a whole, or the response that is refreshed. The driver stores
         /// the response only if that candidate is still stored as it was found.
         var basis: Int?
-        var edited: EditedResponse?
-        /// Used instead of the gathered body.
-        var completed: Data?
+        var edited = EditedResponse()
     }
 
-    /// A response that a delegate or `Configuration.willCacheResponse` allowed, perhaps changed, before it was stored.
-    package struct EditedResponse {
+    /// The changes of a response before it is stored, by a delegate or `Configuration.willCacheResponse` mostly.
+    struct EditedResponse {
         var fields: HeaderFields?
         var status: Int?
-        /// Nil if the body stays as it was gathered.
+        /// Used instead of the gathered body.
         var data: Data?
         var isMemoryOnly = false
         var userInfo: [String: PropertyValue] = [:]
         /// Set if `userInfo` has values that only memory can keep.
         var presented: CachedURLResponse?
-    }
-
-    /// Constant through all hops of a load.
-    struct Settings {
-        /// Pieces are delivered as they arrive: certain only for tasks with a delegate, see `LoadClient`.
-        var streams: Bool
-        /// A delegate or closure confirms each response before it is stored.
-        var confirmsStorage: Bool
     }
 
     /// Indirect: most of a load's steps are far from its largest payload.
@@ -150,30 +134,22 @@ package struct LoadMachine {
         var head: ResponseHead
         /// Nil for an answer from the store.
         var decision: ResponseDecision?
-        var report: Report
         /// The head was sent to the client, and so is each piece.
         var isDelivered = false
         /// The pieces are gathered.
         var isGathered = true
         /// The request that follows, for a redirect.
-        var redirect: URLRequest?
+        var redirect: DiskURLCache.Request?
         /// The body of an answer from the store.
         var stored: StoredBody?
-        /// The report has not changed since the last `.report`.
-        var isReported = false
-
-        /// For an answer whose body, once complete, turns out not to be storable.
-        func refused(_ reason: DiskURLCache.Reason) -> Answer {
-            var answer = self
-            answer.report.storage = .refuse(reason)
-            answer.isReported = false
-            return answer
-        }
     }
 
     private(set) var hop: KeyedRequest
-    let settings: Settings
-    let policy: ReusePolicy
+    /// Pieces are delivered as they arrive: certain only for tasks with a delegate, see `LoadClient`.
+    let streams: Bool
+    /// A delegate or closure confirms each response before it is stored.
+    let confirmsStorage: Bool
+    var report: LoadReport
     var candidates: [Candidate] = []
     /// For the stored responses.
     var storedOptions = CachingOptions()
@@ -188,14 +164,16 @@ package struct LoadMachine {
     var refreshed: Int?
     var isRefresh: Bool { refreshed != nil }
 
-    init(_ request: KeyedRequest, settings: Settings) {
+    /// - Parameter time: of the load's beginning.
+    init(_ request: KeyedRequest, streams: Bool, confirmsStorage: Bool, at time: Date) {
         hop = request
-        self.settings = settings
-        policy = ReusePolicy(request.request.cachePolicy)
+        (self.streams, self.confirmsStorage) = (streams, confirmsStorage)
+        report = LoadReport(of: request.request, at: time)
     }
 
-    var request: URLRequest { hop.request }
     var facts: RequestFacts { hop.facts }
+    /// A redirect does not change it.
+    var policy: ReusePolicy { report.request.policy }
     var hasEnded: Bool { if case .ended = state { true } else { false } }
     var isFetching: Bool { if case .fetching = state { true } else { false } }
 
@@ -250,8 +228,7 @@ package struct LoadMachine {
             // A protocol class of the app may send data before a head.
             return fetch.answer.map { receive(data, for: $0) } ?? []
         case (.fetching(let fetch), .ended(let error, let now)): return end(fetch, error: error, now: now)
-        case (.confirmingStorage(let answer), .storageConfirmed(let edited, let now)):
-            return store(answer, edited: edited, now: now)
+        case (.confirmingStorage(let answer), .storageConfirmed(let edited)): return store(answer, edited: edited)
         case (.redirecting(let answer), .redirectDecided(let next)): return next.map { follow($0) } ?? deliver(answer)
         // A delegate called its handler twice.
         case (_, .storageConfirmed), (_, .redirectDecided): return []
@@ -268,35 +245,5 @@ package struct LoadMachine {
         candidates = []
         state = .lookingUp
         return [.lookUp]
-    }
-
-    /// - Parameter reason: why the stored responses do not answer, if the network may not be used.
-    func loadError(_ code: URLError.Code, because reason: DiskURLCache.Reason? = nil) -> URLError {
-        var userInfo: [String: Any] = [NSLocalizedDescriptionKey: Self.description(of: code)]
-        if let reason {
-            let policy =
-                code == .notConnectedToInternet ? "DiskURLCache.isOffline is true" : "the cachePolicy forbids it"
-            userInfo[NSLocalizedFailureReasonErrorKey] = "The network was not asked (\(policy)), and \(reason)."
-        }
-        if let url = request.url {
-            userInfo[NSURLErrorFailingURLErrorKey] = url
-            // The constant for this key is deprecated; Foundation's own errors have it.
-            userInfo["NSErrorFailingURLStringKey"] = url.absoluteString
-        }
-        return URLError(code, userInfo: userInfo)
-    }
-
-    /// The text that Foundation has for the errors that a load makes itself.
-    private static func description(of code: URLError.Code) -> String {
-        switch code {
-        case .httpTooManyRedirects: "too many HTTP redirects"
-        case .timedOut: "The request timed out."
-        case .notConnectedToInternet: "The Internet connection appears to be offline."
-        case .resourceUnavailable: "resource unavailable"
-        case .dataLengthExceedsMaximum: "resource exceeds maximum size"
-        case .badServerResponse: "bad server response"
-        case .badURL: "bad URL"
-        default: "The load failed."
-        }
     }
 }

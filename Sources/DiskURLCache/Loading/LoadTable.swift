@@ -18,18 +18,12 @@ package final class LoadTable: Sendable {
     /// - Parameter mayWaitAgain: the other load was cancelled, so one of the waiting loads is to lead.
     typealias Wake = @Sendable (_ mayWaitAgain: Bool) -> Void
 
-    private struct Waiter {
-        let load: ObjectIdentifier
-        let wake: Wake
-        var timeout: Timeouts.ID?
-    }
-
     private struct State {
-        /// By identity: the loads that wait for a fetch.
-        var fetches: [String: [Waiter]] = [:]
-        /// Until when the loads of a key do not wait for each other, by key.
-        var unshared: [String: Date] = [:]
-        var refreshing: Set<String> = []
+        /// The loads that wait for a fetch.
+        var fetches: [FetchIdentity: [(load: ObjectIdentifier, wake: Wake)]] = [:]
+        /// Until when the loads of a key do not wait for each other.
+        var unshared: [RequestKey: Date] = [:]
+        var refreshing: Set<RequestKey> = []
     }
 
     private let state = Mutex(State())
@@ -39,78 +33,48 @@ package final class LoadTable: Sendable {
     /// The greatest number of such keys. Above it all are forgotten: the next answer to a key notes it again.
     static let unsharedLimit = 4_096
 
-    /// - Parameters:
-    ///   - identity: equal for fetches that may be shared.
-    ///   - patience: seconds after which the caller is woken even if the fetch continues.
-    ///   - wake: called on `LoadDriver.lookupQueue`.
-    func join(
-        _ identity: String, of key: RequestKey, as load: ObjectIdentifier, patience: TimeInterval, now: Date,
-        wake: @escaping Wake
-    ) -> Place {
-        let place: Place = state.withLock { state in
+    /// - Parameter wake: called on `LoadDriver.lookupQueue`.
+    func join(_ identity: FetchIdentity, as load: ObjectIdentifier, now: Date, wake: @escaping Wake) -> Place {
+        state.withLock { state in
             if let waiting = state.fetches[identity] {
-                state.fetches[identity] = waiting + [Waiter(load: load, wake: wake)]
+                state.fetches[identity] = waiting + [(load, wake)]
                 return .waits
             }
-            if let until = state.unshared[key.text] {
+            if let until = state.unshared[identity.key] {
                 let left = until.timeIntervalSince(now)
                 // A clock that was set back does not count.
                 if left > 0, left <= Self.unsharedTime { return .alone }
-                state.unshared[key.text] = nil
+                state.unshared[identity.key] = nil
             }
             state.fetches[identity] = []
             return .leads
         }
-        guard case .waits = place else { return place }
-        // Only now: it may fire at once, and is to find the waiter.
-        let timeout = Timeouts.shared.after(patience) { [weak self] in self?.giveUp(identity, load) }
-        let isWaiting = state.withLock { state in
-            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return false }
-            state.fetches[identity]?[index].timeout = timeout
-            return true
-        }
-        if !isWaiting { Timeouts.shared.cancel(timeout) }
-        return place
     }
 
     /// Called for a load that leads, once, when its fetch has ended.
     /// - Parameter wasCancelled: if false, the waiting loads do not wait for each other again, and all continue at once.
-    func finish(_ identity: String, wasCancelled: Bool = false) {
-        wake(state.withLock { $0.fetches.removeValue(forKey: identity) } ?? [], mayWaitAgain: wasCancelled)
+    func finish(_ identity: FetchIdentity, wasCancelled: Bool = false) {
+        for waiter in state.withLock({ $0.fetches.removeValue(forKey: identity) }) ?? [] {
+            LoadDriver.lookupQueue.async { waiter.wake(wasCancelled) }
+        }
     }
 
     /// Called instead of `finish`: the answer cannot be shared, and for a while no load of the key waits for another.
-    func release(_ identity: String, of key: RequestKey, now: Date) {
+    func release(_ identity: FetchIdentity, now: Date) {
         state.withLock { state in
             if state.unshared.count >= Self.unsharedLimit { state.unshared = [:] }
-            state.unshared[key.text] = now + Self.unsharedTime
+            state.unshared[identity.key] = now + Self.unsharedTime
         }
         finish(identity)
     }
 
-    /// Called for a waiting load that has ended by itself. False if it was woken, or is about to be.
+    /// Called for a load that waits no more. False if it was woken, or is about to be.
     @discardableResult
-    func leave(_ identity: String, _ load: ObjectIdentifier) -> Bool {
-        guard let waiter = remove(load, from: identity) else { return false }
-        Timeouts.shared.cancel(waiter.timeout)
-        return true
-    }
-
-    private func giveUp(_ identity: String, _ load: ObjectIdentifier) {
-        if let waiter = remove(load, from: identity) { wake([waiter], mayWaitAgain: false) }
-    }
-
-    private func remove(_ load: ObjectIdentifier, from identity: String) -> Waiter? {
+    func leave(_ identity: FetchIdentity, _ load: ObjectIdentifier) -> Bool {
         state.withLock { state in
-            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return nil }
-            return state.fetches[identity]?.remove(at: index)
-        }
-    }
-
-    private func wake(_ waiters: [Waiter], mayWaitAgain: Bool) {
-        for waiter in waiters {
-            Timeouts.shared.cancel(waiter.timeout)
-            LoadDriver.lookupQueue.async { waiter.wake(mayWaitAgain) }
+            guard let index = state.fetches[identity]?.firstIndex(where: { $0.load == load }) else { return false }
+            state.fetches[identity]?.remove(at: index)
+            return true
         }
     }
 
@@ -119,13 +83,13 @@ package final class LoadTable: Sendable {
     // MARK: Refreshes
 
     /// False if a refresh of the key is in progress.
-    func beginRefresh(_ key: String) -> Bool {
+    func beginRefresh(_ key: RequestKey) -> Bool {
         state.withLock { $0.refreshing.insert(key).inserted }
     }
 
     package var isRefreshing: Bool { state.withLock { !$0.refreshing.isEmpty } }
 
-    func endRefresh(_ key: String) {
+    func endRefresh(_ key: RequestKey) {
         state.withLock { _ = $0.refreshing.remove(key) }
     }
 }

@@ -11,33 +11,29 @@ package protocol LoadTransport: Sendable {
     /// Sends a request. The receiver is called, from any thread but one call at a time, with one head, then pieces in order, then one
     /// end. Redirects are not followed: each is a head like any other. After the token is cancelled, calls may stop.
     ///
-    /// Calling the receiver inside `send` is allowed. A transport that can be cancelled or paused passes its controls to
-    /// ``FetchToken/didStart(_:)``, before the first call of the receiver.
-    func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver)
+    /// Calling the receiver inside `send` is allowed. A transport that can be cancelled or paused says how by
+    /// ``FetchToken/didStart(cancel:setPaused:)``, before the first call of the receiver.
+    func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver)
 
     /// Loads share an answer only if they have the same owner: its additions to requests, such as cookies, are then the same.
     var owner: ObjectIdentifier? { get }
 
     /// The request that follows a redirect, with the owner's additions.
-    func prepare(_ request: URLRequest) -> URLRequest
+    func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request
 
     /// Seconds for which a load waits for another load that fetches the same: half of its request's timeout, so that there is
     /// time left to send the request.
-    func patience(of request: URLRequest) -> TimeInterval
+    func patience(of request: DiskURLCache.Request) -> TimeInterval
 
     /// Part of the key of every answer: this transport may change answers in a way that is not for other transports.
     var keyVariant: String? { get }
-
-    /// The transport for refreshes, for which no client waits.
-    var inBackground: any LoadTransport { get }
 }
 
 extension LoadTransport {
     package var owner: ObjectIdentifier? { nil }
-    package func prepare(_ request: URLRequest) -> URLRequest { request }
-    package func patience(of request: URLRequest) -> TimeInterval { request.timeoutInterval / 2 }
+    package func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request { request }
+    package func patience(of request: DiskURLCache.Request) -> TimeInterval { request.timeoutInterval / 2 }
     package var keyVariant: String? { nil }
-    package var inBackground: any LoadTransport { self }
 }
 
 /// Receives the answer to a request that was sent.
@@ -56,31 +52,13 @@ extension FetchReceiver {
     package func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
 }
 
-/// The means to stop a request that was sent. Each closure may be called from any thread. `pause` and `resume` are called one at a time,
-/// under the token's lock: they may take other locks, but call no client.
-package struct FetchControls: Sendable {
-    var cancel: @Sendable () -> Void
-    /// Pauses the transfer for a slow reader: only bytes that were sent already may still arrive. Nil if the transport cannot
-    /// pause.
-    var pause: (@Sendable () -> Void)?
-    var resume: (@Sendable () -> Void)?
-
-    package init(
-        cancel: @escaping @Sendable () -> Void, pause: (@Sendable () -> Void)? = nil,
-        resume: (@Sendable () -> Void)? = nil
-    ) {
-        self.cancel = cancel
-        self.pause = pause
-        self.resume = resume
-    }
-}
-
-/// A request that is sent, or about to be. Cancelling it twice, or after the end, does nothing.
+/// A request that is sent, or about to be, and the means to stop it. Cancelling it twice, or after the end, does nothing.
 package final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
         var isPaused = false
-        var controls: FetchControls?
+        var cancel: (@Sendable () -> Void)?
+        var setPaused: (@Sendable (_ isPaused: Bool) -> Void)?
     }
 
     private let state = Mutex(State())
@@ -94,37 +72,37 @@ package final class FetchToken: Sendable {
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
     /// Called by the transport once the request can be stopped. False if it was cancelled meanwhile: then it is not sent.
-    package func didStart(_ controls: FetchControls) -> Bool {
+    /// - Parameters:
+    ///   - cancel: called from any thread.
+    ///   - setPaused: pauses the transfer for a slow reader: only bytes that were sent already may still arrive. Called one at a time,
+    ///     under this token's lock: it may take other locks, but call no client. Nil if the transport cannot pause.
+    package func didStart(
+        cancel: @escaping @Sendable () -> Void, setPaused: (@Sendable (_ isPaused: Bool) -> Void)? = nil
+    ) -> Bool {
         state.withLock { state in
-            if !state.isCancelled {
-                state.controls = controls
-                if state.isPaused { controls.pause?() }
-            }
-            return !state.isCancelled
+            guard !state.isCancelled else { return false }
+            (state.cancel, state.setPaused) = (cancel, setPaused)
+            if state.isPaused { setPaused?(true) }
+            return true
         }
     }
 
     /// After this, the transport need not call the receiver any more.
     func cancel() {
-        let controls = state.withLock { state in
-            state.isCancelled = true
-            defer { state.controls = nil }
-            return state.controls
+        let cancel = state.withLock { state in
+            defer { (state.isCancelled, state.cancel, state.setPaused) = (true, nil, nil) }
+            return state.cancel
         }
-        controls?.cancel()
+        cancel?()
     }
 
-    func pause() { setPaused(true) }
-
-    func resume() { setPaused(false) }
-
-    /// The controls are called under the lock: a pause that reached them after its resumption would stop the transfer for
-    /// ever, and a late pause would have no effect.
-    private func setPaused(_ isPaused: Bool) {
+    /// The transport is told under the lock: a pause that reached it after its resumption would stop the transfer for ever, and a late
+    /// pause would have no effect.
+    func setPaused(_ isPaused: Bool) {
         state.withLock { state in
             guard state.isPaused != isPaused else { return }
             state.isPaused = isPaused
-            if isPaused { state.controls?.pause?() } else { state.controls?.resume?() }
+            state.setPaused?(isPaused)
         }
     }
 }

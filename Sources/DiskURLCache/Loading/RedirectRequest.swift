@@ -1,35 +1,30 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
-/// The request that follows a redirect (RFC 9110 §15.4).
-enum RedirectRequest {
+extension DiskURLCache.Request {
     /// More hops than this are an error, as in Foundation.
-    static let limit = 20
+    static let redirectLimit = 20
 
-    /// Nil when the response is no redirect that can be followed: it is then the answer.
-    static func following(_ request: URLRequest, status: Int, fields: HeaderFields) -> URLRequest? {
-        guard [301, 302, 303, 307, 308].contains(status), let base = request.url,
+    /// The request that follows a redirect (RFC 9110 §15.4). Nil when the response is no redirect that can be followed: it is then the
+    /// answer.
+    func following(status: Int, fields: HeaderFields) -> DiskURLCache.Request? {
+        guard [301, 302, 303, 307, 308].contains(status), let base = foundationURL,
             let location = fields["Location"], let target = URL(string: location, relativeTo: base)?.absoluteURL,
             let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https",
             target.host?.isEmpty == false
         else { return nil }
 
-        var next = request
-        next.url = target.inheritingFragment(of: base)
-        let method = request.httpMethod ?? "GET"
+        var next = self
+        next.url = target.inheritingFragment(of: base).absoluteString
         if (status == 303 && method != "HEAD") || ((status == 301 || status == 302) && method == "POST") {
-            next.httpMethod = "GET"
-            next.httpBody = nil
-            next.setValue(nil, forHTTPHeaderField: "Content-Type")
-            next.setValue(nil, forHTTPHeaderField: "Content-Length")
+            next.method = "GET"
+            next.dropBody()
+            next.headerFields.remove("Content-Type")
+            next.headerFields.remove("Content-Length")
         }
         if !base.hasSameOrigin(as: target) {
             // The credentials are for the first origin only. The session adds its cookies for the next origin.
-            next.setValue(nil, forHTTPHeaderField: "Authorization")
-            next.setValue(nil, forHTTPHeaderField: "Cookie")
+            next.headerFields.remove("Authorization")
+            next.headerFields.remove("Cookie")
         }
         return next
     }
@@ -44,25 +39,4 @@ extension URL {
         components.fragment = fragment
         return components.url ?? self
     }
-
-    /// The URL for reports: without user name and password.
-    var removingCredentials: URL? {
-        // Without "@" there are none, and searching for the byte is faster than parsing.
-        absoluteString.utf8.contains(UInt8(ascii: "@")) ? withoutCredentials.flatMap(URL.init(string:)) : absoluteURL
-    }
-
-    /// The URL's text for files: without user name and password.
-    var withoutCredentials: String? {
-        let text = absoluteString
-        let hasNone = text.utf8.withContiguousStorageIfAvailable { !$0.contains(UInt8(ascii: "@")) }
-        if hasNone == true { return text }
-        guard user != nil || password != nil else { return text }
-        guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }
-        components.user = nil
-        components.password = nil
-        return components.string
-    }
-
-    /// As a log may have it: a query may hold what is secret.
-    var withoutQuery: String? { withoutCredentials.map { String($0.prefix { $0 != "?" && $0 != "#" }) } }
 }

@@ -3,12 +3,6 @@
 
     // Never run by the project's tests: written from Apple's documentation.
 
-    /// The calls to a cache at the events of an app's life.
-    struct AppLifeActions: Sendable {
-        var relieveMemoryPressure: @Sendable () -> Void
-        var flush: @Sendable () -> Void
-    }
-
     /// Observes the notifications of an app's life for one cache. Names are spelt out so that neither UIKit nor AppKit
     /// is linked, and app extensions can use the library.
     final class AppLifeObserver: @unchecked Sendable {
@@ -16,19 +10,20 @@
         private var tokens: [any NSObjectProtocol] = []
         private let pressure: any DispatchSourceMemoryPressure
 
-        init(_ actions: AppLifeActions) {
+        init(relieveMemory: @escaping @Sendable () -> Void, flush: @escaping @Sendable () -> Void) {
             pressure = DispatchSource.makeMemoryPressureSource(eventMask: [.warning, .critical], queue: .global())
-            pressure.setEventHandler { actions.relieveMemoryPressure() }
+            pressure.setEventHandler(handler: relieveMemory)
             pressure.activate()
-            observe("UIApplicationDidReceiveMemoryWarningNotification", actions.relieveMemoryPressure)
+            // Comes also if the app alone is near its limit, which the source does not tell.
+            observe("UIApplicationDidReceiveMemoryWarningNotification", relieveMemory)
             for name in ["UIApplication", "NSExtensionHost", "WKApplication"] {
                 // Requests the time for writing; without it the app may be suspended first. The pass requests its own.
                 observe("\(name)DidEnterBackgroundNotification") {
-                    ExpiringActivity.request { isExpired in if !isExpired { actions.flush() } }
+                    ExpiringActivity.request { isExpired in if !isExpired { flush() } }
                 }
             }
-            observe("UIApplicationWillTerminateNotification", actions.flush)
-            observe("NSApplicationWillTerminateNotification", actions.flush)
+            observe("UIApplicationWillTerminateNotification", flush)
+            observe("NSApplicationWillTerminateNotification", flush)
         }
 
         deinit {

@@ -42,12 +42,10 @@ class CachingURLProtocol: URLProtocol {
     #if canImport(Darwin)
         /// Apple's system passes the task: tasks that are not cached are left to the system.
         override class func canInit(with task: URLSessionTask) -> Bool {
-            let link = SessionLink(task, loader: self)
-            guard let request = task.currentRequest else { return false }
+            guard let link = SessionLink(task, loader: self), let request = task.currentRequest else { return false }
             return LoaderChoice.takes(
                 link.effectiveRequest(LoaderChoice.sent(request, original: task.originalRequest)),
-                isDataTask: task is URLSessionDataTask && !(task is URLSessionUploadTask),
-                cache: SessionLink.cache(for: task, link: link))
+                isDataTask: task is URLSessionDataTask && !(task is URLSessionUploadTask), cache: link.cache)
         }
     #endif
 
@@ -72,27 +70,20 @@ class CachingURLProtocol: URLProtocol {
             if let passThrough { return passThrough.startLoading() }
         #endif
         guard let task else { return fail() }
-        var link = SessionLink(task, loader: type(of: self))
-        let cache = SessionLink.cache(for: task, link: link)
         #if canImport(FoundationNetworking)
-            let request = link.withCookies(link.effectiveRequest(task.originalRequest ?? request))
-            let keyed = cache.map { KeyedRequest(request, in: $0) }
-            let reason =
-                link.servesTasks
-                ? Self.reasonToBypass(task, keyed?.decision ?? .none(.noKey)) : DiskURLCache.Reason.unknownSession
-            if cache == nil || reason != nil {
-                guard let passThrough = PassThrough(of: self, task: task, link: link, cache: cache, reason: reason)
-                else { return fail() }
-                self.passThrough = passThrough
-                return passThrough.startLoading()
-            }
+            let known = (cachedResponse as? KnownTask)?.link ?? SessionLink(task)
         #else
-            let request = link.withCookies(
-                link.effectiveRequest(LoaderChoice.sent(request, original: task.originalRequest)))
-            let keyed = cache.map { KeyedRequest(request, in: $0) }
+            let known = SessionLink(task, loader: type(of: self))
         #endif
-        guard let cache, let keyed else { return fail() }
-        let port = ClientPort(self, task: task, link: link)
+        guard var link = known, let cache = link.cache else { return passOn(task, known?.session) }
+        let sent = LoaderChoice.sent(request, original: task.originalRequest)
+        let keyed = cache.keyed(DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))), variant: nil)
+        #if canImport(FoundationNetworking)
+            if let reason = Self.reasonToBypass(task, keyed.decision) {
+                return passOn(task, link.session, cache, reason)
+            }
+        #endif
+        guard let port = ClientPort(self, task: task, link: link) else { return fail() }
         let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
         self.port = port
         let isStopped = load.withLock { load in
@@ -121,6 +112,18 @@ class CachingURLProtocol: URLProtocol {
             guard task is URLSessionDataTask else { return .download }
             return key.refusal
         }
+
+        /// - Parameter reason: nil for a load whose session or cache is not known.
+        private func passOn(
+            _ task: URLSessionTask, _ session: URLSession?, _ cache: (any LoadHost)? = nil,
+            _ reason: DiskURLCache.Reason? = nil
+        ) {
+            passThrough = PassThrough(of: self, task: task, session: session, cache: cache, reason: reason)
+            if let passThrough { passThrough.startLoading() } else { fail() }
+        }
+    #else
+        /// `canInit(with:)` took the task, so its session and cache were known.
+        private func passOn(_ task: URLSessionTask, _ session: URLSession?) { fail() }
     #endif
 
     #if canImport(FoundationNetworking)

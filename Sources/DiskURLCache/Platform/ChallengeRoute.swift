@@ -25,17 +25,11 @@ enum ChallengeRoute: Equatable {
         /// The user who sends the request.
         case request
 
-        #if canImport(Darwin)
-            private static let serverTrust = NSURLAuthenticationMethodServerTrust
-        #else
-            // Foundation on Linux has no such challenges.
-            private static let serverTrust = "NSURLAuthenticationMethodServerTrust"
-        #endif
-
         /// - Parameter method: `NSURLAuthenticationMethod…`.
         init(method: String) {
             switch method {
-            case Self.serverTrust: self = .trust
+            // Foundation on Linux does not declare this constant.
+            case "NSURLAuthenticationMethodServerTrust": self = .trust
             case NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic,
                 NSURLAuthenticationMethodHTTPDigest:
                 self = .request

@@ -12,35 +12,28 @@ import Foundation
 final class NetworkSessions: Sendable {
     static let shared = NetworkSessions()
 
-    private struct Key: Hashable {
-        let outer: ObjectIdentifier?
-        let usesDelegateQueue: Bool
-    }
-
-    private struct Inner {
+    struct Inner {
         weak var outer: URLSession?
         let session: URLSession
         let delegate: NetworkDelegate
     }
 
-    private let sessions = Mutex<[Key: Inner]>([:])
+    /// By the identity of the outer session.
+    let sessions = Mutex<[ObjectIdentifier: Inner]>([:])
     /// Tasks are made and resumed on this queue: on the queue that calls protocols, libdispatch would trap.
     private let queue = DispatchQueue(label: "DiskURLCache.network", qos: .userInitiated)
 
     /// Sends a request; the receiver gets the answer until the end or until the token is cancelled.
-    /// - Parameter delegateQueue: the outer session's, if pieces are to reach its delegate: they come on it then, as with
-    ///   Foundation's own class, so that no more of them wait than there. Nil for a queue of the loader, which no client
-    ///   can block.
     func start(
-        _ request: URLRequest, outer: URLSession?, task outerTask: URLSessionTask?, delegateQueue: OperationQueue?,
-        token: FetchToken, receiver: any FetchReceiver
+        _ request: URLRequest, outer: URLSession, task outerTask: URLSessionTask?, token: FetchToken,
+        receiver: any FetchReceiver
     ) {
         queue.async {
             guard !token.isCancelled else { return }
-            let inner = self.inner(for: outer, delegateQueue: delegateQueue)
+            let inner = self.inner(for: outer)
             let task = inner.session.dataTask(with: request)
             inner.delegate.add(receiver, for: task, outer: outer, outerTask)
-            let controls = FetchControls(cancel: { [delegate = inner.delegate, session = inner.session] in
+            let isWanted = token.didStart(cancel: { [delegate = inner.delegate, session = inner.session] in
                 delegate.remove(task)
                 // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a cancellation
                 // that comes while it forgets the task.
@@ -49,21 +42,19 @@ final class NetworkSessions: Sendable {
             #if canImport(Darwin)
                 task.priority = token.priority
             #endif
-            let isWanted = token.didStart(controls)
             // A task that is never resumed gets no calls and holds no object.
             if isWanted { task.resume() } else { inner.delegate.remove(task) }
         }
     }
 
-    private func inner(for outer: URLSession?, delegateQueue: OperationQueue?) -> Inner {
-        let (inner, abandoned) = sessions.withLock { sessions in
-            let id = Key(outer: outer.map { ObjectIdentifier($0) }, usesDelegateQueue: delegateQueue != nil)
-            if let inner = sessions[id], inner.outer === outer { return (inner, [URLSession]()) }
-            // An outer session that was released left its inner one behind.
-            var abandoned = sessions.filter { $0.key.outer != nil && $0.value.outer == nil }
-            if let stale = sessions[id] { abandoned[id] = stale }
+    private func inner(for outer: URLSession) -> Inner {
+        let (inner, abandoned) = sessions.withLock { sessions -> (Inner, [URLSession]) in
+            let id = ObjectIdentifier(outer)
+            if let inner = sessions[id], inner.outer === outer { return (inner, []) }
+            // On Linux an outer session that was released leaves its inner one behind.
+            let abandoned = sessions.filter { $0.value.outer == nil }
             for key in abandoned.keys { sessions[key] = nil }
-            let inner = Self.makeInner(for: outer, delegateQueue: delegateQueue)
+            let inner = Self.makeInner(for: outer)
             sessions[id] = inner
             return (inner, abandoned.values.map(\.session))
         }
@@ -71,31 +62,24 @@ final class NetworkSessions: Sendable {
         return inner
     }
 
-    private static func makeInner(for outer: URLSession?, delegateQueue: OperationQueue?) -> Inner {
-        let configuration =
-            (outer?.configuration.copy() as? URLSessionConfiguration) ?? URLSessionConfiguration.default
+    private static func makeInner(for outer: URLSession) -> Inner {
+        let configuration = (outer.configuration.copy() as? URLSessionConfiguration) ?? .default
         configuration.urlCache = nil
         configuration.protocolClasses = otherClasses(of: outer)
-        if outer != nil {
-            // Both are part of each request already. If they were added again here, a redirect to another
-            // origin would send credentials that the key of that hop does not have.
-            configuration.httpAdditionalHeaders = nil
-            configuration.httpShouldSetCookies = false
-        }
+        // Both are part of each request already. If they were added again here, a redirect to another
+        // origin would send credentials that the key of that hop does not have.
+        configuration.httpAdditionalHeaders = nil
+        configuration.httpShouldSetCookies = false
         let delegate = NetworkDelegate()
-        let session = URLSession(
-            configuration: configuration, delegate: delegate, delegateQueue: delegateQueue ?? ownDelegateQueue())
-        #if canImport(Darwin)
-            outer?.hold(SessionEnd(of: session), for: shared)
-        #endif
-        return Inner(outer: outer, session: session, delegate: delegate)
-    }
-
-    private static func ownDelegateQueue() -> OperationQueue {
+        // Not the outer session's queue, which a client may block.
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         queue.qualityOfService = .userInitiated
-        return queue
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
+        #if canImport(Darwin)
+            outer.hold(SessionEnd(of: session), for: shared)
+        #endif
+        return Inner(outer: outer, session: session, delegate: delegate)
     }
 
     /// The classes that Foundation would use without the loader: the user's first, then its own.
@@ -115,7 +99,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     private struct Exchange {
         let receiver: any FetchReceiver
         /// The outer session and task of the load: their delegates decide about challenges.
-        let session: URLSession?
+        let session: URLSession
         let task: URLSessionTask?
         var hasHead = false
     }
@@ -123,8 +107,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     private let exchanges = Mutex<[Int: Exchange]>([:])
 
     func add(
-        _ receiver: any FetchReceiver, for task: URLSessionTask, outer session: URLSession?,
-        _ outerTask: URLSessionTask?
+        _ receiver: any FetchReceiver, for task: URLSessionTask, outer session: URLSession, _ outerTask: URLSessionTask?
     ) {
         let exchange = Exchange(receiver: receiver, session: session, task: outerTask)
         exchanges.withLock { $0[task.taskIdentifier] = exchange }
@@ -180,8 +163,9 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     #if canImport(Darwin)
         /// The inner session waits for a connection; the outer session's delegate may show that.
         func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-            let exchange = exchanges.withLock { $0[task.taskIdentifier] }
-            guard let outer = exchange?.session, let outerTask = exchange?.task else { return }
+            guard let exchange = exchanges.withLock({ $0[task.taskIdentifier] }), let outerTask = exchange.task
+            else { return }
+            let outer = exchange.session
             let delegates = [outerTask.delegate, outer.delegate as? any URLSessionTaskDelegate]
             outer.delegateQueue.addOperation {
                 for delegate in delegates
@@ -219,8 +203,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
                 }
                 completionHandler($0, $1)
             }
-            guard let outer = exchange.session else { return answer(.performDefaultHandling, nil) }
-            let outerTask = exchange.task
+            let (outer, outerTask) = (exchange.session, exchange.task)
             let ofTask = outerTask?.delegate
             let ofSession = outer.delegate
             outer.delegateQueue.addOperation {
@@ -250,7 +233,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
 }
 
 #if canImport(Darwin)
-    /// Ends an inner session when its outer session, which holds this object, is released.
+    /// Ends an inner session, and forgets it, when its outer session, which holds this object, is released.
     private final class SessionEnd: Sendable {
         private let session: URLSession
 
@@ -259,6 +242,9 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         }
 
         deinit {
+            NetworkSessions.shared.sessions.withLock { sessions in
+                sessions = sessions.filter { $0.value.session !== session }
+            }
             session.finishTasksAndInvalidate()
         }
     }

@@ -17,26 +17,25 @@
         /// Of a `POST`: its answer may serve a later `GET`.
         private let ticket: StoreTicket?
         private var bytes = 0
+        /// The whole body so far of an answer that may serve a `GET`.
+        private var body: Data?
         /// See `ClientPort.hasEnded`.
         private(set) var hasEnded = false
-        /// Made when the first data or the end comes, since Foundation reports the head only if there is a delegate.
-        private lazy var representation = native?.task.flatMap {
-            PostRepresentation(of: $0, requestTime: startTime, cache: cache)
-        }
 
         /// Nil when Foundation has no class for the request.
         init?(
-            of outer: URLProtocol, task: URLSessionTask, link: SessionLink, cache: (any LoadHost)?,
+            of outer: URLProtocol, task: URLSessionTask, session: URLSession?, cache: (any LoadHost)?,
             reason: DiskURLCache.Reason?
         ) {
             guard let client = outer.client,
-                let nativeClass = Self.nativeClass(for: outer.request, session: link.session)
+                let nativeClass = Self.nativeClass(for: outer.request, session: session)
             else { return nil }
             self.client = client
             self.cache = cache
             self.reason = reason
             startTime = cache?.now ?? Date()
-            ticket = task.originalRequest?.httpMethod == "POST" ? cache?.beginFetch() : nil
+            ticket = task.originalRequest?.httpMethod == "POST" ? cache?.store.ticket(at: startTime) : nil
+            body = ticket.map { _ in Data() }
             super.init()
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
         }
@@ -73,14 +72,17 @@
             native = nil
             let response = task.response as? HTTPURLResponse
             guard let cache, let request = task.originalRequest else { return }
-            if let response { invalidate(in: cache, after: response, request: request, task: task) }
+            if let response {
+                invalidate(in: cache, after: response, request: request, task: task)
+                if error == nil { storeRepresentation(response, of: task, in: cache) }
+            }
             guard let reason else { return }
             let status = response?.statusCode ?? 0
-            var summary = LoadSummary(of: KeyedRequest(request, key: nil), in: cache, at: startTime)
-            summary.report = LoadMachine.Report(
-                outcome: error == nil ? .bypass(reason) : .failed(.network), status: status, forwardStatus: status)
-            summary.load.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
-            summary.end(at: cache.now, error: error, in: cache.hub)
+            var report = LoadReport(of: DiskURLCache.Request(request), at: startTime)
+            report.note(
+                error == nil ? .bypass(reason) : .failed(code: "network"), status: status, forwardStatus: status)
+            report.bytes = max(bytes, Int(clamping: task.countOfBytesReceived))
+            report.end(at: cache.now, error: error, in: cache)
         }
 
         private func invalidate(
@@ -97,6 +99,34 @@
             let urls = Invalidation.urls(
                 method: RequestFacts(request).method, target: url, status: status, fields: fields)
             for url in urls { cache.invalidate(url, by: ticket) }
+        }
+
+        /// Stores the answer to a `POST` for the `GET` that it answers too (RFC 9110 §9.3.3).
+        private func storeRepresentation(_ response: HTTPURLResponse, of task: URLSessionTask, in cache: any LoadHost) {
+            // Foundation hands the body to a data delegate without the protocol's client.
+            guard let ticket, let body, let link = SessionLink(task),
+                case .completionHandler? = TaskSession.audience(of: task, in: link.session),
+                let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url
+            else { return }
+            var get = link.effectiveRequest(sent)
+            let facts = RequestFacts(get)
+            get.httpMethod = "GET"
+            get.httpBody = nil
+            let hop = cache.keyed(DiskURLCache.Request(get), variant: nil)
+            let exchange = Exchange(
+                request: facts, url: hop.request.url, revalidation: nil, candidates: [], status: response.statusCode,
+                fields: HeaderFields(response), requestTime: startTime, responseTime: cache.now)
+            let options = cache.cachingOptions(for: hop.target, response: exchange.fields)
+            guard hop.key != nil,
+                case .store(var stored, _) = Storability.verdict(for: exchange, options: options),
+                stored.method == "GET",
+                let head = URLResponse.http(url: url, status: stored.status, fields: stored.fields) as? HTTPURLResponse
+            else { return }
+            let proposed = CachedURLResponse(response: head, data: body, userInfo: nil, storagePolicy: .allowed)
+            guard let edited = cache.admit(proposed, for: hop.request, proposed: proposed) else { return }
+            stored.fields = edited.fields ?? stored.fields
+            stored.status = edited.status ?? stored.status
+            _ = cache.insert(stored, .memory(edited.data ?? body), edited: edited, for: hop, ticket: ticket)
         }
 
         // MARK: URLProtocolClient. The native protocol is passed on: Foundation's client keeps its data there.
@@ -119,14 +149,18 @@
 
         func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
             bytes += data.count
-            representation?.append(data)
+            body?.append(data)
+            let response = `protocol`.task?.response as? HTTPURLResponse
+            if bytes > cache?.store.largestStorableBody ?? 0
+                || response?.value(forHTTPHeaderField: "Content-Location") == nil
+            {
+                body = nil
+            }
             client.urlProtocol(`protocol`, didLoad: data)
         }
 
         func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
-            let representation = representation
             end()
-            representation?.store(ticket)
             let isUnauthorized = (`protocol`.task?.response as? HTTPURLResponse)?.statusCode == 401
             client.urlProtocolDidFinishLoading(`protocol`)
             hasEnded = !isUnauthorized

@@ -28,13 +28,11 @@
             entries.withLock { entries in
                 let free = entries.firstIndex { $0.session == nil }
                 let loader = free.map { entries.remove(at: $0).loader } ?? Self.makeClass()
-                if let loader {
-                    configuration.urlCache = nil
-                    configuration.protocolClasses = [loader] + (configuration.protocolClasses ?? [])
-                }
+                configuration.urlCache = nil
+                configuration.protocolClasses = [loader] + (configuration.protocolClasses ?? [])
                 let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
                 session.hold(cache, for: self)
-                if let loader { entries.append(Entry(loader: loader, session: session)) }
+                entries.append(Entry(loader: loader, session: session))
                 return session
             }
         }
@@ -46,13 +44,14 @@
 
         func cache(of session: URLSession) -> (any LoadHost)? { session.held(for: self) as? any LoadHost }
 
-        /// Nil if the runtime makes none: the system then loads for the session.
-        private static func makeClass() -> CachingURLProtocol.Type? {
+        private static func makeClass() -> CachingURLProtocol.Type {
             // A name that no other copy of the library in the process has.
             let name = "DiskURLCacheSession_" + UUID().uuidString.filter { $0 != "-" }
-            guard let made: AnyClass = objc_allocateClassPair(CachingURLProtocol.self, name, 0) else { return nil }
+            guard let made: AnyClass = objc_allocateClassPair(CachingURLProtocol.self, name, 0) else {
+                return makeClass()
+            }
             objc_registerClassPair(made)
-            return made as? CachingURLProtocol.Type
+            return made as? CachingURLProtocol.Type ?? makeClass()
         }
     }
 

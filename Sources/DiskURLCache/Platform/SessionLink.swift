@@ -4,17 +4,16 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The session of a task and its settings, as far as they can be read: on Linux from the task, see `TaskSession`; on Apple platforms from
-/// the class of its protocol, see `SessionClasses`.
+/// The session of a task and its settings: on Linux read from the task, see `TaskSession`; on Apple platforms known by
+/// the class of the task's protocol, see `SessionClasses`.
 struct SessionLink: Sendable {
-    let session: URLSession?
+    let session: URLSession
     /// Nil for a load without a task.
     let task: URLSessionTask?
-    /// On Linux the queue on which Foundation calls protocols, and on which it expects a protocol to call its client.
+    /// The queue on which Foundation calls protocols, and on which it expects a protocol to call its client. Nil for a load without
+    /// a task, and on Apple platforms.
     let workQueue: DispatchQueue?
-    /// False if the loader must leave a task to Foundation's own class: its client can be called on one queue only.
-    let servesTasks: Bool
-    /// The app gave the request a `Cookie` field: a redirect does not replace that field by the session's.
+    /// The app gave the first request a `Cookie` field: no request of the load gets the session's cookies.
     private var hasOwnCookie = false
 
     /// For a load without a task.
@@ -22,39 +21,47 @@ struct SessionLink: Sendable {
         self.session = session
         task = nil
         workQueue = nil
-        servesTasks = false
     }
 
+    /// Nil if the task's session is not known.
     /// - Parameter loader: the class of the task's protocol, if one was made.
-    init(_ task: URLSessionTask, loader: CachingURLProtocol.Type? = nil) {
+    init?(_ task: URLSessionTask, loader: CachingURLProtocol.Type? = nil) {
         self.task = task
         #if canImport(FoundationNetworking)
-            let found = TaskSession(of: task)
-            session = found?.session
-            workQueue = found?.workQueue
-            servesTasks = found != nil
+            guard let found = TaskSession(of: task) else { return nil }
+            session = found.session
+            workQueue = found.workQueue
         #else
-            session = loader.flatMap { SessionClasses.shared.session(of: $0) }
+            guard let found = loader.flatMap({ SessionClasses.shared.session(of: $0) }) else { return nil }
+            session = found
             workQueue = nil
-            servesTasks = session != nil
         #endif
     }
 
-    /// The cache of the session that a task belongs to.
-    static func cache(for task: URLSessionTask, link: SessionLink? = nil) -> (any LoadHost)? {
-        let link = link ?? SessionLink(task)
+    /// The cache of the session.
+    var cache: (any LoadHost)? {
         #if canImport(FoundationNetworking)
-            if let session = link.session { return session.configuration.urlCache as? any LoadHost }
-            return URLCache.shared as? any LoadHost
+            session.configuration.urlCache as? any LoadHost
         #else
-            return link.session.flatMap { SessionClasses.shared.cache(of: $0) }
+            SessionClasses.shared.cache(of: session)
         #endif
     }
 
-    /// The request as Foundation will send it: policy and fields of the configuration are added if the request has none. A task
-    /// has the session's cookies since it was made.
+    /// For the task's protocol, if that is the loader: see `KnownTask`. Nil if a class of the user may serve the task instead.
+    var known: CachedURLResponse? {
+        #if canImport(FoundationNetworking)
+            guard let first = session.configuration.protocolClasses?.first, CachingURLProtocol.isLoader(first) else {
+                return nil
+            }
+            return KnownTask(self)
+        #else
+            return nil
+        #endif
+    }
+
+    /// The request as Foundation will send it: policy and fields of the configuration are added if the request has none.
     func effectiveRequest(_ request: URLRequest) -> URLRequest {
-        guard let configuration = session?.configuration else { return request }
+        let configuration = session.configuration
         var request = request
         // Compared first, since a request that is changed is copied.
         let policy = configuration.requestCachePolicy
@@ -69,19 +76,20 @@ struct SessionLink: Sendable {
         return request
     }
 
-    /// The request with the session's cookies, unless it has its own or wants none. On Linux a task has them since it was
-    /// made; a load without a task does not, nor does a protocol on Apple platforms.
+    /// The first request of a load, with the session's cookies unless it has its own or wants none. On Linux a task has the session's
+    /// since it was made, and they cannot be told from equal ones of the app.
     mutating func withCookies(_ request: URLRequest) -> URLRequest {
-        guard let own = request.value(forHTTPHeaderField: "Cookie") else {
-            return servesTasks && workQueue != nil ? request : prepare(request)
-        }
-        hasOwnCookie = own != sessionCookie(for: request)
+        let given = request.value(forHTTPHeaderField: "Cookie")
+        hasOwnCookie = given != nil && (workQueue == nil || given != sessionCookie(for: request))
+        guard workQueue == nil, !hasOwnCookie, let cookie = sessionCookie(for: request) else { return request }
+        var request = request
+        request.setValue(cookie, forHTTPHeaderField: "Cookie")
         return request
     }
 
     private func sessionCookie(for request: URLRequest) -> String? {
-        guard request.httpShouldHandleCookies, let configuration = session?.configuration,
-            configuration.httpShouldSetCookies, let url = request.url,
+        let configuration = session.configuration
+        guard request.httpShouldHandleCookies, configuration.httpShouldSetCookies, let url = request.url,
             let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty,
             let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
         else { return nil }
@@ -90,59 +98,31 @@ struct SessionLink: Sendable {
 
     /// Whether the loader handles tasks of this session. `URLSession.shared` takes registered classes.
     var hasLoader: Bool {
-        guard let session else { return false }
-        return session.configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
+        session.configuration.protocolClasses?.contains(where: CachingURLProtocol.isLoader) == true
     }
-
-    /// Whether pieces may go to the session's delegate without the protocol's client, in order. On Apple platforms everything goes
-    /// through the client, which handles completion handlers and tasks' own delegates.
-    var hasSerialDelegateQueue: Bool {
-        #if canImport(FoundationNetworking)
-            return session?.delegateQueue.maxConcurrentOperationCount == 1
-        #else
-            return false
-        #endif
-    }
-
-    #if canImport(FoundationNetworking)
-        /// The recipient of a task's body; nil if it is not known. To be called on `workQueue`.
-        func audience(of task: URLSessionTask) -> TaskSession.Audience? {
-            guard let session, let workQueue else { return nil }
-            return TaskSession(session: session, workQueue: workQueue).audience(of: task)
-        }
-
-        /// True when it is certain that each piece reaches a delegate: a completion handler would get the last piece only.
-        /// To be called on `workQueue`.
-        func deliversPieces(of task: URLSessionTask) -> Bool {
-            guard session?.delegate is any URLSessionDataDelegate, case .delegate? = audience(of: task) else {
-                return false
-            }
-            return true
-        }
-    #endif
 }
 
 extension SessionLink: LoadTransport {
-    func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
-        let delegateQueue = inPieces && hasSerialDelegateQueue ? session?.delegateQueue : nil
-        NetworkSessions.shared.start(
-            request, outer: session, task: task, delegateQueue: delegateQueue, token: token, receiver: receiver)
+    func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+        var request = request.urlRequest
+        // The load has decided already. The inner session has no cache, but a policy may forbid the network.
+        if request.cachePolicy != .useProtocolCachePolicy { request.cachePolicy = .reloadIgnoringLocalCacheData }
+        NetworkSessions.shared.start(request, outer: session, task: task, token: token, receiver: receiver)
     }
 
-    var owner: ObjectIdentifier? { session.map { ObjectIdentifier($0) } }
+    var owner: ObjectIdentifier? { ObjectIdentifier(session) }
 
-    /// The request with the session's current cookies, as Foundation does it, unless the app gave the request its own.
-    func prepare(_ request: URLRequest) -> URLRequest {
-        if hasOwnCookie, request.value(forHTTPHeaderField: "Cookie") != nil { return request }
-        guard let cookie = sessionCookie(for: request) else { return request }
+    /// The request with the session's current cookies, as Foundation does it, unless the app gave the load its own.
+    func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
+        guard !hasOwnCookie, let cookie = sessionCookie(for: request.urlRequest) else { return request }
         var request = request
-        request.setValue(cookie, forHTTPHeaderField: "Cookie")
+        request.headerFields.set("Cookie", cookie)
         return request
     }
 
     /// Half of the request's own timeout, or of the session's: a request does not tell whether its 60 seconds were set.
-    func patience(of request: URLRequest) -> TimeInterval {
-        guard request.timeoutInterval == 60, let session else { return request.timeoutInterval / 2 }
+    func patience(of request: DiskURLCache.Request) -> TimeInterval {
+        guard request.timeoutInterval == 60 else { return request.timeoutInterval / 2 }
         return session.configuration.timeoutIntervalForRequest / 2
     }
 }

@@ -7,8 +7,8 @@ import Foundation
 /// Puts a response that was read from disk into the superclass: several reports say that Apple's loader ignores responses that a
 /// subclass made, and accepts those that came from the superclass's memory.
 ///
-/// The superclass holds the response for that moment only. So no removal and no memory warning has to reach it, and it never
-/// answers by its own rules.
+/// The superclass holds the response for that moment only, and never answers by its own rules. A removal may overtake the store, which is
+/// not at once: so removals and memory warnings empty the superclass too.
 struct SuperclassCopy {
     var store: (CachedURLResponse) -> Void
     var find: () -> CachedURLResponse?
@@ -21,14 +21,13 @@ struct SuperclassCopy {
 
     /// The superclass's object for a response, or that response if the object is not found. The entry's number identifies it:
     /// several entries of this cache have one key in the superclass.
-    /// - Parameter waits: false on the main thread.
-    func copy(of response: CachedURLResponse, waits: Bool) -> CachedURLResponse {
+    func copy(of response: CachedURLResponse) -> CachedURLResponse {
         let number = response.entryNumber
         func copy() -> CachedURLResponse? { find().flatMap { $0.entryNumber == number ? $0 : nil } }
         store(response)
         defer { remove() }
         if let copy = copy() { return copy }
-        for pause in waits ? Self.pauses : [] {
+        for pause in Self.pauses {
             wait(pause)
             if let copy = copy() { return copy }
         }

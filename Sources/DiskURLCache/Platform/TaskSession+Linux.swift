@@ -2,6 +2,22 @@
     import Foundation
     import FoundationNetworking
 
+    /// The answer of a cache to the lookup that Foundation makes for each load: nothing is found yet, but the task was read. It comes to the
+    /// task's protocol, which need not read the task again.
+    ///
+    /// `@unchecked Sendable`, as its superclass: constant.
+    final class KnownTask: CachedURLResponse, @unchecked Sendable {
+        let link: SessionLink
+
+        init(_ link: SessionLink) {
+            self.link = link
+            super.init(response: Self.none, data: Data(), userInfo: nil, storagePolicy: .notAllowed)
+        }
+
+        private static let none = URLResponse(
+            url: URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+    }
+
     /// The session of a task, and the queue on which Foundation calls the task's protocol.
     ///
     /// Foundation on Linux gives a protocol neither, so both are read by `Mirror`: here and nowhere else. Each read touches one
@@ -20,11 +36,6 @@
                 let session = Self.value(at: positions.session, of: properties) as? URLSession,
                 let workQueue = Self.value(at: positions.workQueue, of: properties) as? DispatchQueue
             else { return nil }
-            self.session = session
-            self.workQueue = workQueue
-        }
-
-        init(session: URLSession, workQueue: DispatchQueue) {
             self.session = session
             self.workQueue = workQueue
         }
@@ -58,10 +69,10 @@
             case completionHandler(taskDelegate: (any URLSessionDataDelegate)?)
         }
 
-        /// Nil if it cannot be read. To be called on `workQueue`, which guards the properties.
-        func audience(of task: URLSessionTask) -> Audience? {
-            guard let registry = Self.child("taskRegistry", of: session),
-                let behaviours = Self.child("behaviours", of: registry)
+        /// Nil if it cannot be read. To be called on the work queue, which guards the properties.
+        static func audience(of task: URLSessionTask, in session: URLSession) -> Audience? {
+            guard let registry = child("taskRegistry", of: session),
+                let behaviours = child("behaviours", of: registry)
             else { return nil }
             // A cast takes a tenth of the time of a search through the mirror of a dictionary.
             guard let behaviour = (behaviours as? [Int: Any])?[task.taskIdentifier] else { return nil }

@@ -113,7 +113,7 @@ extension DiskURLCache {
             // Of a rule that is to keep responses away, the safe meaning.
             case .nothing: return cacheOptions.storage.map { $0 != .memoryAndDisk } ?? false
             case .all: return true
-            case .request(let predicate): return predicate(target.request)
+            case .request(let predicate): return predicate(target.request.urlRequest)
             case .url(let pattern): return target.url.map(pattern.matches) ?? false
             case .path(let path, let host): return target.isBelow(path, host: host)
             case .host(let name): return target.host.map { $0 == name || $0.hasSuffix("." + name) } ?? false
@@ -126,14 +126,14 @@ extension DiskURLCache {
 }
 
 /// A request as rules see it. Its canonical URL is computed once for all of them.
-struct RuleTarget {
-    let request: URLRequest
-    /// Nil for a URL that no key can be made of.
+package struct RuleTarget: Sendable {
+    let request: DiskURLCache.Request
+    /// Nil for a URL that no key can be made of, and in a cache without rules.
     let url: String?
 
-    init(_ request: URLRequest) {
+    init(_ request: DiskURLCache.Request, hasRules: Bool = true) {
         self.request = request
-        url = request.url.flatMap { URLCanonicalizer.canonical($0.absoluteString) }
+        url = hasRules ? URLCanonicalizer.canonical(request.url) : nil
     }
 
     var host: String? {

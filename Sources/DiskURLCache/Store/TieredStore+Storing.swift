@@ -235,7 +235,7 @@ extension TieredStore {
         }
         maintenance.perform {
             noteUses()
-            disk.evictIfNeeded(now: false)
+            disk.evictIfNeeded()
         }
         return disk.excess <= disk.capacity / 8 || !disk.isOwner
     }

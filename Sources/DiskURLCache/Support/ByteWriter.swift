@@ -6,46 +6,45 @@ import Foundation
 /// room that was made before.
 struct ByteWriter {
     private var room: [UInt8]
-    private let start: Int
-    private var end: Int
-
     /// How many bytes were written.
-    var count: Int { end - start }
+    private(set) var count = 0
 
-    /// - Parameter start: how many bytes of zero come first, for the caller to fill in.
-    init(capacity: Int = 0, leaving start: Int = 0) {
-        room = [UInt8](repeating: 0, count: start + capacity)
-        self.start = start
-        end = start
+    init(capacity: Int = 0) {
+        room = [UInt8](repeating: 0, count: capacity)
     }
 
-    /// The bytes left free, then the written bytes; without a copy.
+    /// The written bytes, without a copy.
     consuming func finish() -> [UInt8] {
-        room.removeLast(room.count - end)
+        room.removeLast(room.count - count)
         return room
     }
 
     /// The written bytes without the first `offset` ones.
     func withUnsafeBytes<Result>(from offset: Int = 0, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        room.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start + offset..<end])) }
+        room.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[offset..<count])) }
     }
 
-    /// The bytes left free, then the written bytes, in place.
+    /// The written bytes, in place.
     mutating func withUnsafeMutableBytes<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result {
-        room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[..<end])) }
+        room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[..<count])) }
+    }
+
+    /// Appends room of zeros, for the caller to fill in.
+    mutating func skip(_ length: Int) {
+        place(length) { _ in }
     }
 
     /// Calls with the room for the next bytes.
     @inline(__always)
     private mutating func place(_ length: Int, _ body: (UnsafeMutableRawBufferPointer) -> Void) {
-        if end + length > room.count { grow(length) }
-        room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[end..<end + length])) }
-        end += length
+        if count + length > room.count { grow(length) }
+        room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[count..<count + length])) }
+        count += length
     }
 
     @inline(never)
     private mutating func grow(_ length: Int) {
-        let larger = max(end + length, room.count * 2)
+        let larger = max(count + length, room.count * 2)
         room.append(contentsOf: repeatElement(0, count: larger - room.count))
     }
 

@@ -151,6 +151,33 @@ import Testing
         #expect(origin.requests.count == 4)
         #expect(try await collect(URLRequest(url, ["Cache-Control": "only-if-cached"])) == ["version 4"])
         #expect(origin.requests.count == 4)
+        #expect(try await collect(URLRequest(url, ["Cache-Control": "no-store"])) == ["version 5"])
+        #expect(origin.requests.count == 5)
+    }
+
+    /// The way to an answer may be stored longer than the answer. An error of the origin replaces no answer.
+    @Test func answersAfterARedirectAndBeforeAnError() async throws {
+        let fails = Flag()
+        let origin = try OriginServer { request in
+            if fails.value { return OriginResponse(status: 503) }
+            if request.target == "/way" {
+                return OriginResponse(status: 301, fields: ["Location": "/a", "Cache-Control": "max-age=1000"])
+            }
+            return .ok("version \(request.number)", ["Cache-Control": "max-age=10"])
+        }
+        let cache = makeCache()
+        func collect(alwaysRefreshing: Bool = false) async throws -> [String] {
+            var texts: [String] = []
+            let answers = cache.answers(for: URLRequest(origin.url("/way")), alwaysRefreshing: alwaysRefreshing)
+            for try await answer in answers { texts.append(String(decoding: answer.data, as: UTF8.self)) }
+            return texts
+        }
+        #expect(try await collect() == ["version 2"])
+        #expect(try await collect(alwaysRefreshing: true) == ["version 2", "version 4"])
+        clock.advance(by: 100)
+        #expect(try await collect() == ["version 4", "version 6"])
+        fails.set()
+        #expect(try await collect(alwaysRefreshing: true) == ["version 6"])
     }
 
     /// An answer for all users is asked for without the process's cookies.
@@ -247,7 +274,7 @@ import Testing
     }
 
     /// What an app's session adds to requests is part of their keys: what is loaded ahead has to be loaded as that session would.
-    @Test func directCallsAreAsThoseOfAnAppsSession() async throws {
+    @Test(.loadsOnLinux) func directCallsAreAsThoseOfAnAppsSession() async throws {
         let origin = try OriginServer { request in
             .ok("\(request.number) for \(request.fields["Authorization"] ?? "nobody")", ["Cache-Control": "max-age=60"])
         }

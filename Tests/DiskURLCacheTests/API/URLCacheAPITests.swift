@@ -22,6 +22,7 @@ import Testing
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending("cache"))
         configuration.clock = clock.wallClock
+        configuration.platform = .linux
         configure(&configuration)
         return DiskURLCache(configuration: configuration)
     }
@@ -384,7 +385,7 @@ import Testing
         #expect(try Data(contentsOf: path) == Data("mine".utf8), "the file is the user's")
     }
 
-    @Test func aDirectoryThatCannotBeMade() {
+    @Test(.loadsOnLinux) func aDirectoryThatCannotBeMade() {
         let cache = DiskURLCache(
             memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: URL(fileURLWithPath: "/proc/none/cache"))
         let request = Responses.request("/a")

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ConformanceTests {
     /// Each mode takes seconds, and the rows differ by what the pure rules decide: the plain form plays them from memory.
     @Test(
-        .timeLimit(.minutes(30)),
+        .loadsOnLinux, .timeLimit(.minutes(30)),
         arguments: TestLength.pick(plain: [.memory, .shared], long: ConformanceClient.Mode.allCases))
     func everyRowHolds(mode: ConformanceClient.Mode) async throws {
         let results = try await Self.play(mode)

@@ -11,7 +11,7 @@
 
     /// A real origin that nobody here wrote: static files with entity tags, `expires`, gzip and ranges.
     @Suite(
-        .fewAtATime,
+        .loadsOnLinux, .fewAtATime,
         .enabled(if: NginxServer.path != nil, "nginx is not installed: apt-get install nginx-light, or .ci/run does"))
     final class NginxTests {
         private let server: NginxServer

@@ -82,7 +82,6 @@ import Testing
             let hash = UInt32(truncatingIfNeeded: entry.metadata.varyHash)
             let row = try #require(rows.first { $0.key == key.name && $0.varyHash == hash })
             #expect(row.key.resource == key.resource)
-            #expect(row.keyCheck == IndexRow.check(of: key.digest))
             #expect(row.hostHash == key.hostHash)
             #expect(row.tagFilter == TagFilter(entry.metadata.tags))
             #expect(row.storedAt == Self.time.recordSeconds)

@@ -251,13 +251,12 @@ import Testing
         #expect(reopened.usage == fixture.allocatedByRecords())
     }
 
-    @Test("Faults 19-21: columns of unequal length, negative and huge sizes, slots out of range: rejected")
-    func hostileColumns() throws {
+    @Test("Faults 19-21: wrong lengths, huge sizes, slots out of range: rejected")
+    func hostileNumbersOfTheFile() throws {
         var index = DiskIndex()
         index.append(.test(.test("a"), slot: 7, accessedAt: 1))
         let good = Data(IndexFile.encode(index))
         let layout = IndexFileLayout(count: 1)
-        let slots = try #require(IndexFile.columns.firstIndex { $0.name == "slots" })
         func resummed(_ change: (inout Data) -> Void) -> Data {
             var bytes = good
             change(&bytes)
@@ -269,13 +268,16 @@ import Testing
             return bytes
         }
         #expect(decode(resummed { _ in }) != nil)
-        #expect(decode(resummed { $0[layout.columnOffsets[slots]] = 8 }) == nil)
-        #expect(decode(resummed { $0[layout.columnOffsets[3] - 1] = 5 }) == nil)
-        // The count, a column's length, an offset, the trailer.
-        for offset in [layout.columnOffsets[0] - 4, layout.length - 40, layout.length - 10, layout.length - 25] {
-            #expect(decode(resummed { $0[offset] ^= 0xFF }) == nil)
-        }
-        #expect(decode(resummed { $0.insert(0, at: layout.columnOffsets[4]) }) == nil)
+        // The slot, and the highest byte of the blocks.
+        #expect(decode(resummed { $0[layout.endOffset - 2] = 8 }) == nil)
+        #expect(decode(resummed { $0[layout.rowsOffset + 31] = 0xFF }) == nil)
+        // The count, the length of the rows, an offset, the trailer.
+        let offsets = [
+            layout.checksumOffset - 2, layout.rowsOffset - 1, layout.length - 40, layout.length - 10,
+            layout.length - 25,
+        ]
+        for offset in offsets { #expect(decode(resummed { $0[offset] ^= 0xFF }) == nil) }
+        #expect(decode(resummed { $0.insert(0, at: layout.rowsOffset) }) == nil)
     }
 
     @Test("Faults 19-21: rows with hostile slots and sizes, checksum right: the index is made anew")
@@ -339,8 +341,7 @@ import Testing
         // The first bytes are those of an index of so many rows; the rest is missing.
         for count in [IndexFileLayout.maximumCount + 1, 100 << 20, 1 << 40] {
             let layout = IndexFileLayout(count: 0)
-            let start = try #require(layout.pieces.first?.bytes)
-            var bytes = Data(start)
+            var bytes = Data(layout.start)
             let counted = try #require(bytes.range(of: Data([0x13] + [UInt8](repeating: 0, count: 8))))
             withUnsafeBytes(of: UInt64(count).bigEndian) {
                 bytes.replaceSubrange(counted.lowerBound + 1..<counted.upperBound, with: $0)
@@ -351,7 +352,7 @@ import Testing
         }
         // What may be an index is read whole, once.
         let layout = IndexFileLayout(count: 1 << 16)
-        try Data(try #require(layout.pieces.first?.bytes)).write(to: index(fixture))
+        try Data(layout.start).write(to: index(fixture))
         try grow(index(fixture), to: layout.length)
         expectBounded("index.plist", layout.length + 512, "zeros for rows")
     }
@@ -367,15 +368,16 @@ import Testing
             PropertyListSerialization.propertyList(from: bytes, format: nil) as? [String: Any])
         #expect(list["version"] as? Int == 1)
         #expect(list["count"] as? Int == Self.count)
-        for column in IndexFile.columns { #expect((list[column.name] as? Data)?.count == Self.count * column.width) }
-        #expect(list.count == 15)
-        let columns = try (#require(list["resources"] as? Data), #require(list["keys"] as? Data))
-        func number(_ column: Data, _ row: Int) -> UInt64 {
-            column.dropFirst(row * 8).prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        #expect(list.count == 4)
+        let rows = try #require(list["rows"] as? Data)
+        #expect(rows.count == Self.count * IndexFileLayout.rowLength)
+        func number(_ offset: Int) -> UInt64 {
+            rows.dropFirst(offset).prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
         let names = Set(fixture.recordNames().map { String($0.prefix(KeyName.length)) })
         let listed = (0..<Self.count).map { row in
-            KeyName(resource: number(columns.0, row), low: number(columns.1, row)).hex
+            let offset = row * IndexFileLayout.rowLength
+            return KeyName(resource: number(offset), low: number(offset + 8)).hex
         }
         #expect(Set(listed) == names)
     }

@@ -342,16 +342,23 @@ final class Oracle: Sendable {
                     return isFirst
                 })
             else { return nil }
-            // Meanwhile the directory is that of another cache, which takes the place in the registry.
+            // Meanwhile the directory is that of another cache.
             try? FileManager.default.moveItem(atPath: directory, toPath: moved)
             let store = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)
             store.flush()
+            // No pass of its timer comes before the look at it.
+            store.maintenance.pause()
             other.withLock { $0 = store }
             return .error(EIO)
         }
         let store = fixture.open(files: files)
         store.flush()
-        #expect(try #require(other.withLock { $0 }).isOwner)
+        let second = try #require(other.withLock { $0 })
+        // While the first one asked, the place was taken.
+        #expect(!second.isOwner)
+        second.maintenance.resume()
+        second.flush()
+        #expect(second.isOwner)
         let third = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)
         third.flush()
         #expect(!third.isOwner)

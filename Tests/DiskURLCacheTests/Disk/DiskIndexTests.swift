@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func takesNoMoreThan160BytesForAnEntry() {
-        #expect(MemoryLayout<IndexRow>.stride == 72)
+        #expect(MemoryLayout<IndexRow>.stride == 64)
         // Rows, two links, and at most sixteen bytes of table, with a quarter of slack.
         #expect(Double(MemoryLayout<IndexRow>.stride + 8) * 1.25 + 16 <= 160)
         #expect(IndexFileLayout.rowLength <= 64)

@@ -33,9 +33,6 @@ import Testing
             func close(_ file: Int32) throws(Errno) { try system.close(file) }
             func status(_ file: Int32) throws(Errno) -> FileStatus { try system.status(file) }
             func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus { try system.status(at: path) }
-            func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
-                try system.status(of: name, in: directory)
-            }
             func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
                 try system.read(file, buffer, at: offset)
             }
@@ -55,8 +52,12 @@ import Testing
             func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
                 try system.list(path, body)
             }
-            func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
-                try system.lockFile(file, exclusively: exclusively)
+            func lockFile(_ file: Int32) throws(Errno) -> Bool {
+                try system.lockFile(file)
+            }
+
+            func unlockFile(_ file: Int32) throws(Errno) {
+                try system.unlockFile(file)
             }
             func lockProcess(_ file: Int32) throws(Errno) -> Bool { try system.lockProcess(file) }
         }

@@ -107,7 +107,7 @@ import Testing
 
     @Test func whatAKilledProcessLeftIsSwept() throws {
         let fixture = try DiskFixture()
-        let leftovers = ["index.plist.new", "changes.new"].map { fixture.directory + "/" + $0 }
+        let leftovers = ["index.plist.new"].map { fixture.directory + "/" + $0 }
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
         for path in leftovers { try Data("half".utf8).write(to: URL(fileURLWithPath: path)) }
         fixture.open().flush()

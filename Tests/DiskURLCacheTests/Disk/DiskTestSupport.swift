@@ -166,10 +166,10 @@ extension DiskStore {
             return rows
         }
         for row in rows {
-            guard case .record(let record) = reader.read(row.name, .head, limit: .max >> 1) else { continue }
+            guard case .record(let record) = reader.read(row.name, .tail, limit: .max >> 1) else { continue }
             body(
                 DiskRecordInfo(
-                    name: row.name, metadata: record.metadata, bodyLength: record.header.bodyLength,
+                    name: row.name, metadata: record.metadata, bodyLength: record.footer.bodyLength,
                     allocated: record.status.allocated, accessedAt: Date(recordSeconds: row.accessedAt)))
         }
     }

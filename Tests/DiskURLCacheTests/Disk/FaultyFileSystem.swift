@@ -184,11 +184,6 @@ final class FaultyFileSystem: FileSystem {
         return seen(status, String(cString: path))
     }
 
-    func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
-        if case .error(let code) = fault(.statusAt, path(directory) + "/" + String(cString: name)) { throw Errno(code) }
-        return seen(try system.status(of: name, in: directory), path(directory) + "/" + String(cString: name))
-    }
-
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
         let path = path(file)
         let count: Int
@@ -270,9 +265,13 @@ final class FaultyFileSystem: FileSystem {
         }
     }
 
-    func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
+    func lockFile(_ file: Int32) throws(Errno) -> Bool {
         if case .error(let code) = fault(.lockFile, path(file)) { throw Errno(code) }
-        return try system.lockFile(file, exclusively: exclusively)
+        return try system.lockFile(file)
+    }
+
+    func unlockFile(_ file: Int32) throws(Errno) {
+        try system.unlockFile(file)
     }
 
     func lockProcess(_ file: Int32) throws(Errno) -> Bool {

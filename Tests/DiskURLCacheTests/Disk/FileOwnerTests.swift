@@ -117,12 +117,18 @@ import Testing
         store.maintenance.resume()
     }
 
-    @Test("A record of another user is a miss and stays") func record() throws {
+    @Test(
+        "A record of another user, or that other users may write, is a miss and stays",
+        arguments: [UInt32(0o600), 0o620, 0o602])
+    func record(permissions: UInt32) throws {
         let fixture = try DiskFixture()
         fixture.open().storeAndClose(key)
         let files = FaultyFileSystem()
         files.onStatus = { path, status in
-            if status.kind == .regular, path.contains("/records/") { status.owner = Self.stranger }
+            if status.kind == .regular, path.contains("/records/") {
+                if permissions == 0o600 { status.owner = Self.stranger }
+                status.permissions = permissions
+            }
         }
         let store = fixture.open(files: files)
         #expect(store.variants(of: key).isEmpty)

@@ -28,7 +28,7 @@ import Testing
                 owner.remove(.test("\(round) \(number)"))
                 longest = max(longest, try SystemFiles().status(at: changes).size)
             }
-            // The owner replaces the file in its passes, and not with each row.
+            // The file is replaced when it is full, and not with each row.
             #expect(longest > limit / 2)
             owner.flush()
             #expect(try SystemFiles().status(at: changes).size <= limit)
@@ -58,14 +58,14 @@ import Testing
         store.flush()
         for number in 0..<400 { store.store(.test(testBody(number, length: 300)), for: .test("\(number)")) }
         store.flush()
-        #expect(try indexSize(fixture) > 20 << 10)
+        #expect(try indexSize(fixture) > 16 << 10)
         store.capacity = 0
         store.flush()
         #expect(fixture.recordNames().isEmpty)
         #expect(try indexSize(fixture) <= 4096)
     }
 
-    @Test("Garbage in the lock does not count for ever") func garbageInLock() throws {
+    @Test("Garbage in the lock does not count") func garbageInLock() throws {
         let fixture = try DiskFixture()
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
         try Data(count: 3_000_000).write(to: URL(fileURLWithPath: fixture.directory + "/lock"))
@@ -73,7 +73,6 @@ import Testing
         store.store(.test(testBody(1)), for: .test("a"))
         store.flush()
         #expect(store.body(.test("a")) == testBody(1))
-        #expect(try SystemFiles().status(at: fixture.directory + "/lock").size == 0)
     }
 
     @Test func theInspectorTrimsAsExactly() throws {

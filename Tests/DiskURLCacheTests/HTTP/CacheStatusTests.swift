@@ -44,21 +44,23 @@ import Testing
 
     // MARK: Of a load
 
-    static func text(_ outcome: LoadMachine.Report.Outcome, storage: StorageVerdict?, isStored: Bool) -> String {
-        LoadMachine.Report(outcome: outcome, status: 200, forwardStatus: 200, storage: storage)
-            .cacheStatus(name: "c", isStored: isStored).fieldValue
+    static func text(_ outcome: LoadReport.Outcome, storage: LoadReport.Storage? = nil) -> String {
+        var report = LoadReport(of: DiskURLCache.Request(Responses.request("/a")), at: PureCache.start)
+        if case .hit = outcome {
+            report.note(outcome, status: 200)
+        } else {
+            report.note(outcome, status: 200, forwardStatus: 200, storage: storage)
+        }
+        return report.cacheStatus(name: "c").fieldValue
     }
 
     /// RFC 9211 §2.5: what was to be stored need not have been, for want of space or by an app's refusal.
     @Test func storedIsSaidOfWhatWasStored() {
-        let response = StoredResponse(
-            method: "GET", status: 200, fields: [:], requestTime: PureCache.start, responseTime: PureCache.start,
-            vary: .none)
-        let store = StorageVerdict.store(response, replacing: [])
+        #expect(Self.text(.miss(.notStored), storage: .stored) == "c; fwd=uri-miss; fwd-status=200; stored")
         #expect(
-            Self.text(.miss(.notStored), storage: store, isStored: true) == "c; fwd=uri-miss; fwd-status=200; stored")
-        #expect(Self.text(.miss(.notStored), storage: store, isStored: false) == "c; fwd=uri-miss; fwd-status=200")
-        #expect(Self.text(.hit(index: 0, nil), storage: nil, isStored: false) == "c; hit")
+            Self.text(.miss(.notStored), storage: .refused(.refusedByApp)) == "c; fwd=uri-miss; fwd-status=200")
+        #expect(Self.text(.miss(.notStored)) == "c; fwd=uri-miss; fwd-status=200")
+        #expect(Self.text(.hit(index: 0, nil)) == "c; hit")
     }
 
     /// "stored; detail=not-stored" would contradict itself: a detail says only what `fwd` does not.
@@ -68,7 +70,7 @@ import Testing
         (.cachePolicy, "request; fwd-status=200; detail=cache-policy"),
     ])
     func detailSaysWhatForwardDoesNot(_ reason: DiskURLCache.Reason, _ expected: String) {
-        let text = Self.text(.miss(reason), storage: nil, isStored: false)
+        let text = Self.text(.miss(reason))
         #expect(text == "c; fwd=\(expected)" + (expected.contains(";") ? "" : "; fwd-status=200"))
     }
 

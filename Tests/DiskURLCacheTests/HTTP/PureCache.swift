@@ -111,7 +111,8 @@ struct PureCache {
             return
         }
         let exchange = Exchange(
-            request: request, url: Self.url, revalidation: revalidation, candidates: candidates, status: reply.status,
+            request: request, url: Self.url?.absoluteString, revalidation: revalidation, candidates: candidates,
+            status: reply.status,
             fields: reply.fields, requestTime: now, responseTime: now, policy: policy)
         switch ResponseDecision.decide(exchange, options: options) {
         case .repeatRequest:

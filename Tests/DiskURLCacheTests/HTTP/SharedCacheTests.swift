@@ -253,8 +253,32 @@ import Testing
             ).notStoredReason == .forOneUser)
     }
 
+    /// A refresh in the background sends no user's cookies.
+    @Test func aRefreshHasNoCookiesOfTheProcess() async throws {
+        let origin = try OriginServer.counting(["Cache-Control": "public, max-age=1, stale-while-revalidate=600"])
+        // A name that the other tests do not use: they share the process's cookies.
+        let url = try #require(URL(string: "http://localhost:\(origin.port)/a"))
+        let jar = HTTPCookieStorage.shared
+        let cookie = try #require(
+            HTTPCookie(properties: [.name: "user", .value: "1", .domain: "localhost", .path: "/"]))
+        jar.setCookie(cookie)
+        defer { jar.deleteCookie(cookie) }
+        let scratch = try ScratchDirectory("shared")
+        let clock = ManualClock()
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 8 << 20, directory: scratch.appending("cache"))
+        settings.isShared = true
+        settings.clock = clock.wallClock
+        let cache = DiskURLCache(configuration: settings)
+        _ = try await cache.data(from: url)
+        clock.advance(by: 60)
+        #expect(try await cache.data(from: url).isStale)
+        await eventually { origin.requests.count == 2 }
+        #expect(origin.requests.allSatisfy { $0.fields["Cookie"] == nil })
+    }
+
     /// Through URLSession: one user's answer is fetched anew for the next one, and so is that of a user who waits for the same.
-    @Test func throughASession() async throws {
+    @Test(.loadsOnLinux) func throughASession() async throws {
         let origin = try OriginServer { request in
             request.path == "/mine"
                 ? OriginResponse(fields: ["Cache-Control": "private, max-age=60"])

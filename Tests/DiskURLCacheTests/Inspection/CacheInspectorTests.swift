@@ -76,7 +76,7 @@ struct CacheInspectorTests {
         _ = makeCache(entries: 2, bodyLength: 50_000)
         let name = try #require(scratch.files().first { $0.contains("records/") })
         var bytes = try Data(contentsOf: scratch.appending(name))
-        bytes[bytes.count - 1] ^= 1
+        bytes[49_999] ^= 1
         try bytes.write(to: scratch.appending(name))
         let inspector = try DiskURLCache.Inspector(directory: directory)
         let records = try inspector.records(verifyingBodies: true)

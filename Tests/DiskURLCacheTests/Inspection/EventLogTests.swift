@@ -180,7 +180,7 @@ struct EventLogTests {
         .unsupportedRange,
         .rangeNotHeld, .precondition, .mismatchedAnswer, .maxStale, .staleWhileRevalidate, .staleIfError, .offline,
         .anyAge,
-        .mustRevalidate, .noErrorWindow, .errorWindowOver, .storedError, .upload, .download, .unknownSession, .noKey,
+        .mustRevalidate, .noErrorWindow, .errorWindowOver, .storedError, .upload, .download, .noKey,
         .notHTTP,
         .dotSegments, .streamedBody, .bodyNotKeyed, .methodNotCached, .keyPolicy, .keptOut, .refused, .credentials,
         .tooLarge(bytes: 30, limit: 20), .removedMeanwhile, .diskFailed(errno: ENOSPC),

@@ -25,7 +25,7 @@ import Testing
         var hasOwnTags = false
         var fails = false
 
-        func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
+        func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
             if fails { throw URLError(.cannotConnectToHost) }
             guard confirms else {
                 receiver.receive(
@@ -33,9 +33,9 @@ import Testing
                 return await receiver.receive(Data(answer.body.utf8))
             }
             var fields: [(String, String)] = []
-            let tags = request.value(forHTTPHeaderField: "If-None-Match")?.components(separatedBy: ", ") ?? []
+            let tags = request["If-None-Match"]?.components(separatedBy: ", ") ?? []
             if let tag = hasOwnTags ? tags.last : tags.first { fields.append(("ETag", tag)) }
-            if let date = request.value(forHTTPHeaderField: "If-Modified-Since") {
+            if let date = request["If-Modified-Since"] {
                 fields.append(("Last-Modified", date))
             }
             receiver.receive(DiskURLCache.Head(status: 304, fields: fields))
@@ -137,6 +137,7 @@ import Testing
         var settings = DiskURLCache.Configuration(
             memoryCapacity: 8 << 20, diskCapacity: 64 << 20, directory: scratch.appending("cache"))
         settings.clock = clock.wallClock
+        settings.platform = .linux
         settings.isShared = isShared
         settings.keyPolicies = ["other": DiskURLCache.KeyPolicy.standard.includingBody(ofMethods: "POST")]
         settings.rules = [
@@ -156,7 +157,7 @@ import Testing
         var draw = given
         let path = draw.one(["/a", "/a", "/a", "/a", "/posts", "/never"]) + "\(number)"
         func load(_ request: URLRequest, _ origin: Origin) async throws -> DiskURLCache.Report {
-            let stream = try await cache.load(request, through: origin, redirect: { _, _ in nil })
+            let stream = try await cache.load(request, through: origin, redirect: { _, _, _ in nil })
             for try await _ in stream {}
             return stream.report
         }

@@ -183,9 +183,8 @@ struct ExplanationTests {
     {
         struct Canned: DiskURLCache.Transport {
             let control: String
-            func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
-                guard let url = request.url else { throw URLError(.badURL) }
-                receiver.receive(Responses.http(url, fields: ["Cache-Control": control]))
+            func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
+                receiver.receive(DiskURLCache.Head(status: 200, fields: [("Cache-Control", control)]))
                 await receiver.receive(Data("body".utf8))
             }
         }

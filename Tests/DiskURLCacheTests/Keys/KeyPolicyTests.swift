@@ -69,7 +69,7 @@ import Testing
     ])
     func aPathWithDotSegmentsHasNoKey(url: String) {
         for policy in [DiskURLCache.KeyPolicy.standard, .standard.sortingQueryItems(), .custom { _ in "one" }] {
-            guard case .none(.dotSegments) = policy.decision(for: request(url)) else {
+            guard case .none(.dotSegments) = policy.decision(for: DiskURLCache.Request(request(url))) else {
                 Issue.record("\(url) has a key")
                 continue
             }

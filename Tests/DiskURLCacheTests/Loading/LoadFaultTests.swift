@@ -66,7 +66,7 @@ import Testing
         try await fill(["Cache-Control": "max-age=60, stale-if-error=6000"])
         clock.advance(by: 100)
         struct Hangs: DiskURLCache.Transport {
-            func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
+            func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
                 try await Task.sleep(for: .seconds(60))
             }
         }
@@ -85,9 +85,9 @@ import Testing
     /// It is refused in any other answer, too.
     @Test func aMalformedFieldOfTheRestIsNotStored() async throws {
         struct Parts: DiskURLCache.Transport {
-            func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
+            func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
                 let fields = [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")]
-                if request.value(forHTTPHeaderField: "Range") == "bytes=0-3" {
+                if request["Range"] == "bytes=0-3" {
                     receiver.receive(
                         DiskURLCache.Head(status: 206, fields: fields + [("Content-Range", "bytes 0-3/8")]))
                     await receiver.receive(Data("0123".utf8))
@@ -106,7 +106,7 @@ import Testing
             for try await _ in try await cache.load(request, through: Parts()) {}
         }
         #expect(
-            cache.lookUp(try #require(cache.key(for: request))).variants().allSatisfy {
+            cache.store.lookup(try #require(cache.key(for: request))).variants().allSatisfy {
                 $0.metadata.http?.status != 200
             })
     }

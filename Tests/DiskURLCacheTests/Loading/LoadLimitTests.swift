@@ -36,9 +36,9 @@ import Testing
             self.waits = waits
         }
 
-        func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
+        func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
             await waits()
-            if request.url?.path == "/b" {
+            if request.foundationURL?.path == "/b" {
                 receiver.receive(DiskURLCache.Head(status: 200, fields: []))
                 return
             }
@@ -85,6 +85,44 @@ import Testing
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
         #expect(error?.code == .dataLengthExceedsMaximum)
         #expect(transport.sent.withLock { $0 } < 100)
+    }
+
+    /// No reader would end a refresh in the background, and no other refresh of its key begins before it ends.
+    @Test(arguments: ["no-store", "too long", "longer and longer", "a trickle"])
+    func aRefreshWhoseBodyNeverEndsIsEnded(kind: String) async throws {
+        let cache = DiskURLCache(in: scratch, clock: clock, memory: 2 << 20, disk: 8 << 20)
+        let exchanges = Exchanges()
+        let network = exchanges.network()
+        var request = request
+        request.timeoutInterval = kind == "a trickle" ? 0.05 : TimeInterval(Patience.seconds)
+        let fields: HeaderFields = ["Cache-Control": "max-age=60, stale-while-revalidate=600"]
+        let first = LoadReader(self.request, from: cache, over: network)
+        let answer = await exchanges.next(1)
+        answer.head(200, fields)
+        answer.piece("old")
+        answer.end()
+        _ = try await first.answer()
+        clock.advance(by: 100)
+        #expect(try await LoadReader(request, from: cache, over: network).answer().isStale)
+        let refresh = await exchanges.next(2)
+        switch kind {
+        case "no-store": refresh.head(200, ["Cache-Control": "no-store"])
+        case "too long":
+            refresh.head(
+                200, ["Cache-Control": "max-age=60", "Content-Length": "\(cache.store.largestStorableBody + 1)"])
+        case "longer and longer":
+            refresh.head(200, fields)
+            while cache.loads.isRefreshing { refresh.piece(Data(count: 1 << 20)) }
+        default:
+            refresh.head(200, fields)
+            while cache.loads.isRefreshing {
+                refresh.piece("drop")
+                try await Task.sleep(for: .milliseconds(5))
+            }
+        }
+        await eventually { network.cancelled == 1 && !cache.loads.isRefreshing }
+        // An answer that is not stored replaces the older one; of one that was given up nothing is known.
+        #expect((cache.cachedResponse(for: request) != nil) == (kind == "a trickle"))
     }
 
     /// Of a whole that would take much memory to put together, no part is asked for.

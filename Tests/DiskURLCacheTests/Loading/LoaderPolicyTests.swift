@@ -113,6 +113,26 @@ import Testing
         }
     }
 
+    /// An answer that the cache made itself, and an error, say why nothing was asked.
+    @Test func aRequestThatMayNotAskIsToldWhy() async throws {
+        for name in [nil, "own"] {
+            let harness = try LoadingHarness { $0.cacheStatusName = name }
+            let url = Responses.url("/a")
+            var request = URLRequest(url, ["Cache-Control": "only-if-cached"])
+            let answer = try await harness.cache.data(for: request)
+            #expect(answer.response.statusCode == 504)
+            #expect(
+                answer.response.value(forHTTPHeaderField: "Cache-Status")
+                    == "\(name ?? "DiskURLCache"); detail=not-stored")
+            request = URLRequest(url, policy: .returnCacheDataDontLoad)
+            let error = await #expect(throws: URLError.self) { try await harness.cache.data(for: request) }
+            #expect(error?.code == .resourceUnavailable)
+            #expect(
+                error?.userInfo[NSLocalizedFailureReasonErrorKey] as? String
+                    == "The network was not asked (the cachePolicy forbids it), and nothing that fits is stored.")
+        }
+    }
+
     /// A request that says nothing has the policy of its session's configuration, as on Apple platforms.
     @Test(.enabled(if: LoadingHarness.storesForSessions)) func theSessionsPolicy() async throws {
         let origin = try OriginServer.counting(["Cache-Control": "max-age=60"])

@@ -236,7 +236,7 @@ import Testing
             session = URLSession(configuration: configuration)
             request.httpMethod = method
             task = session.dataTask(with: request)
-            queue = try #require(SessionLink(task).workQueue)
+            queue = try #require(SessionLink(task)?.workQueue)
             urlProtocol = CachingURLProtocol(task: task, cachedResponse: nil, client: client)
         }
 
@@ -254,7 +254,7 @@ import Testing
         /// A load has begun, and will tell its client.
         var hasStarted: Bool {
             queue.sync {
-                Mirror(reflecting: urlProtocol).children.contains { $0.label == "driver" && "\($0.value)" != "nil" }
+                Mirror(reflecting: urlProtocol).children.contains { $0.label == "port" && "\($0.value)" != "nil" }
             }
         }
 

@@ -55,12 +55,13 @@ final class LoadingHarness: Sendable {
         return Loaded(data: data, response: http)
     }
 
-    /// False in the fallback where a task's session cannot be found out: see `LoaderFallbackTests`.
+    /// False in the fallback where a task's session cannot be found out: see `LoaderFallbackTests`. False on Apple platforms, too, where
+    /// `AppleTests` load through sessions.
     static var storesForSessions: Bool {
         #if canImport(FoundationNetworking)
             TaskSession.isReadable
         #else
-            true
+            false
         #endif
     }
 
@@ -87,7 +88,7 @@ extension LoadReader {
         timeout: TimeInterval? = nil
     ) {
         self.init(
-            KeyedRequest(request, in: cache, variant: transport.keyVariant), from: cache, over: transport,
+            cache.keyed(DiskURLCache.Request(request), variant: transport.keyVariant), from: cache, over: transport,
             takesPieces: takesPieces, timeout: timeout)
     }
 }
@@ -97,7 +98,7 @@ extension LoadDriver {
         cache: DiskURLCache, request: URLRequest, transport: any LoadTransport, client: any LoadClient
     ) {
         self.init(
-            cache: cache, request: KeyedRequest(request, in: cache, variant: transport.keyVariant),
+            cache: cache, request: cache.keyed(DiskURLCache.Request(request), variant: transport.keyVariant),
             transport: transport, client: client)
     }
 }

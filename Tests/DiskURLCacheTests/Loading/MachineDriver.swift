@@ -53,7 +53,6 @@ struct MachineDriver {
     }
 
     private(set) var machine: LoadMachine
-    private(set) var lastReport: LoadMachine.Report?
     /// The body as a driver gathers it.
     private var gathered = Data()
     private let options: Options
@@ -71,16 +70,18 @@ struct MachineDriver {
         self.options = options
         caching.isOffline = options.isOffline
         machine = LoadMachine(
-            Self.keyed(request, options),
-            settings: LoadMachine.Settings(streams: options.streams, confirmsStorage: options.confirmsStorage))
+            Self.keyed(DiskURLCache.Request(request), options), streams: options.streams,
+            confirmsStorage: options.confirmsStorage, at: now)
     }
 
-    private static func keyed(_ request: URLRequest, _ options: Options) -> KeyedRequest {
-        KeyedRequest(request, key: options.hasKey ? DiskURLCache.KeyPolicy.standard.key(for: request) : nil)
+    private static func keyed(_ request: DiskURLCache.Request, _ options: Options) -> KeyedRequest {
+        KeyedRequest(
+            RuleTarget(request), options.hasKey ? DiskURLCache.KeyPolicy.standard.decision(for: request) : .none(.noKey)
+        )
     }
 
     var hasEnded: Bool { machine.hasEnded }
-    var request: URLRequest { machine.request }
+    var request: URLRequest { machine.hop.request.urlRequest }
 
     /// What a driver does first.
     mutating func start() -> [String] {
@@ -100,10 +101,12 @@ struct MachineDriver {
     mutating func data(_ text: String) -> [String] { send(.data(Data(text.utf8))) }
     mutating func end(_ code: URLError.Code? = nil) -> [String] { send(.ended(code.map { URLError($0) }, now: now)) }
     mutating func confirm(_ text: String?) -> [String] {
-        send(.storageConfirmed(text.map { LoadMachine.EditedResponse(data: Data($0.utf8)) }, now: now))
+        send(.storageConfirmed(text.map { LoadMachine.EditedResponse(data: Data($0.utf8)) }))
     }
     mutating func redirect(to path: String?) -> [String] {
-        send(.redirectDecided(path.map { Self.keyed(URLRequest(url: Responses.url($0)), options) }))
+        send(
+            .redirectDecided(path.map { Self.keyed(DiskURLCache.Request(URLRequest(url: Responses.url($0))), options) })
+        )
     }
     mutating func waitEnded(mayWaitAgain: Bool = false) -> [String] {
         send(.waitEnded(mayWaitAgain: mayWaitAgain))
@@ -120,7 +123,6 @@ struct MachineDriver {
         var texts: [String] = []
         for action in machine.handle(event) {
             switch action {
-            case .report(let report): lastReport = report
             case .fetch: gathered = Data()
             case .keep(let data):
                 gathered += data
@@ -131,26 +133,35 @@ struct MachineDriver {
                 continue
             default: break
             }
+            if Self.isReported(action) { texts.append(reportText) }
             texts.append(text(action))
         }
         return texts
     }
 
+    private static func isReported(_ action: LoadMachine.Action) -> Bool {
+        switch action {
+        case .deliverNetworkHead, .deliverStoredHead, .deliverReusedHead, .fail: true
+        default: false
+        }
+    }
+
     private func text(_ action: LoadMachine.Action) -> String {
         func text(_ data: Data) -> String { String(decoding: data, as: UTF8.self) }
-        func path(_ hop: KeyedRequest) -> String { hop.request.url?.path ?? "" }
+        let path = machine.hop.request.foundationURL?.path ?? ""
         switch action {
         case .lookUp: return "lookUp"
         case .readBody(let index): return "readBody \(index)"
-        case .fetch(let request, let collapsible):
-            let condition = request.value(forHTTPHeaderField: "If-None-Match") == nil ? "" : " if-none-match"
+        case .fetch(let fields, let collapsible):
+            let isConditional = (fields["If-None-Match"] ?? machine.facts.fields["If-None-Match"]) != nil
+            let condition = isConditional ? " if-none-match" : ""
             return "fetch" + (collapsible ? " collapsible" : "") + condition
         case .cancelFetch: return "cancelFetch"
         case .release: return "release"
         case .deliverNetworkHead: return "networkHead"
-        case .deliverStoredHead(let head, _): return "storedHead \(head.status)"
-        case .deliverReusedHead(let presentation, let stored, _, _, _):
-            return "storedHead \(presentation.status(of: stored))"
+        case .deliverStoredHead(let head): return "storedHead \(head.status)"
+        case .deliverReusedHead(let reuse):
+            return "storedHead \(reuse.presentation.status(of: machine.candidates[reuse.index].response))"
         case .deliverData(let data): return "data \(text(data))"
         case .deliverBody(.whole(let data)): return "data \(text(data))"
         case .deliverBody(.open(let body)): return "open \(body.count)"
@@ -158,27 +169,31 @@ struct MachineDriver {
         case .gather, .keep: return ""
         case .finish: return "finish"
         case .fail(let error): return "fail \((error as? URLError)?.code.rawValue ?? 0)"
-        case .confirmStorage(_, _, let byDelegate):
+        case .confirmStorage(_, let byDelegate):
             return "confirmStorage \(text(gathered))" + (byDelegate ? " by delegate" : "")
         case .store(let storing):
-            let data = storing.completed ?? storing.edited?.data ?? gathered
-            return "store \(text(data)) \(path(storing.hop))" + (storing.basis.map { " over \($0)" } ?? "")
-        case .change(.update(let index, _), let target): return "change update \(index) \(path(target))"
-        case .change(.addVariant(let index, _), let target): return "change add \(index) \(path(target))"
-        case .change(.remove(let index), let target): return "change remove \(index) \(path(target))"
+            let data = storing.edited.data ?? gathered
+            return "store \(text(data)) \(path)" + (storing.basis.map { " over \($0)" } ?? "")
+        case .change(.update(let index, _)): return "change update \(index) \(path)"
+        case .change(.addVariant(let index, _)): return "change add \(index) \(path)"
+        case .change(.remove(let index)): return "change remove \(index) \(path)"
         case .invalidate(let urls): return "invalidate \(urls.map(\.path).joined(separator: " "))"
-        case .redirect(_, let next): return "confirmRedirect \(next.url?.path ?? "")"
+        case .redirect(_, let next): return "confirmRedirect \(next.foundationURL?.path ?? "")"
         case .refreshInBackground: return "refresh"
-        case .report(let report):
-            let collapsed = report.collapsedInto == nil ? "" : " collapsed"
-            switch report.outcome {
-            case .hit(_, nil): return "report hit" + collapsed
-            case .hit(_, let allowance?): return "report stale hit \(allowance.code)" + collapsed
-            case .revalidated: return "report revalidated"
-            case .miss: return "report miss"
-            case .bypass: return "report bypass"
-            case .failed: return "report failed"
-            }
         }
     }
+
+    /// The report as it stands when the answer begins or the load fails.
+    private var reportText: String {
+        switch machine.report.outcome {
+        case .hit(_, nil): "report hit" + collapsed
+        case .hit(_, let allowance?): "report stale hit \(allowance.code)" + collapsed
+        case .revalidated: "report revalidated"
+        case .miss: "report miss"
+        case .bypass: "report bypass"
+        case .notAllowed, .failed: "report failed"
+        }
+    }
+
+    private var collapsed: String { machine.waited == nil ? "" : " collapsed" }
 }

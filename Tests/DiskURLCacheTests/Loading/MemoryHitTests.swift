@@ -25,7 +25,7 @@ import Testing
     }
 
     private func hit(_ request: URLRequest, _ cache: DiskURLCache) -> DiskURLCache.Answer? {
-        let keyed = KeyedRequest(request, in: cache)
+        let keyed = cache.keyed(DiskURLCache.Request(request))
         guard let key = keyed.key, let known = cache.store.lookup(key).known else { return nil }
         return DiskURLCache.Answer(inMemory: known, of: keyed, in: cache)
     }

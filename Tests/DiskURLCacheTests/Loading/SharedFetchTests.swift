@@ -87,27 +87,43 @@ import Testing
         for client in clients.dropFirst() { #expect(await client.heard { $0.hasEnded }.text == "own") }
     }
 
+    /// The driver says so, too: the loads that come after an answer that could not be shared do not wait for each other.
+    @Test func theDriverRemembersAKeyWhoseAnswerCannotBeShared() async throws {
+        let (clients, first) = await waiting(1)
+        first.head(200, ["Cache-Control": "no-store"])
+        _ = await exchanges.next(2)
+        let later = [PieceClient(), PieceClient()]
+        for client in later { start(client) }
+        _ = await exchanges.next(4)
+        #expect(network.requests.count == 4 && cache.loads.waiterCount == 0)
+        withExtendedLifetime(clients) {}
+    }
+
+    private func identity(_ key: RequestKey) -> FetchIdentity {
+        FetchIdentity(key: key, owner: nil, lastRemoval: 0, fields: HeaderFields())
+    }
+
     /// Where the last answer could not be shared, nothing is waited for; that is forgotten after a while, and with many other keys.
     @Test func aKeyWhoseAnswerCouldNotBeSharedIsRemembered() throws {
         let table = LoadTable()
         let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
         let (now, load) = (Date(timeIntervalSince1970: 1_790_000_000), ObjectIdentifier(table))
         func join(after seconds: TimeInterval) -> LoadTable.Place {
-            table.join("a", of: key, as: load, patience: 60, now: now + seconds) { _ in }
+            table.join(identity(key), as: load, now: now + seconds) { _ in }
         }
         #expect(join(after: 0) == .leads)
-        table.release("a", of: key, now: now)
+        table.release(identity(key), now: now)
         #expect(join(after: 1) == .alone && join(after: 1) == .alone)
         // A clock that was set back.
         #expect(join(after: -3_600) == .leads)
         #expect(join(after: 1) == .waits)
-        #expect(table.leave("a", load) && !table.leave("a", load))
-        table.release("a", of: key, now: now)
+        #expect(table.leave(identity(key), load) && !table.leave(identity(key), load))
+        table.release(identity(key), now: now)
         #expect(join(after: LoadTable.unsharedTime) == .leads)
-        table.release("a", of: key, now: now)
+        table.release(identity(key), now: now)
         for number in 0..<LoadTable.unsharedLimit {
             let other = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/\(number)")))
-            table.release("none", of: other, now: now)
+            table.release(identity(other), now: now)
         }
         #expect(join(after: 1) == .leads)
     }
@@ -134,25 +150,6 @@ import Testing
         #expect(cache.cachedResponse(for: Responses.request("/a"))?.data == Data("whole".utf8))
     }
 
-    /// The time to wait may be over before the call that begins it returns.
-    @Test func aWaitOfNoTimeEnds() throws {
-        let table = LoadTable()
-        let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
-        let woken = DispatchSemaphore(value: 0)
-        func join() -> LoadTable.Place {
-            let load = ObjectIdentifier(NSObject())
-            return table.join("a", of: key, as: load, patience: 0, now: Date()) { _ in woken.signal() }
-        }
-        #expect(join() == .leads)
-        for number in 0..<500 {
-            #expect(join() == .waits)
-            guard woken.isSignalled() else {
-                Issue.record("wait \(number) does not end")
-                return
-            }
-        }
-    }
-
     // MARK: The app's code
 
     /// Rules and keys are the app's: they may ask the cache, and wait for other threads that do. No lock of a load is held.
@@ -165,7 +162,7 @@ import Testing
             guard let cache = asked.withLock({ $0 }) else { return }
             let isDone = DispatchSemaphore(value: 0)
             DispatchQueue.global().async {
-                _ = running.withLock { $0 }?.summarySoFar
+                _ = running.withLock { $0 }?.report
                 _ = cache.cachedResponse(for: Responses.request("/other"))
                 isDone.signal()
             }
@@ -211,7 +208,7 @@ import Testing
         start(first)
         let exchange = await exchanges.next(1)
         exchange.head(200, fields)
-        exchange.piece(Data(count: cache.largestStorableBody + 1))
+        exchange.piece(Data(count: cache.store.largestStorableBody + 1))
         start(second)
         // It does not wait: the body is not kept.
         (await exchanges.next(2)).end(URLError(.networkConnectionLost))

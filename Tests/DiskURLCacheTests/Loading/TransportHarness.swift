@@ -60,7 +60,6 @@ final class PieceClient: LoadClient {
         completion(confirms.map { $0(response) } ?? response)
     }
 
-    var wantsSummary: Bool { true }
     var takesPieces: Bool { true }
     var undeliveredBytes: Int { state.withLock { $0.undelivered } }
 
@@ -94,12 +93,12 @@ final class PieceClient: LoadClient {
                         state.record.largestPiece = max(state.record.largestPiece, piece.count)
                     }
                     state.record.isUnreadable = !body.isEmpty
-                case .finish(let summary):
-                    state.record.report = summary?.loadReport
+                case .finish(let report):
+                    state.record.report = report.publicReport(cacheName: nil)
                     state.record.hasEnded = true
-                case .fail(let error, let summary):
+                case .fail(let error, let report):
                     state.record.error = error
-                    state.record.report = summary?.loadReport
+                    state.record.report = report?.publicReport(cacheName: nil)
                     state.record.hasEnded = true
                 }
             }
@@ -141,19 +140,19 @@ final class MemoryTransport: LoadTransport {
         self.answer = answer
     }
 
-    func patience(of request: URLRequest) -> TimeInterval { patience ?? request.timeoutInterval / 2 }
+    func patience(of request: DiskURLCache.Request) -> TimeInterval { patience ?? request.timeoutInterval / 2 }
 
     var requests: [URLRequest] { state.withLock { $0.requests } }
     var cancelled: Int { state.withLock { $0.cancelled } }
     /// True for a pause, false for a resumption, in order.
     var pauses: [Bool] { state.withLock { $0.pauses } }
 
-    func send(_ request: URLRequest, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
-        let controls = FetchControls(
+    func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver) {
+        let request = request.urlRequest
+        let isWanted = token.didStart(
             cancel: { [state] in state.withLock { $0.cancelled += 1 } },
-            pause: { [state] in state.withLock { $0.pauses.append(true) } },
-            resume: { [state] in state.withLock { $0.pauses.append(false) } })
-        guard let url = request.url, token.didStart(controls) else { return }
+            setPaused: { [state] isPaused in state.withLock { $0.pauses.append(isPaused) } })
+        guard let url = request.url, isWanted else { return }
         state.withLock { $0.requests.append(request) }
         let exchange = Exchange(url: url, token: token, receiver: receiver)
         DispatchQueue.global().async { [answer] in answer(request, exchange) }
@@ -215,7 +214,8 @@ final class ClosureTransport: DiskURLCache.Transport {
     var heads: [HTTPURLResponse] { state.withLock { $0.heads } }
     var cancelled: Int { state.withLock { $0.cancelled } }
 
-    func send(_ request: URLRequest, to receiver: DiskURLCache.Receiver) async throws {
+    func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
+        let request = request.urlRequest
         guard let url = request.url else { throw URLError(.badURL) }
         state.withLock { $0.requests.append(request) }
         try await answer(request, Exchange(url: url, receiver: receiver, transport: self))

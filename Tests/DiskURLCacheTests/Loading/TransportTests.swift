@@ -235,7 +235,8 @@ import Testing
         }
         let leader = Task { [cache, request] in try await cache.load(request, through: transport).pieces() }
         await eventually { !transport.requests.isEmpty }
-        let request = request.impatient
+        var request = request
+        request.timeoutInterval = 2
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
         #expect(error?.code == .timedOut && cache.loads.waiterCount == 0)
         goesOn.set()
@@ -373,11 +374,11 @@ import Testing
         }
         let followed = try await cache.load(request, through: transport)
         #expect(try await followed.pieces() == ["/b"] && followed.url?.path == "/b")
-        let refused = try await cache.load(request, through: transport) { _, _ in nil }
+        let refused = try await cache.load(request, through: transport) { _, _, _ in nil }
         #expect(try await refused.pieces() == ["/a"] && refused.response.statusCode == 302)
-        let changed = try await cache.load(request, through: transport) { response, next in
-            #expect(response.statusCode == 302 && next.url?.path == "/b")
-            return Responses.request("/c")
+        let changed = try await cache.load(request, through: transport) { head, request, next in
+            #expect(head.status == 302 && request.url.hasSuffix("/a") && next.url.hasSuffix("/b"))
+            return DiskURLCache.Request(Responses.request("/c"))
         }
         #expect(try await changed.pieces() == ["/c"])
     }
@@ -419,20 +420,19 @@ import Testing
         let token = FetchToken()
         let isPaused = Mutex(false)
         let hasResumed = DispatchSemaphore(value: 0)
-        let controls = FetchControls(
-            cancel: {},
-            pause: {
-                DispatchQueue.global().async {
-                    token.resume()
-                    hasResumed.signal()
-                }
-                // Where resuming does not wait for this, it is over by then.
-                if hasResumed.wait(timeout: .now() + .milliseconds(20)) == .success { hasResumed.signal() }
-                isPaused.withLock { $0 = true }
-            },
-            resume: { isPaused.withLock { $0 = false } })
-        #expect(token.didStart(controls))
-        token.pause()
+        @Sendable func pause(_ pauses: Bool) {
+            guard pauses else { return isPaused.withLock { $0 = false } }
+            DispatchQueue.global().async {
+                token.setPaused(false)
+                hasResumed.signal()
+            }
+            // Where resuming does not wait for this, it is over by then.
+            if hasResumed.wait(timeout: .now() + .milliseconds(20)) == .success { hasResumed.signal() }
+            isPaused.withLock { $0 = true }
+        }
+        let isWanted = token.didStart(cancel: {}, setPaused: pause)
+        #expect(isWanted)
+        token.setPaused(true)
         hasResumed.wait()
         #expect(!isPaused.withLock { $0 })
     }

@@ -230,8 +230,26 @@
             }
         }
 
-        @Test func noDatabaseIsLeftAnywhere() async throws {
+        /// Files that the superclass may write: in the temporary folder, Caches, the bundle's folder and the working directory.
+        private func databases() -> Set<String> {
             let files = FileManager.default
+            let here = URL(fileURLWithPath: files.currentDirectoryPath)
+            let bundle = Bundle.main.bundleURL.deletingLastPathComponent()
+            var folders = [files.temporaryDirectory, scratch.url, here, bundle, Platform.superclassDirectory]
+            folders += files.urls(for: .cachesDirectory, in: .userDomainMask)
+            var found: Set<String> = []
+            for folder in folders {
+                guard let names = files.enumerator(at: folder, includingPropertiesForKeys: nil) else { continue }
+                for case let file as URL in names {
+                    let name = file.lastPathComponent
+                    if name.hasPrefix("Cache.db") || name == "fsCachedData" { found.insert(file.path) }
+                }
+            }
+            return found
+        }
+
+        @Test func noDatabaseIsLeftAnywhere() async throws {
+            let before = databases()
             let origin = try OriginServer.counting()
             let cache = cache()
             let session = contractSession(cache)
@@ -239,12 +257,10 @@
             cache.flush()
             cache.removeAllCachedResponses(from: .memory)
             for number in 1...100 { _ = try await text(origin.url("/\(number)"), session) }
-            let here = URL(fileURLWithPath: files.currentDirectoryPath)
-            let folders = [Platform.superclassDirectory, scratch.url, here]
-            for folder in folders {
-                let names = (try? files.contentsOfDirectory(atPath: folder.path)) ?? []
-                #expect(!names.contains { $0.hasPrefix("Cache.db") || $0 == "DiskURLCache.unused" }, "\(folder.path)")
-            }
+            cache.removeCachedResponse(for: URLRequest(url: origin.url("/1")))
+            cache.relieveMemoryPressure()
+            cache.removeAllCachedResponses()
+            #expect(databases().subtracting(before) == [])
         }
 
         // MARK: Either way
@@ -369,6 +385,7 @@
                 madeSession.finishTasksAndInvalidate()
             }
             await eventually { session == nil && cache == nil }
+            #expect(NetworkSessions.shared.sessions.withLock { $0.values.allSatisfy { $0.outer != nil } })
         }
 
         @Test func webSocketsAreLeftAlone() async throws {
@@ -448,10 +465,15 @@
             #expect(record.redirects.count == 1 && record.data == Data("b".utf8))
         }
 
-        @Test func cancellingManyLoadsEndsEach() async throws {
+        /// A start, a stop and the client's calls may come on different threads, at the same time.
+        @Test(arguments: Mode.allCases, [1, 4])
+        func cancellingManyLoadsEndsEach(_ mode: Mode, _ operations: Int) async throws {
             let origin = try OriginServer.counting()
             let delegate = RecordingDelegate()
-            let session = cache().makeSession(delegate: delegate)
+            let queue = OperationQueue()
+            queue.maxConcurrentOperationCount = operations
+            let session = cache().makeSession(
+                configuration: mode.configuration, delegate: delegate, delegateQueue: queue)
             for number in 0..<200 {
                 let task = session.dataTask(with: origin.url("/\(number % 5)"))
                 task.resume()

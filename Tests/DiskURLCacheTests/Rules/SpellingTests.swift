@@ -81,7 +81,9 @@ import Testing
 
     @Test func aPathIsAComponent() throws {
         let rule = DiskURLCache.Rule(.path("/me"), DiskURLCache.Options(storage: .never))
-        func matches(_ text: String) throws -> Bool { rule.matches(RuleTarget(try request(text)), contentType: nil) }
+        func matches(_ text: String) throws -> Bool {
+            rule.matches(RuleTarget(DiskURLCache.Request(try request(text))), contentType: nil)
+        }
         for path in ["/me", "/me/", "/me/a", "/me?x", "/me;v=1", "/%6de/a"] {
             #expect(try matches("https://h" + path), "\(path)")
         }

@@ -16,22 +16,29 @@ import Testing
         scratch = try ScratchDirectory()
     }
 
+    /// Not by the rules for Apple's own loader.
+    private func settings(memory: Int = 0, disk: Int = 200 << 20, _ folder: String) -> DiskURLCache.Configuration {
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: memory, diskCapacity: disk, directory: scratch.appending(folder))
+        settings.platform = .linux
+        return settings
+    }
+
     @Test func theBuiltInDiskLayer() throws {
-        let directory = scratch.appending("disk")
         try StorageAcceptance(isPersistent: true) {
-            DiskURLCache(memoryCapacity: 0, diskCapacity: 500_000, directory: directory)
+            DiskURLCache(configuration: settings(disk: 500_000, "disk"))
         }.run()
     }
 
     @Test func theBuiltInMemoryLayer() throws {
         try StorageAcceptance(isPersistent: false) {
-            DiskURLCache(memoryCapacity: 500_000, diskCapacity: 0, directory: scratch.appending("memory"))
+            DiskURLCache(configuration: settings(memory: 500_000, disk: 0, "memory"))
         }.run()
     }
 
     @Test func aDictionaryInPlaceOfTheDisk() throws {
         try StorageAcceptance(isPersistent: false) {
-            var configuration = DiskURLCache.Configuration(memoryCapacity: 0, directory: scratch.appending("none"))
+            var configuration = settings("none")
             configuration.diskStorage = DictionaryStorage(capacity: 500_000)
             return DiskURLCache(configuration: configuration)
         }.run()
@@ -40,7 +47,7 @@ import Testing
     @Test func anEncryptedDiskLayerOfTheAppsOwn() throws {
         let folder = scratch.appending("encrypted")
         try StorageAcceptance(isPersistent: true) {
-            var configuration = DiskURLCache.Configuration(memoryCapacity: 0, directory: scratch.appending("none"))
+            var configuration = settings("none")
             configuration.diskStorage = EncryptedFolder(folder, capacity: 500_000)
             return DiskURLCache(configuration: configuration)
         }.run()

@@ -77,7 +77,7 @@ import Testing
         #expect(fixture.body("/a") == "4 again")
     }
 
-    @Test func tasksSeeIt() async throws {
+    @Test(.loadsOnLinux) func tasksSeeIt() async throws {
         let fixture = try Fixture(memory: 0)
         let session = LoadingHarness.session(of: fixture.cache)
         defer { session.invalidateAndCancel() }

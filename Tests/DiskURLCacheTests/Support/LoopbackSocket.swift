@@ -10,7 +10,7 @@ import Foundation
     import Android
 #endif
 
-#if canImport(Darwin) || canImport(Musl)
+#if canImport(Darwin) || canImport(Musl) || canImport(Android)
     private let streamType = SOCK_STREAM
 #else
     private let streamType = Int32(SOCK_STREAM.rawValue)

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// The product `DiskURLCacheTesting`, used as an app's own tests use it: through public API alone.
-@Suite(.fewAtATime) struct TestingProductTests {
+@Suite(.loadsOnLinux, .fewAtATime) struct TestingProductTests {
     let clock = DiskURLCache.TestClock(now: Date(timeIntervalSince1970: 1_800_000_000))
 
     private func session(_ cache: DiskURLCache, _ origin: DiskURLCache.StubOrigin) -> URLSession {

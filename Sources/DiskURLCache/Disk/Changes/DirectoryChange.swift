@@ -30,59 +30,44 @@ package enum DirectoryChange: Sendable, Hashable {
     }
 }
 
-/// A row of the file `changes`: what its bytes are.
-enum ChangeRow: Sendable, Hashable {
-    /// The first row of a file. Numbers are random, and not 0.
-    struct Start: Sendable, Hashable {
-        var number: UInt64
-        /// The number of the file that this one replaced; 0 where the cache that began it knew of none.
-        var predecessor: UInt64
-    }
-
-    case start(Start)
-    /// - Parameter writer: the number of the cache, whose last byte is 0.
-    case change(DirectoryChange, writer: UInt64)
-
+extension DirectoryChange {
     /// Bytes of a row.
-    static let length = 32
+    static let rowLength = 32
 
-    var bytes: [UInt8] {
-        let (high, low, mark) = numbers
-        var row = ByteWriter(capacity: Self.length)
-        row.append(high.bigEndian)
+    /// - Parameter writer: the number of the cache, whose last byte is 0.
+    func row(by writer: UInt64) -> [UInt8] {
+        let (resource, low, kind): (UInt64, UInt64, UInt64) =
+            switch self {
+            case .stored(let name): (name.resource, name.low, 1)
+            case .removed(let name): (name.resource, name.low, 2)
+            case .removedResource(let resource): (resource, 0, 3)
+            case .removedAll: (0, 0, 4)
+            }
+        var row = ByteWriter(capacity: Self.rowLength)
+        row.append(resource.bigEndian)
         row.append(low.bigEndian)
-        row.append(mark)
+        row.append(writer | kind)
         let sum = row.withUnsafeBytes { Checksum.of($0) }
         row.append(sum)
         return row.finish()
     }
 
-    private var numbers: (high: UInt64, low: UInt64, mark: UInt64) {
-        switch self {
-        case .start(let start): (start.number, start.predecessor, 0)
-        case .change(.stored(let name), let writer): (name.resource, name.low, writer | 1)
-        case .change(.removed(let name), let writer): (name.resource, name.low, writer | 2)
-        case .change(.removedResource(let resource), let writer): (resource, 0, writer | 3)
-        case .change(.removedAll, let writer): (0, 0, writer | 4)
-        }
-    }
-
     /// Nil for bytes that are none of a row.
-    init?(_ bytes: UnsafeRawBufferPointer) {
+    static func decode(_ bytes: UnsafeRawBufferPointer) -> (change: DirectoryChange, writer: UInt64)? {
         var reader = ByteReader(bytes)
-        guard bytes.count == Self.length, let high = reader.number(UInt64.self)?.bigEndian,
+        guard bytes.count == rowLength, let resource = reader.number(UInt64.self)?.bigEndian,
             let low = reader.number(UInt64.self)?.bigEndian, let mark = reader.number(UInt64.self),
             let sum = reader.number(UInt64.self),
-            sum == Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[..<(Self.length - 8)]))
+            sum == Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[..<(rowLength - 8)]))
         else { return nil }
-        let writer = mark & ~0xFF
+        let change: DirectoryChange
         switch mark & 0xFF {
-        case 0: self = .start(Start(number: high, predecessor: low))
-        case 1: self = .change(.stored(KeyName(resource: high, low: low)), writer: writer)
-        case 2: self = .change(.removed(KeyName(resource: high, low: low)), writer: writer)
-        case 3: self = .change(.removedResource(high), writer: writer)
-        case 4: self = .change(.removedAll, writer: writer)
+        case 1: change = .stored(KeyName(resource: resource, low: low))
+        case 2: change = .removed(KeyName(resource: resource, low: low))
+        case 3: change = .removedResource(resource)
+        case 4: change = .removedAll
         default: return nil
         }
+        return (change, mark & ~0xFF)
     }
 }

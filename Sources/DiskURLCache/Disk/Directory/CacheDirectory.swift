@@ -19,8 +19,6 @@ struct CacheDirectory {
     private(set) var isFolderOwn = false
     /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
-    /// Cleared folders may be there, to be deleted.
-    private var hasTrash = false
     /// What folders and index files take, in bytes.
     private(set) var overhead = 0
 
@@ -36,8 +34,7 @@ struct CacheDirectory {
         /// The directory and the folder are those that were open.
         case same
         case otherFolder
-        /// - Parameter wasRemade: the directory was open before, was gone, and was made again.
-        case otherDirectory(wasRemade: Bool)
+        case otherDirectory
     }
 
     /// Makes sure that the directory and its folder of records are there, are directories, and belong to the owner alone; two
@@ -50,9 +47,7 @@ struct CacheDirectory {
         identity = Identity(directory: directory.identity, folder: folder.identity)
         if folder.isNew || folder.identity != before?.folder { isFolderOwn = folder.isNew }
         // What was made just now is another one, even where the file system gave it the same number again.
-        if directory.isNew || directory.identity != before?.directory {
-            return .otherDirectory(wasRemade: directory.isNew && wasOpened && error == nil)
-        }
+        if directory.isNew || directory.identity != before?.directory { return .otherDirectory }
         return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
     }
 
@@ -153,7 +148,7 @@ struct CacheDirectory {
             return .notReadable(path: paths.records, errno: error.code)
         }
         // The modes of the first record are those of all: whoever filled the directory wrote them.
-        guard let first, case .unreadable(let error) = reader.read(first, .head, limit: .max >> 1) else { return nil }
+        guard let first, case .unreadable(let error) = reader.read(first, .tail, limit: .max >> 1) else { return nil }
         return .notReadable(path: paths.records + "/" + first.text, errno: error.code)
     }
 
@@ -167,7 +162,6 @@ struct CacheDirectory {
             let status = try files.status(at: paths.records)
             guard status.kind == .directory else { throw Errno(ELOOP) }
             try files.rename(paths.records, to: paths.newTrash())
-            hasTrash = true
         } catch {
             // There is no folder of ours, so there is nothing to clear.
             if !error.isMissing, error.code != ELOOP, error.code != ENOTDIR, !unlinkRecords() {
@@ -176,13 +170,19 @@ struct CacheDirectory {
             }
         }
         mustClear = false
-        guard (try? files.status(at: paths.directory + "/.")) != nil else { return }
-        try? files.makeDirectory(paths.records)
-        noteFolder()
+        if (try? files.status(at: paths.directory + "/.")) != nil { remakeFolder() }
+    }
+
+    /// A folder does not shrink when its files go. Puts another one in its place if it is empty: no record of another process goes.
+    mutating func replaceEmptyFolder() -> Bool {
+        guard (try? files.removeDirectory(paths.records)) != nil else { return false }
+        remakeFolder()
+        return true
     }
 
     /// The folder is another one, and this cache knows it.
-    private mutating func noteFolder() {
+    private mutating func remakeFolder() {
+        try? files.makeDirectory(paths.records)
         guard let status = try? files.status(at: paths.records), owner.trusts(status) else { return }
         identity?.folder = status.identity
         isFolderOwn = true
@@ -191,21 +191,11 @@ struct CacheDirectory {
     /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process serves them.
     /// False where one is left.
     private func unlinkRecords() -> Bool {
-        var names: [String] = []
-        do throws(Errno) {
-            try files.list(paths.records) { name in
-                if RecordName(name) != nil { names.append(String(cString: name)) }
-            }
-        } catch {
-            return false
-        }
+        guard let listing = try? FolderListing(files, paths, owner: owner) else { return false }
         var isAnyLeft = false
-        for name in names {
-            let path = paths.records + "/" + name
-            // A folder or a link under a record's name is not ours.
-            guard let status = try? files.status(at: path), status.kind == .regular else { continue }
+        for record in listing.records {
             do throws(Errno) {
-                try files.unlink(path)
+                try files.unlink(paths.records + "/" + record.name.text)
             } catch {
                 if !error.isMissing { isAnyLeft = true }
             }
@@ -213,43 +203,14 @@ struct CacheDirectory {
         return !isAnyLeft
     }
 
-    /// A folder does not shrink when its files go. Puts another one in its place, which the system does only if it is empty at
-    /// that moment: no record of another process goes.
-    /// - Returns: false where none was put there.
-    mutating func replaceEmptyFolder() -> Bool {
-        // Swept as a cleared one is, should this process end here.
-        let new = paths.newTrash()
-        do throws(Errno) {
-            try files.makeDirectory(new)
-            try files.rename(new, to: paths.records)
-        } catch {
-            try? files.removeDirectory(new)
-            return false
-        }
-        noteFolder()
-        return true
-    }
-
     // MARK: Cleared folders
 
-    mutating func noteTrash() { hasTrash = true }
-
-    /// Whether there may be some, once.
-    mutating func takeTrash() -> Bool {
-        defer { hasTrash = false }
-        return hasTrash
-    }
-
-    /// Deletes folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are
+    /// Deletes these folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are
     /// not ours: they are moved back to the records' folder. Needs no lock: nobody else uses these folders.
-    static func sweepTrash(_ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
-        var folders: [String] = []
-        try? files.list(paths.directory) { name in
-            let name = String(cString: name)
-            if DiskPaths.isTrash(name) { folders.append(paths.directory + "/" + name) }
-        }
+    static func sweepTrash(_ names: [String], _ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
         var budget = limit
-        for folder in folders {
+        for name in names {
+            let folder = paths.directory + "/" + name
             guard let status = try? files.status(at: folder), status.kind == .directory else { continue }
             var records: [String] = []
             var others: [String] = []

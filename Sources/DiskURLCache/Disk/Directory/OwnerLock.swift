@@ -7,49 +7,35 @@ import Foundation
 /// registry lets only one cache open the file at all.
 final class OwnerLock: Sendable {
     private let files: any FileSystem
-    /// Nil once it is released.
-    private let file: Mutex<Int32?>
-    private let paths: DiskPaths
+    /// Nil once it is released. While the directory is open, no other one gets its number.
+    private let opened: Mutex<(lock: Int32, directory: OpenFile)?>
     private let directory: FileIdentity
     private let process = getpid()
 
-    /// Directories that a cache of this process owns, and by which path.
-    private static let registry = Mutex<[FileIdentity: String]>([:])
+    /// Directories that a cache of this process owns.
+    private static let registry = Mutex<Set<FileIdentity>>([])
 
-    private init(_ files: any FileSystem, _ paths: DiskPaths, _ file: Int32, directory: FileIdentity) {
+    private init(_ files: any FileSystem, _ lock: Int32, _ opened: OpenFile, _ directory: FileIdentity) {
         self.files = files
-        self.paths = paths
-        self.file = Mutex(file)
+        self.opened = Mutex((lock, opened))
         self.directory = directory
     }
 
     /// Nil where another cache owns the directory, or the lock cannot be had.
     static func acquire(_ files: any FileSystem, _ paths: DiskPaths, directory: FileIdentity) -> OwnerLock? {
-        if let other = registry.withLock({ $0[directory] }),
-            (try? files.status(at: other + "/."))?.identity != directory
-        {
-            // The number of a directory that is gone, given to a new one.
-            registry.withLock { if $0[directory] == other { $0[directory] = nil } }
+        guard registry.withLock({ $0.insert(directory).inserted }) else { return nil }
+        if let file = try? files.openFile(paths.directory + "/.", O_RDONLY | O_DIRECTORY) {
+            let opened = OpenFile(file, files)
+            if let lock = lockedFile(files, paths) { return OwnerLock(files, lock, opened, directory) }
         }
-        let isFirst = registry.withLock { registry in
-            guard registry[directory] == nil else { return false }
-            registry[directory] = paths.directory
-            return true
-        }
-        guard isFirst else { return nil }
-        if let file = lockedFile(files, paths) { return OwnerLock(files, paths, file, directory: directory) }
-        giveUp(directory, paths)
+        giveUp(directory)
         return nil
     }
 
     private static func lockedFile(_ files: any FileSystem, _ paths: DiskPaths) -> Int32? {
-        guard let (file, status) = try? files.openRegular(paths.lock, O_RDWR | O_CREAT) else { return nil }
+        guard let file = try? files.openRegular(paths.lock, O_RDWR | O_CREAT).file else { return nil }
         do throws(Errno) {
-            if try files.lockProcess(file) {
-                // What somebody put into it would count towards the capacity for ever.
-                if status.size > 0 { try? files.truncate(file, 0) }
-                return file
-            }
+            if try files.lockProcess(file) { return file }
         } catch {
             // A file system without locks: then the registry alone decides.
             if error.isWithoutLocks { return file }
@@ -61,19 +47,16 @@ final class OwnerLock: Sendable {
     /// Leaves the directory to the next cache that asks. In a forked child nothing happens: the lock is the parent's.
     func release() {
         guard process == getpid() else { return }
-        let file = file.withLock { file in
-            defer { file = nil }
-            return file
+        let before = opened.withLock { opened in
+            defer { opened = nil }
+            return opened
         }
-        guard let file else { return }
-        files.closeQuietly(file)
-        Self.giveUp(directory, paths)
+        guard let before else { return }
+        files.closeQuietly(before.lock)
+        Self.giveUp(directory)
     }
 
     deinit { release() }
 
-    /// Only where the entry is still this cache's: the directory may have been moved meanwhile, and another cache have it there.
-    private static func giveUp(_ directory: FileIdentity, _ paths: DiskPaths) {
-        registry.withLock { if $0[directory] == paths.directory { $0[directory] = nil } }
-    }
+    private static func giveUp(_ directory: FileIdentity) { registry.withLock { _ = $0.remove(directory) } }
 }

@@ -6,7 +6,6 @@ package struct DiskPaths: Sendable {
     var index: String { directory + "/index.plist" }
     var newIndex: String { directory + "/index.plist.new" }
     var changes: String { directory + "/changes" }
-    var newChanges: String { directory + "/changes.new" }
     var lock: String { directory + "/lock" }
 
     /// Whether a cache may be there. Not where the path depends on the working directory, and not in the root folder, which is
@@ -61,16 +60,6 @@ package struct DiskPaths: Sendable {
         }
     }
 
-    /// Calls with the name of a record in the folder of records.
-    @inline(__always)
-    static func withName<Result>(_ name: RecordName, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: RecordName.length + 1) { buffer in
-            guard let base = buffer.baseAddress else { return body("") }
-            name.write(to: base)
-            return body(base)
-        }
-    }
-
     /// Everything besides the records that counts towards the capacity.
-    package var besidesRecords: [String] { [directory + "/.", records, index, lock, changes] }
+    package var besidesRecords: [String] { [directory + "/.", records, index, changes] }
 }

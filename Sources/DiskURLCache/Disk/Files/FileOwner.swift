@@ -1,12 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Android)
-    import Android
-#endif
+import Foundation
 
 /// The user whose folders and records a store believes: another user could forge responses in them.
 package enum FileOwner: Sendable, Hashable {
@@ -36,6 +28,9 @@ package enum FileOwner: Sendable, Hashable {
         folder.kind == .directory && owns(folder) && folder.permissions & 0o022 == 0
     }
 
-    /// Whether it is a file that a store may read: a second name would mean that the file lies elsewhere, too.
-    func isOwnFile(_ file: FileStatus) -> Bool { file.kind == .regular && file.links == 1 && owns(file) }
+    /// Whether it is a file that a store may read: a second name would mean that the file lies elsewhere, too, and another user could change
+    /// what he may write.
+    func isOwnFile(_ file: FileStatus) -> Bool {
+        file.kind == .regular && file.links == 1 && owns(file) && file.permissions & 0o022 == 0
+    }
 }

@@ -1,12 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Android)
-    import Android
-#endif
+import Foundation
 
 /// The number that a failed system call left.
 package struct Errno: Error, Hashable, Sendable {
@@ -62,8 +54,6 @@ package protocol FileSystem: Sendable {
     func status(_ file: Int32) throws(Errno) -> FileStatus
     /// Of the name itself, should it be a symbolic link.
     func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus
-    /// The same of a name in a directory that is open.
-    func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus
     /// From a place in the file, whatever was read before.
     func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int
     /// Both pieces by one call, as if they were one.
@@ -78,7 +68,8 @@ package protocol FileSystem: Sendable {
     /// Every name in a directory that is not a symbolic link, `.` and `..` left out.
     func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno)
     /// Lock of the open file (`flock`), without waiting: false when somebody else holds it.
-    func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool
+    func lockFile(_ file: Int32) throws(Errno) -> Bool
+    func unlockFile(_ file: Int32) throws(Errno)
     /// Lock of the process (`fcntl`), without waiting: not inherited by a forked child, gone when the process dies.
     func lockProcess(_ file: Int32) throws(Errno) -> Bool
 }

@@ -1,12 +1,7 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Android)
-    import Android
-#endif
+import Foundation
+
+// Within the type its own method hides the function.
+private func closeFile(_ file: Int32) -> Int32 { close(file) }
 
 /// The operating system's files. New files get mode 0600 less what the umask takes, new directories 0700.
 package struct SystemFiles: FileSystem {
@@ -15,30 +10,13 @@ package struct SystemFiles: FileSystem {
     }
 
     package func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
-        #if canImport(Darwin)
-            let file = Darwin.open(path, flags, mode_t(0o600))
-        #elseif canImport(Glibc)
-            let file = Glibc.open(path, flags, mode_t(0o600))
-        #elseif canImport(Musl)
-            let file = Musl.open(path, flags, mode_t(0o600))
-        #else
-            let file = Android.open(path, flags, mode_t(0o600))
-        #endif
+        let file = openat(AT_FDCWD, path, flags, 0o600)
         if file < 0 { throw .last }
         return file
     }
 
     package func close(_ file: Int32) throws(Errno) {
-        #if canImport(Darwin)
-            let result = Darwin.close(file)
-        #elseif canImport(Glibc)
-            let result = Glibc.close(file)
-        #elseif canImport(Musl)
-            let result = Musl.close(file)
-        #else
-            let result = Android.close(file)
-        #endif
-        if result != 0 { throw .last }
+        if closeFile(file) != 0 { throw .last }
     }
 
     package func status(_ file: Int32) throws(Errno) -> FileStatus {
@@ -50,12 +28,6 @@ package struct SystemFiles: FileSystem {
     package func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
         var value = stat()
         if lstat(path, &value) != 0 { throw .last }
-        return FileStatus(value)
-    }
-
-    package func status(of name: UnsafePointer<CChar>, in directory: Int32) throws(Errno) -> FileStatus {
-        var value = stat()
-        if fstatat(directory, name, &value, AT_SYMLINK_NOFOLLOW) != 0 { throw .last }
         return FileStatus(value)
     }
 
@@ -136,11 +108,15 @@ package struct SystemFiles: FileSystem {
         }
     }
 
-    package func lockFile(_ file: Int32, exclusively: Bool) throws(Errno) -> Bool {
-        if flock(file, (exclusively ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 { return true }
+    package func lockFile(_ file: Int32) throws(Errno) -> Bool {
+        if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
         let error = Errno.last
         if error.code == EWOULDBLOCK { return false }
         throw error
+    }
+
+    package func unlockFile(_ file: Int32) throws(Errno) {
+        if flock(file, LOCK_UN) != 0 { throw .last }
     }
 
     package func lockProcess(_ file: Int32) throws(Errno) -> Bool {

@@ -10,25 +10,28 @@ final class Catalog: Sendable {
         var state = DiskState.guest
         var index = DiskIndex()
         var capacity: Int
-        /// Uses of keys that had no row yet, as before the index is loaded.
+        /// Uses before the index is there: it takes note of them when it is.
         var earlyUses: [IndexUse] = []
         /// Keys whose files and rows may not agree; true where the bodies are to be verified too.
         var examinations: [KeyName: Bool] = [:]
         /// Keys that other caches write. Such a write may be under way, or never be told of: their slots are probed from then on.
         var shared: Set<KeyName> = []
-        /// More keys than are kept: the folder is to be listed again.
-        var isUncertain = false
-
-        /// A use whose key has no row yet stays: the key is to be examined.
-        mutating func noteEarlyUses() {
-            if earlyUses.isEmpty { return }
-            index.note(earlyUses)
-            earlyUses.removeAll { index.contains($0.key) }
-        }
+        /// A listing of the folder that is under way may lack records.
+        var isListingOutdated = false
 
         func isExact(_ key: KeyName) -> Bool {
-            state.isCurrent && !isUncertain && (examinations.isEmpty || examinations[key] == nil)
+            state.isCurrent && (examinations.isEmpty || examinations[key] == nil)
                 && (shared.isEmpty || !shared.contains(key))
+        }
+
+        mutating func noteEarly(_ use: IndexUse) {
+            // Bounded, should the index never be loaded.
+            if earlyUses.count < 1_024 { earlyUses.append(use) }
+        }
+
+        mutating func distrust() {
+            isListingOutdated = true
+            if case .owner(let lock, .some) = state { state = .owner(lock, folder: nil) }
         }
     }
 
@@ -41,7 +44,7 @@ final class Catalog: Sendable {
     private let maximumAccessAge: TimeInterval?
 
     init(_ configuration: DiskStore.Configuration) {
-        contents = Mutex(Contents(capacity: configuration.capacity), isContended: true)
+        contents = Mutex(Contents(capacity: max(0, configuration.capacity)), isContended: true)
         fixedLimit = configuration.isReadOnly ? 2 << 30 : nil
         maximumAccessAge = configuration.maximumAccessAge
     }
@@ -59,26 +62,21 @@ final class Catalog: Sendable {
     }
 
     /// The index may lack records, or be about another folder: the owner lists the folder again, and slots are probed until then.
-    func distrust() {
-        contents.withLock { contents in
-            contents.isUncertain = true
-            if case .owner(let lock, .some) = contents.state { contents.state = .owner(lock, folder: nil) }
-        }
-    }
+    func distrust() { contents.withLock { $0.distrust() } }
 
     /// The listing that begins now knows all records that are there.
     func beginListing() {
-        contents.withLock { $0.isUncertain = false }
+        contents.withLock { $0.isListingOutdated = false }
     }
 
-    /// The index knows every record from now on, but for those of keys that are to be examined. False where more keys changed
-    /// meanwhile than are kept.
+    /// The index knows every record from now on, but for those of keys that are to be examined. False where that is not known any more.
     func becomeCurrent(_ index: DiskIndex, _ lock: OwnerLock, _ folder: FileIdentity) -> Bool {
         contents.withLock { contents in
             contents.index = index
-            if contents.isUncertain { return false }
+            if contents.isListingOutdated { return false }
             contents.state = .owner(lock, folder: folder)
-            contents.noteEarlyUses()
+            contents.index.note(contents.earlyUses)
+            contents.earlyUses = []
             return true
         }
     }
@@ -104,8 +102,6 @@ final class Catalog: Sendable {
         var limit = 0
         /// The lookup was the first change since the index was saved.
         var isFirstChange = false
-        /// When it was, where it counts as a use that no row could take note of: `noteEarly` if something is found.
-        var unnotedUse: UInt64?
     }
 
     func plan(_ key: KeyName, now: Date, isUse: Bool) -> LookupPlan {
@@ -125,8 +121,8 @@ final class Catalog: Sendable {
             if isUse, contents.state.isCurrent, plan.slots != 0 {
                 plan.isFirstChange = !contents.index.isChanged
                 contents.index.touch(key, at: time, seconds: now.recordSeconds)
-            } else if isUse {
-                plan.unnotedUse = time
+            } else if isUse, !contents.state.isCurrent {
+                contents.noteEarly(IndexUse(key: key, time: time, seconds: now.recordSeconds))
             }
             if !plan.isExact { plan.slots = 0xFF & ~expired }
             return plan
@@ -143,16 +139,7 @@ final class Catalog: Sendable {
         return now.timeIntervalSince1970 - Double(row.accessedAt) > age
     }
 
-    /// A record that has no row yet was found, or written. The row takes the use with it.
-    func noteEarly(_ key: KeyName, at time: UInt64, now: Date) {
-        contents.withLock { contents in
-            // Bounded, should the index never be loaded.
-            guard contents.earlyUses.count < 4096 else { return }
-            contents.earlyUses.append(IndexUse(key: key, time: time, seconds: now.recordSeconds))
-            // The index may have come meanwhile.
-            if contents.state.isCurrent { contents.noteEarlyUses() }
-        }
-    }
+    func noteEarly(_ use: IndexUse) { contents.withLock { $0.noteEarly(use) } }
 
     /// Replaces the rows of a key by those that its files say.
     /// - Returns: the rows with their places in the order of use.
@@ -164,16 +151,8 @@ final class Catalog: Sendable {
                     contents.index.remove(name)
                     continue
                 }
-                let known = contents.index.row(name)
-                if known == nil, let use = contents.earlyUses.last(where: { $0.key == key }) {
-                    var row = row
-                    row.accessedAt = use.seconds
-                    contents.index.put(row, usedAt: use.time)
-                } else if known?.isSameRecord(as: row) != true {
-                    contents.index.put(row)
-                }
+                if contents.index.row(name)?.isSameRecord(as: row) != true { contents.index.put(row) }
             }
-            contents.earlyUses.removeAll { $0.key == key }
             return contents.index.rows(of: key)
         }
     }
@@ -190,14 +169,6 @@ final class Catalog: Sendable {
         contents.withLock { body(&$0.index) }
     }
 
-    /// Takes another index in place of this one, which is returned: freeing it takes a while.
-    func exchange(_ index: DiskIndex) -> DiskIndex {
-        change { current in
-            defer { current = index }
-            return current
-        }
-    }
-
     /// The rows of a key; nil where they may not be what the files are.
     func exactRows(of key: KeyName) -> [IndexRow]? {
         contents.withLock { $0.isExact(key) ? $0.index.rows(of: key) : nil }
@@ -210,8 +181,7 @@ final class Catalog: Sendable {
         contents.withLock { contents in
             guard contents.examinations.count < Self.keyLimit else {
                 contents.examinations = [:]
-                contents.isUncertain = true
-                return
+                return contents.distrust()
             }
             contents.examinations[key] = verifyingBodies || contents.examinations[key] == true
         }
@@ -236,7 +206,7 @@ final class Catalog: Sendable {
         contents.withLock { contents in
             if contents.shared.count >= Self.keyLimit {
                 contents.shared = []
-                contents.isUncertain = true
+                contents.distrust()
             }
             contents.shared.insert(key)
         }
@@ -244,10 +214,11 @@ final class Catalog: Sendable {
 
     var sharedKeys: Set<KeyName> { contents.withLock { $0.shared } }
 
-    /// The index lacks more keys than are to be examined.
-    var isUncertain: Bool { contents.withLock { $0.isUncertain } }
-
-    func forgetExaminations() {
-        contents.withLock { $0.examinations = [:] }
+    /// Nothing that is known of the records holds any more.
+    func forget() {
+        contents.withLock { contents in
+            contents.index = DiskIndex()
+            contents.examinations = [:]
+        }
     }
 }

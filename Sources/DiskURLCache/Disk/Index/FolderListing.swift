@@ -10,17 +10,10 @@ struct FolderListing: Sendable {
         try files.list(paths.records) { name in
             if let name = RecordName(name) { names.append(name) }
         }
-        if names.isEmpty { return }
-        // By their names alone, which is faster than by their paths; by their paths where no more files can be open.
-        let folder = try? files.openFile(paths.records, O_RDONLY | O_DIRECTORY)
-        defer { if let folder { files.closeQuietly(folder) } }
-        func status(of name: RecordName) -> FileStatus? {
-            guard let folder else { return paths.withRecord(name) { try? files.status(at: $0) } }
-            return DiskPaths.withName(name) { try? files.status(of: $0, in: folder) }
-        }
         records.reserveCapacity(names.count)
         for name in names {
-            if let status = status(of: name), owner.isOwnFile(status) { records.append((name, status)) }
+            let status = paths.withRecord(name) { try? files.status(at: $0) }
+            if let status, owner.isOwnFile(status) { records.append((name, status)) }
         }
     }
 

@@ -16,90 +16,40 @@ package struct IndexFile {
         self.owner = owner
     }
 
-    struct Column: Sendable {
-        var name: String
-        /// Bytes that a row takes.
-        var width: Int
-        var value: @Sendable (IndexRow) -> UInt64
-        var set: @Sendable (inout IndexRow, UInt64) -> Void
-    }
-
-    /// Each column of the file, and the field of the row that it holds. Numbers are little-endian.
-    static let columns: [Column] = [
-        Column(name: "resources", width: 8, value: { $0.key.resource }, set: { $0.key.resource = $1 }),
-        Column(name: "keys", width: 8, value: { $0.key.low }, set: { $0.key.low = $1 }),
-        column("keyChecks", \.keyCheck), column("hostHashes", \.hostHash),
-        Column(
-            name: "tags", width: 4, value: { UInt64($0.tagFilter.bits) },
-            set: { $0.tagFilter = TagFilter(bits: UInt32(truncatingIfNeeded: $1)) }),
-        column("varyHashes", \.varyHash), column("blocks", \.blocks),
-        Column(
-            name: "modifiedAt", width: 8, value: { UInt64(bitPattern: $0.modified) },
-            set: { $0.modified = Int64(bitPattern: $1) }),
-        column("accessedAt", \.accessedAt), column("storedAt", \.storedAt),
-        Column(
-            name: "slots", width: 1, value: { UInt64($0.slot) }, set: { $0.slot = UInt8(truncatingIfNeeded: $1) }),
-        Column(
-            name: "flags", width: 1, value: { UInt64($0.flags.intersection(.saved).rawValue) },
-            set: { $0.flags = IndexRow.Flags(rawValue: UInt8(truncatingIfNeeded: $1)).intersection(.saved) }),
-    ]
-
-    private static func column(_ name: String, _ field: WritableKeyPath<IndexRow, UInt32> & Sendable) -> Column {
-        Column(
-            name: name, width: 4, value: { UInt64($0[keyPath: field]) },
-            set: { $0[keyPath: field] = UInt32(truncatingIfNeeded: $1) })
-    }
-
-    // One terabyte: no record is that large, and an index that says so would have good records evicted.
-    private static let maximumBlocks: UInt32 = 1 << 31
-
     // MARK: Bytes
 
     /// - Parameter rows: in the order of use, the least recent first.
     static func encode(_ rows: [IndexRow]) -> [UInt8] {
         let layout = IndexFileLayout(count: rows.count)
-        return [UInt8](unsafeUninitializedCapacity: layout.length) { buffer, initializedCount in
-            let bytes = UnsafeMutableRawBufferPointer(buffer)
-            for piece in layout.pieces {
-                UnsafeMutableRawBufferPointer(rebasing: bytes[piece.offset...]).copyBytes(from: piece.bytes)
-            }
-            bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
-            for (column, start) in zip(columns, layout.columnOffsets) {
-                for (number, row) in rows.enumerated() {
-                    withUnsafeBytes(of: column.value(row).littleEndian) {
-                        let field = bytes[(start + number * column.width)...].prefix(column.width)
-                        UnsafeMutableRawBufferPointer(rebasing: field).copyBytes(from: $0.prefix(column.width))
-                    }
-                }
-            }
+        var writer = ByteWriter(capacity: layout.length)
+        func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { writer.append($0) } }
+        append(layout.start)
+        writer.append(UInt64(0))
+        append(layout.middle)
+        for row in rows { row.append(to: &writer) }
+        append(layout.end)
+        writer.withUnsafeMutableBytes { bytes in
             let sum = Checksum.of(UnsafeRawBufferPointer(bytes))
             bytes.storeBytes(of: sum.littleEndian, toByteOffset: layout.checksumOffset, as: UInt64.self)
-            initializedCount = layout.length
         }
+        return writer.finish()
     }
 
     /// The rows in the order of use, the least recent first; nil for anything but bytes that `encode` wrote. Uses `bytes` as scratch.
     static func decode(_ bytes: UnsafeMutableRawBufferPointer) -> [IndexRow]? {
         guard let count = IndexFileLayout.count(forLength: bytes.count) else { return nil }
         let layout = IndexFileLayout(count: count)
-        for piece in layout.pieces {
-            guard bytes[piece.offset..<piece.offset + piece.bytes.count].elementsEqual(piece.bytes) else { return nil }
-        }
+        guard bytes.starts(with: layout.start), bytes[(layout.start.count + 8)...].starts(with: layout.middle),
+            bytes[layout.endOffset...].elementsEqual(layout.end)
+        else { return nil }
         let stored = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: layout.checksumOffset, as: UInt64.self))
         bytes.storeBytes(of: 0, toByteOffset: layout.checksumOffset, as: UInt64.self)
         guard Checksum.of(UnsafeRawBufferPointer(bytes)) == stored else { return nil }
-        let none = RecordName(key: KeyName(resource: 0, low: 0), slot: 0)
-        var rows = [IndexRow](repeating: IndexRow(none, allocated: 0, accessedAt: 0), count: count)
-        for (column, start) in zip(columns, layout.columnOffsets) {
-            for number in 0..<count {
-                var value: UInt64 = 0
-                withUnsafeMutableBytes(of: &value) {
-                    $0.copyBytes(from: bytes[(start + number * column.width)...].prefix(column.width))
-                }
-                column.set(&rows[number], UInt64(littleEndian: value))
-            }
-        }
-        return rows.allSatisfy { $0.slot < RecordName.slots && $0.blocks <= maximumBlocks } ? rows : nil
+        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[layout.rowsOffset..<layout.endOffset]))
+        var rows: [IndexRow] = []
+        rows.reserveCapacity(count)
+        while let row = IndexRow(&reader) { rows.append(row) }
+        return rows.count == count ? rows : nil
     }
 
     // MARK: The file
@@ -119,8 +69,8 @@ package struct IndexFile {
             defer { files.closeQuietly(file) }
             // The first bytes show whether the rest, however long, is worth reading.
             guard let count = IndexFileLayout.count(forLength: status.size),
-                let first = IndexFileLayout(count: count).pieces.first,
-                try files.bytes(of: file, at: 0, count: first.bytes.count) == first.bytes
+                case let start = IndexFileLayout(count: count).start,
+                try files.bytes(of: file, at: 0, count: start.count) == start
             else { return .rejected }
             var bytes = try files.bytes(of: file, at: 0, count: status.size)
             guard let rows = bytes.withUnsafeMutableBytes({ Self.decode($0) }) else { return .rejected }
@@ -150,5 +100,44 @@ package struct IndexFile {
             try? files.unlink(paths.newIndex)
             throw error
         }
+    }
+}
+
+extension IndexRow {
+    // One terabyte: no record is that large, and an index that says so would have good records evicted.
+    private static let maximumBlocks: UInt32 = 1 << 31
+
+    fileprivate func append(to writer: inout ByteWriter) {
+        writer.append(key.resource)
+        writer.append(key.low)
+        writer.append(hostHash)
+        writer.append(tagFilter.bits)
+        writer.append(varyHash)
+        writer.append(blocks)
+        writer.append(modified)
+        writer.append(accessedAt)
+        writer.append(storedAt)
+        writer.append(slot)
+        writer.append(flags.rawValue)
+    }
+
+    /// Nil at the end, and for what no row is.
+    fileprivate init?(_ reader: inout ByteReader) {
+        guard let resource = reader.number(UInt64.self), let low = reader.number(UInt64.self),
+            let hostHash = reader.number(UInt32.self), let tags = reader.number(UInt32.self),
+            let varyHash = reader.number(UInt32.self), let blocks = reader.number(UInt32.self),
+            let modified = reader.number(Int64.self), let accessedAt = reader.number(UInt32.self),
+            let storedAt = reader.number(UInt32.self), let slot = reader.number(UInt8.self),
+            let flags = reader.number(UInt8.self), slot < RecordName.slots, blocks <= Self.maximumBlocks
+        else { return nil }
+        let name = RecordName(key: KeyName(resource: resource, low: low), slot: slot)
+        self.init(name, allocated: 0, accessedAt: accessedAt)
+        self.hostHash = hostHash
+        tagFilter = TagFilter(bits: tags)
+        self.varyHash = varyHash
+        self.blocks = blocks
+        self.modified = modified
+        self.storedAt = storedAt
+        self.flags = Flags(rawValue: flags)
     }
 }

@@ -1,8 +1,6 @@
-/// What the index knows of one record. `IndexFile.columns` says what is saved of it.
+/// What the index knows of one record. All but `lastUse` is saved.
 package struct IndexRow: Sendable, Hashable {
     var key: KeyName
-    /// The first 32 bits of the key's digest: tells keys apart that share a name, as far as it matters without their records.
-    var keyCheck: UInt32 = 0
     var hostHash: UInt32 = 0
     var tagFilter = TagFilter(bits: 0)
     var varyHash: UInt32 = 0
@@ -22,10 +20,8 @@ package struct IndexRow: Sendable, Hashable {
         let rawValue: UInt8
 
         static let pinned = Flags(rawValue: 1)
-        /// Known by its name and size alone: the record's header was not read yet.
+        /// Known by its name and size alone: the record was not read yet.
         static let partial = Flags(rawValue: 2)
-
-        static let saved: Flags = [.pinned, .partial]
     }
 
     static let blockSize = 512
@@ -48,33 +44,27 @@ package struct IndexRow: Sendable, Hashable {
         flags = .partial
     }
 
-    /// A record whose header was not read: the time of its writing counts as its last use.
+    /// A record that was not read: the time of its writing counts as its last use.
     init(_ name: RecordName, _ status: FileStatus) {
         self.init(name, allocated: status.allocated, accessedAt: status.modifiedSeconds)
         modified = Int64(status.modified)
     }
 
-    init(_ header: RecordHeader, _ status: FileStatus, accessedAt: UInt32) {
-        self.init(header.name, status)
+    init(_ footer: RecordFooter, _ status: FileStatus, accessedAt: UInt32) {
+        self.init(footer.name, status)
         self.accessedAt = accessedAt
-        keyCheck = Self.check(of: header.digest)
-        hostHash = header.hostHash
-        tagFilter = header.tagFilter
-        varyHash = UInt32(truncatingIfNeeded: header.varyHash)
-        storedAt = header.storedAt
-        flags = header.isPinned ? .pinned : []
+        hostHash = footer.hostHash
+        tagFilter = footer.tagFilter
+        varyHash = UInt32(truncatingIfNeeded: footer.varyHash)
+        storedAt = footer.storedAt
+        flags = footer.isPinned ? .pinned : []
     }
 
     /// The fields that tell variants apart, of a record that has no file yet.
-    init(variantOf header: RecordHeader) {
-        self.init(header.name, allocated: 0, accessedAt: 0)
-        keyCheck = Self.check(of: header.digest)
-        varyHash = UInt32(truncatingIfNeeded: header.varyHash)
-        storedAt = header.storedAt
-    }
-
-    static func check(of digest: KeyDigest) -> UInt32 {
-        UInt32(truncatingIfNeeded: digest.words[0] >> 32)
+    init(variantOf footer: RecordFooter) {
+        self.init(footer.name, allocated: 0, accessedAt: 0)
+        varyHash = UInt32(truncatingIfNeeded: footer.varyHash)
+        storedAt = footer.storedAt
     }
 
     /// Whether the file has the size and the time that the row says.
@@ -89,9 +79,9 @@ package struct IndexRow: Sendable, Hashable {
         return self == other
     }
 
-    /// Whether both are records of one variant of one key.
+    /// Whether both are records of one variant of one key, or of keys that share a name.
     func isSameVariant(as other: IndexRow) -> Bool {
-        key == other.key && keyCheck == other.keyCheck && varyHash == other.varyHash
+        key == other.key && varyHash == other.varyHash
     }
 
     private static func blocks(_ allocated: Int) -> UInt32 {

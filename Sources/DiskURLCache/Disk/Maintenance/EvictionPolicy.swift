@@ -2,8 +2,6 @@
 struct EvictionPolicy {
     /// Bytes that pinned records may take and still be spared.
     var pinnedLimit: Int
-    /// Records that could not be removed just now.
-    var passedOver: Set<RecordName> = []
     /// How many are chosen at a time, so that no lock is held for long.
     var batch = 64
 
@@ -21,7 +19,7 @@ struct EvictionPolicy {
         var pinnedBytes = index.pinnedBytes
         index.forEachLeastRecentFirst { row in
             let isSpared = row.isPinned && !takesPinned && pinnedBytes <= pinnedLimit
-            if !isSpared, passedOver.isEmpty || !passedOver.contains(row.name) {
+            if !isSpared {
                 victims.append(row)
                 freed += row.bytes
                 if row.isPinned { pinnedBytes -= row.bytes }
@@ -29,24 +27,5 @@ struct EvictionPolicy {
             return freed < excess && victims.count < batch
         }
         return victims
-    }
-}
-
-/// What eviction remembers between passes. Confined to `DiskStore.io`.
-struct Eviction {
-    /// Single records that could not be unlinked. They are not tried again.
-    private(set) var stuck: Set<RecordName> = []
-    /// Until then eviction rests: hardly anything could be unlinked the last time.
-    private var nextTime = 0.0
-
-    var isRested: Bool { MonotonicTime.seconds >= nextTime }
-
-    /// - Parameter passedOver: records that could not be unlinked.
-    mutating func ended(passedOver: Set<RecordName>, isHopeless: Bool) {
-        if isHopeless {
-            nextTime = MonotonicTime.seconds + 1
-        } else if passedOver.count < 1024 {
-            stuck = passedOver
-        }
     }
 }

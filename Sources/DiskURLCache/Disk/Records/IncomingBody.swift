@@ -1,9 +1,10 @@
 import Foundation
 
-/// A body that is written to a file of its own while it arrives: a record without its heads, which takes its place among the
+/// A body that is written to a file of its own while it arrives: a record without its tail, which takes its place among the
 /// records when it is whole.
 ///
-/// One writer, any number of readers. The file has a name until it became a record or was given up; readers go on after that.
+/// One writer, any number of readers. The file has a name until it became a record or was given up; readers go on after that. A lock on it
+/// tells other processes that the writer lives.
 package final class IncomingBody: Sendable {
     /// Guarded by the lock around it; no file operation while it is held.
     private struct State {
@@ -12,49 +13,32 @@ package final class IncomingBody: Sendable {
         var hasName = true
         /// Bytes of the capacity that are set aside for it.
         var reserved = 0
-        /// Open for the first head, and holds the lock that tells other processes that the writer lives.
-        var headFile: Int32?
     }
 
     let path: String
     private let opened: OpenFile
     private let files: any FileSystem
     private let space: IncomingSpace
-    private let state: Mutex<State>
+    private let state = Mutex(State())
     private let processID = getpid()
 
-    /// The room that is kept for the first head.
-    private static let start = PreparedRecord.firstHeadLength
     /// Room is asked for in steps of so many bytes.
     private static let step = 1 << 20
 
     /// Makes the file.
     /// - Parameter locks: whether the file may be locked while it is written.
     init(_ files: any FileSystem, _ paths: DiskPaths, space: IncomingSpace, locks: Bool) throws(Errno) {
-        let path = paths.newIncoming()
-        let file = OpenFile(try files.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND), files)
-        var headFile: Int32?
-        do throws(Errno) {
-            let head = try files.openFile(path, O_WRONLY)
-            headFile = head
-            if locks, try !files.lockFile(head, exclusively: true) { throw Errno(EAGAIN) }
-            let status = try files.status(file.file)
-            // Somebody who sweeps saw it before it was locked.
-            if status.links != 1 { throw Errno(EAGAIN) }
-            // The umask may have removed permissions that we need ourselves.
-            if status.permissions != 0o600 { try files.setPermissions(file.file, 0o600) }
-            let room = [UInt8](repeating: 0, count: Self.start)
-            try files.writeFully(file.file, room)
-        } catch {
-            if let headFile { files.closeQuietly(headFile) }
-            try? files.unlink(path)
-            throw error
-        }
-        self.path = path
+        path = paths.newIncoming()
         self.files = files
         self.space = space
-        opened = file
-        state = Mutex(State(headFile: headFile))
+        opened = OpenFile(try files.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND), files)
+        // Where this throws, the file goes with the body.
+        if locks, try !files.lockFile(opened.file) { throw Errno(EAGAIN) }
+        let status = try files.status(opened.file)
+        // Somebody who sweeps saw it before it was locked.
+        if status.links != 1 { throw Errno(EAGAIN) }
+        // The umask may have removed permissions that we need ourselves.
+        if status.permissions != 0o600 { try files.setPermissions(opened.file, 0o600) }
         space.add(self)
     }
 
@@ -68,7 +52,7 @@ package final class IncomingBody: Sendable {
     /// True where more room is set aside than before: it has to be made.
     func reserve(_ bytes: Int) -> Bool {
         let more = state.withLock { state in
-            let needed = Self.start + state.count + bytes
+            let needed = state.count + bytes
             guard state.hasName, needed > state.reserved else { return 0 }
             let more = (needed - state.reserved + Self.step - 1) / Self.step * Self.step
             state.reserved += more
@@ -92,39 +76,21 @@ package final class IncomingBody: Sendable {
     /// Length and checksum of what is written.
     var sum: (length: Int, checksum: UInt64) { state.withLock { ($0.count, $0.checksum.finished) } }
 
-    /// Writes the heads: after that nothing but a rename is missing. Once.
+    /// Makes a record of it, with that tail, at that path. Where that fails, it may be tried again: the last tail counts.
     /// - Returns: the status of the file.
-    func close(first: UnsafeRawBufferPointer, last: UnsafeRawBufferPointer) throws(Errno) -> FileStatus {
-        let headFile = state.withLock { state in
-            defer { state.headFile = nil }
-            return state.headFile
-        }
-        guard let headFile else { throw Errno(ESTALE) }
-        do throws(Errno) {
-            try files.writeFully(opened.file, last)
-            try files.writeFully(headFile, first)
-        } catch {
-            files.closeQuietly(headFile)
-            throw error
-        }
-        // Frees the lock too: a record is locked only while it is changed.
-        try files.close(headFile)
+    func finish(_ tail: UnsafeRawBufferPointer, at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
+        try files.writeFully(opened.file, tail)
         let status = try files.status(opened.file)
         // Everything was removed meanwhile, here or by another process.
         guard status.links > 0 else { throw Errno(ENOENT) }
+        try files.rename(self.path, to: path)
+        // A record is locked only while it is changed.
+        unlock()
         return status
     }
 
-    /// Gives up the lock, before the process may be suspended: another process may take the file for a leftover by then.
-    func unlock() {
-        // The head is written through another descriptor from now on.
-        let file = try? files.openFile(path, O_WRONLY)
-        let locked = state.withLock { state in
-            defer { if state.headFile != nil { state.headFile = file } }
-            return state.headFile != nil ? state.headFile : file
-        }
-        if let locked { files.closeQuietly(locked) }
-    }
+    /// Gives up the lock, as before the process may be suspended: another process may take the file for a leftover by then.
+    func unlock() { try? files.unlockFile(opened.file) }
 
     /// The file has a record's name, and a row tells of what it takes.
     func becameRecord() { letGo() }
@@ -139,13 +105,9 @@ package final class IncomingBody: Sendable {
     @discardableResult
     private func letGo() -> Bool {
         let before = state.withLock { state in
-            let before = state
-            state.hasName = false
-            state.reserved = 0
-            state.headFile = nil
-            return before
+            defer { (state.hasName, state.reserved) = (false, 0) }
+            return state
         }
-        if let file = before.headFile { files.closeQuietly(file) }
         if before.hasName { space.remove(path, before.reserved) }
         return before.hasName
     }
@@ -153,10 +115,7 @@ package final class IncomingBody: Sendable {
     // MARK: Reading
 
     /// What is written by now, to be read in pieces.
-    var opening: OpenBody {
-        let opened = opened
-        return OpenBody(count: count, of: opened) { opened.bytes($0, from: Self.start) }
-    }
+    var opening: OpenBody { OpenBody(count: count, of: opened, read: opened.bytes) }
 }
 
 /// What bodies that are arriving take of the capacity, and their files.
@@ -166,29 +125,22 @@ final class IncomingSpace: Sendable {
     var bytes: Int { state.withLock { $0.bytes } }
 
     /// Deletes what processes that died left behind: a writer that lives holds its file's lock.
-    func sweep(_ files: any FileSystem, _ paths: DiskPaths) {
-        for path in Self.paths(files, paths) where state.withLock({ $0.bodies[path] == nil }) {
+    func sweep(_ names: [String], _ files: any FileSystem, _ paths: DiskPaths) {
+        for path in names.map({ paths.directory + "/" + $0 }) where state.withLock({ $0.bodies[path] == nil }) {
             guard let file = try? files.openRegular(path, O_RDONLY).file else { continue }
-            if (try? files.lockFile(file, exclusively: true)) == true { try? files.unlink(path) }
+            if (try? files.lockFile(file)) == true { try? files.unlink(path) }
             files.closeQuietly(file)
         }
     }
 
     /// No body that is arriving, in any process, is to become a record.
     func unlinkAll(_ files: any FileSystem, _ paths: DiskPaths) {
-        for path in Self.paths(files, paths) {
+        var names: [String] = []
+        try? files.list(paths.directory) { names.append(String(cString: $0)) }
+        for path in names.filter(DiskPaths.isIncoming).map({ paths.directory + "/" + $0 }) {
             guard let status = try? files.status(at: path), status.kind == .regular else { continue }
             try? files.unlink(path)
         }
-    }
-
-    private static func paths(_ files: any FileSystem, _ paths: DiskPaths) -> [String] {
-        var found: [String] = []
-        try? files.list(paths.directory) { name in
-            let name = String(cString: name)
-            if DiskPaths.isIncoming(name) { found.append(paths.directory + "/" + name) }
-        }
-        return found
     }
 
     /// No body's file is locked from now on.

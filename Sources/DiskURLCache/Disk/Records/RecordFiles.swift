@@ -18,16 +18,13 @@ struct RecordFiles: Sendable {
     /// A file is another one, or is gone: its row follows where there is an index. While the folder is being listed, the key is
     /// examined afterwards.
     private func note(_ name: RecordName, _ row: IndexRow?, usedAt time: UInt64 = 0) {
-        switch catalog.state {
-        case .owner(_, folder: .some):
-            catalog.change { index in
-                if let row { index.put(row, usedAt: time) } else { index.remove(name) }
-            }
-        case .owner(_, folder: nil):
-            catalog.requestExamination(of: name.key)
-            if row != nil { catalog.noteEarly(name.key, at: time, now: clock.now()) }
-        case .guest: if row != nil { catalog.noteEarly(name.key, at: time, now: clock.now()) }
-        case .closed, .unusable, .suspended: break
+        guard catalog.state.isCurrent else {
+            if let row { catalog.noteEarly(IndexUse(key: name.key, time: time, seconds: row.accessedAt)) }
+            if catalog.state.isOwner { catalog.requestExamination(of: name.key) }
+            return
+        }
+        catalog.change { index in
+            if let row { index.put(row, usedAt: time) } else { index.remove(name) }
         }
     }
 
@@ -39,55 +36,32 @@ struct RecordFiles: Sendable {
     func place(
         _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64, _ events: inout [DiskEvent]
     ) throws(Errno) -> Int? {
-        let key = record.header.name.key
-        let variant = IndexRow(variantOf: record.header)
+        let key = record.footer.name.key
+        let variant = IndexRow(variantOf: record.footer)
         var rows = rows(of: key, &events)
         /// Slots where a file was in the way.
         var taken: UInt8 = 0
         var status: FileStatus?
         while status == nil {
-            record.header.name.slot = try freeSlot(beside: rows, not: taken, for: variant, &events)
+            record.footer.name.slot = try freeSlot(beside: rows, not: taken, for: variant, &events)
             do throws(Errno) {
-                status = if let body { try writer.adopt(body, &record) } else { try writer.create(&record) }
+                status = try writer.create(&record, of: body)
             } catch {
                 // Another process was here.
                 guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { throw error }
-                taken |= 1 << record.header.name.slot
+                taken |= 1 << record.footer.name.slot
                 rows = examine(key, &events)
             }
         }
         guard let status else { return nil }
         body?.becameRecord()
-        let row = IndexRow(record.header, status, accessedAt: clock.now().recordSeconds)
+        let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
-        let others = rows.filter { $0.isSameVariant(as: row) && $0.slot != row.slot }.map(\.name)
-        let relations = others.map { relation(of: $0, to: record.header) }
-        if relations.contains(.later) {
-            unlink(row.name, &events)
-            return nil
-        }
-        // Only now: the older record is the one to serve until the new one is whole.
-        for (other, relation) in zip(others, relations) where relation == .replaced { unlink(other, &events) }
-        if relations.contains(.otherVariant) { examine(key, &events) }
-        return row.bytes
-    }
-
-    private enum Relation {
-        case replaced, later, otherVariant
-    }
-
-    /// What a record of one variant by its row is to the record that was just written. The file decides: another process may have
-    /// written a later response of the variant, or another variant, into that slot, and the row does not say so yet.
-    private func relation(of name: RecordName, to header: RecordHeader) -> Relation {
-        guard case .record(let other) = reader.read(name, .head, limit: catalog.readLimit) else { return .replaced }
-        guard other.header.digest == header.digest, other.header.varyHash == header.varyHash else {
-            return .otherVariant
-        }
-        // A record from the future is not a later one: the clock was set back since.
-        if other.header.sequence > EntrySequence.number(at: clock.now()) { return .replaced }
-        // A pin gives a record a larger number, and makes the response no newer.
-        let isLater = (other.header.storedAt, other.header.sequence) > (header.storedAt, header.sequence)
-        return isLater ? .later : .replaced
+        guard rows.contains(where: { $0.isSameVariant(as: row) && $0.slot != row.slot }) else { return row.bytes }
+        // Only now: the older record is the one to serve until the new one is whole. The files decide: another process may have written a
+        // later response of the variant, or another variant, into that slot, and the row does not say so yet.
+        let slots = rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
+        return examine(key, &events, slots: slots, written: row.slot).contains { $0.slot == row.slot } ? row.bytes : nil
     }
 
     private func freeSlot(
@@ -106,26 +80,25 @@ struct RecordFiles: Sendable {
 
     // MARK: Updating
 
-    /// Gives the record with this sequence number another head; its body stays. False where that very record is not there any more.
+    /// Gives the record with this sequence number another tail; its body stays. False where that very record is not there any more.
     func update(
         _ metadata: EntryMetadata, of key: DiskKey, replacing sequence: UInt64, usedAt: UInt64,
         _ events: inout [DiskEvent]
     ) -> Bool {
-        let check = IndexRow.check(of: key.digest)
-        for row in rows(of: key.name, &events) where row.keyCheck == check && !row.isPartial {
+        for row in rows(of: key.name, &events) where !row.isPartial {
             do throws(Errno) {
                 let update = try writer.append(
                     metadata, to: row.name, of: key.digest, replacing: sequence, keepsURL: keepsURLs,
                     limit: catalog.readLimit)
                 switch update {
-                case .appended(let header, let status):
-                    note(row.name, IndexRow(header, status, accessedAt: clock.now().recordSeconds), usedAt: usedAt)
+                case .appended(let footer, let status):
+                    note(row.name, IndexRow(footer, status, accessedAt: clock.now().recordSeconds), usedAt: usedAt)
                     return true
                 case .notFound: break
                 case .mustRewrite:
                     if try rewrite(row.name, metadata, key, sequence, usedAt, &events) { return true }
                 case .notRepresentable:
-                    // The old head is out of date, and the new one cannot be written.
+                    // The old tail is out of date, and the new one cannot be written.
                     removeForGood(row.name, &events)
                     events.append(.notUpdated(key: row.key, .notRepresentable))
                     return true
@@ -143,26 +116,24 @@ struct RecordFiles: Sendable {
         _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
         guard case .record(let old) = reader.read(name, .whole, limit: catalog.readLimit),
-            old.header.digest == key.digest, old.header.sequence == sequence, let body = old.body,
+            old.footer.digest == key.digest, old.footer.sequence == sequence, let body = old.body,
             var record = PreparedRecord(
-                StoredEntry(metadata: metadata, body: body), for: DiskKey(old.header), keepsURL: keepsURLs)
+                StoredEntry(metadata: metadata, body: body), for: DiskKey(old.footer), keepsURL: keepsURLs)
         else { return false }
         _ = try place(&record, usedAt: usedAt, &events)
-        // Another variant by its new head: it was not replaced by that.
-        if name != record.header.name, status(of: name) != nil { unlink(name, &events) }
+        // Another variant by its new tail: it was not replaced by that.
+        if name != record.footer.name, status(of: name) != nil { unlink(name, &events) }
         return true
     }
 
     // MARK: Removing
 
-    /// Removes those records of a key that `isRemoved` names; false where there was none.
+    /// Removes those records of a key, and of keys that share its name, that `isRemoved` names; false where there was none.
     @discardableResult
     func remove(_ key: DiskKey, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true })
         -> Bool
     {
-        let check = IndexRow.check(of: key.digest)
-        // A row that is partial belongs to a file that could not be read: it may be this key's.
-        let removed = rows(of: key.name, &events).filter { ($0.keyCheck == check || $0.isPartial) && isRemoved($0) }
+        let removed = rows(of: key.name, &events).filter(isRemoved)
         for row in removed { removeForGood(row.name, &events) }
         return !removed.isEmpty
     }
@@ -171,7 +142,7 @@ struct RecordFiles: Sendable {
     func remove(resource: UInt64, _ events: inout [DiskEvent]) {
         for key in catalog.uncertainKeys(ofResource: resource) { examine(key, &events) }
         var names: [RecordName] = []
-        if catalog.state.isCurrent, !catalog.isUncertain {
+        if catalog.state.isCurrent {
             names = catalog.read { $0.rows(ofResource: resource).map(\.name) }
         } else {
             try? files.list(paths.records) { text in
@@ -210,18 +181,21 @@ struct RecordFiles: Sendable {
         return true
     }
 
-    /// Makes room. False when the record cannot be unlinked.
+    /// Makes room. False when the record cannot be unlinked: then it is not tried again before all others.
     func evict(_ victim: IndexRow, _ events: inout [DiskEvent]) -> Bool {
         // Removed or replaced meanwhile.
         guard catalog.read({ $0.row(victim.name) })?.isSameRecord(as: victim) == true else { return true }
-        guard unlink(victim.name, &events) else { return false }
+        guard unlink(victim.name, &events) else {
+            catalog.change { $0.put(victim, usedAt: MonotonicTime.nanoseconds) }
+            return false
+        }
         events.append(.evicted(key: victim.key, bytes: victim.bytes))
         return true
     }
 
     /// Removes a record that is too old by its row.
     func expire(_ row: IndexRow, _ events: inout [DiskEvent]) {
-        // Another cache has given the record another head since: the row is not about it.
+        // Another cache has given the record another tail since: the row is not about it.
         if let status = status(of: row.name), !row.isAbout(status) { return catalog.requestExamination(of: row.key) }
         _ = evict(row, &events)
     }
@@ -231,29 +205,33 @@ struct RecordFiles: Sendable {
     /// The one repair: makes rows and files of a key agree, whatever went wrong between them. Torn and damaged records go, of two
     /// records of one variant the older one goes, and the rows become what the files say.
     ///
-    /// - Parameter verifyingBodies: whether each body is read, too.
+    /// - Parameters:
+    ///   - verifyingBodies: whether each body is read, too.
+    ///   - slots: one bit for each slot to be looked at. What the index says of the others holds.
+    ///   - written: the slot of a record that replaces those of its variant that are not newer.
     /// - Returns: the rows, also where there is no index.
     @discardableResult
     func examine(
-        _ key: KeyName, _ events: inout [DiskEvent], verifyingBodies: Bool = false
+        _ key: KeyName, _ events: inout [DiskEvent], verifyingBodies: Bool = false, slots: UInt8 = .max,
+        written: UInt8? = nil
     ) -> [IndexRow] {
         let isCurrent = catalog.state.isCurrent
         // Before the files are read: what changes from now on is examined again.
-        if isCurrent { catalog.examinationEnded(of: key) }
+        if isCurrent, slots == .max { catalog.examinationEnded(of: key) }
         let known = catalog.read { $0.rows(of: key) }
-        var rows: [IndexRow] = []
-        var records: [RecordHeader] = []
-        for slot in 0..<RecordName.slots {
+        var rows = known.filter { slots & 1 << $0.slot == 0 }
+        var records: [RecordFooter] = []
+        for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
             let name = RecordName(key: key, slot: slot)
             let old = known.first { $0.slot == slot }
-            var reading = reader.read(name, verifyingBodies ? .whole : .head, limit: catalog.readLimit)
+            var reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: catalog.readLimit)
             if case .damaged = reading { reading = removeIfDamaged(name, &events) }
             switch reading {
             case .record(let record):
-                records.append(record.header)
+                records.append(record.footer)
                 rows.append(
                     IndexRow(
-                        record.header, record.status, accessedAt: old?.accessedAt ?? record.status.modifiedSeconds))
+                        record.footer, record.status, accessedAt: old?.accessedAt ?? record.status.modifiedSeconds))
             case .foreign:
                 // A record moved here or of another version is counted, and leaves by eviction; anything else is not ours.
                 if let status = status(of: name) { rows.append(IndexRow(name, status)) }
@@ -266,7 +244,12 @@ struct RecordFiles: Sendable {
         let latest = EntrySequence.number(at: clock.now() + 60)
         for record in records {
             // A record from the future is the older one: the clock was set back since.
-            func rank(_ header: RecordHeader) -> (Int, UInt64) { (header.sequence > latest ? 0 : 1, header.sequence) }
+            // A pin gives a record a larger number, and makes the response no newer.
+            func rank(_ record: RecordFooter) -> (Int, UInt32, UInt64, Int) {
+                let isWritten = record.name.slot == written
+                let isFromFuture = record.sequence > latest && !isWritten
+                return (isFromFuture ? 0 : 1, record.storedAt, record.sequence, isWritten ? 1 : 0)
+            }
             let isOld = records.contains {
                 $0.varyHash == record.varyHash && $0.digest == record.digest && rank($0) > rank(record)
             }
@@ -283,7 +266,7 @@ struct RecordFiles: Sendable {
             do throws(Errno) {
                 let file = try files.openFile(path, O_RDONLY)
                 defer { files.closeQuietly(file) }
-                guard writer.mayLock, try files.lockFile(file, exclusively: true) else { return .damaged }
+                guard writer.mayLock(), try files.lockFile(file) else { return .damaged }
                 // While the lock is ours nobody else removes it as damaged, and no writer is at work.
                 let again = reader.read(name, .whole, limit: catalog.readLimit)
                 guard case .damaged = again else { return again }

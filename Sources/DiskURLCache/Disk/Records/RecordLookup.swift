@@ -25,7 +25,6 @@ struct RecordLookup: Sendable {
         if plan.slots == 0 { return [] }
         let records = read(plan, name, digest, exclusively)
         if records.isEmpty { return [] }
-        if let time = plan.unnotedUse, !configuration.isReadOnly { catalog.noteEarly(name, at: time, now: now) }
         return records.compactMap { isTooOld($0.metadata.storedAt, now) ? nil : variant($0) }
     }
 
@@ -39,10 +38,10 @@ struct RecordLookup: Sendable {
         if let body = record.body {
             return StoredVariant(StoredEntry(metadata: record.metadata, body: body), from: .disk)
         }
-        let header = record.header
+        let footer = record.footer
         return StoredVariant(
-            record.metadata, bodyLength: header.bodyLength, from: .disk, open: { open(header) },
-            load: { load(header) })
+            record.metadata, bodyLength: footer.bodyLength, from: .disk, open: { open(footer) },
+            load: { load(footer) })
     }
 
     private func isTooOld(_ storedAt: Date, _ now: Date) -> Bool {
@@ -73,16 +72,14 @@ struct RecordLookup: Sendable {
     ) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
         var proof: KeyDigest?
-        // Not knowing the slots, most keys have one record only: the first that is found is read as if it were the only one.
-        var extent: RecordReader.Extent = !areAll || slots.nonzeroBitCount == 1 ? .lookup : .head
+        // Small bodies are read with their metadata, also of several variants: a body that is read later may have been replaced by then.
         for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
-            switch reader.read(RecordName(key: key, slot: slot), extent, limit: plan.limit) {
+            switch reader.read(RecordName(key: key, slot: slot), .lookup, limit: plan.limit) {
             case .record(let record):
-                extent = .head
                 let expected = proof ?? digest()
                 proof = expected
                 // Another key may have this name.
-                if record.header.digest == expected { records.append(record) }
+                if record.footer.digest == expected { records.append(record) }
             case .missing:
                 if areAll { return nil }
                 if plan.known & 1 << slot != 0 { requestExamination(of: key) }
@@ -97,8 +94,8 @@ struct RecordLookup: Sendable {
     /// Of two records of one variant, which a crash may leave, the more recent counts.
     private func oneForEachVariant(_ records: [LoadedRecord], _ key: KeyName) -> [LoadedRecord] {
         var best: [LoadedRecord] = []
-        for record in records.sorted(by: { $0.header.sequence > $1.header.sequence }) {
-            if best.contains(where: { $0.header.varyHash == record.header.varyHash }) {
+        for record in records.sorted(by: { $0.footer.sequence > $1.footer.sequence }) {
+            if best.contains(where: { $0.footer.varyHash == record.footer.varyHash }) {
                 requestExamination(of: key)
             } else {
                 best.append(record)
@@ -108,28 +105,28 @@ struct RecordLookup: Sendable {
     }
 
     /// Reads a variant's record whole; nil where another one has its place by now.
-    private func load(_ header: RecordHeader) -> StoredEntry? {
-        switch reader.read(header.name, .whole, limit: catalog.readLimit) {
+    private func load(_ footer: RecordFooter) -> StoredEntry? {
+        switch reader.read(footer.name, .whole, limit: catalog.readLimit) {
         case .record(let record):
-            guard record.header.digest == header.digest, record.header.sequence == header.sequence,
+            guard record.footer.digest == footer.digest, record.footer.sequence == footer.sequence,
                 let body = record.body
             else { return nil }
             return StoredEntry(metadata: record.metadata, body: body)
         case .damaged:
-            requestExamination(of: header.name.key, verifyingBodies: true)
+            requestExamination(of: footer.name.key, verifyingBodies: true)
             return nil
         case .missing, .unreadable, .foreign: return nil
         }
     }
 
     /// The same, with the body left in the file, which stays open.
-    private func open(_ header: RecordHeader) -> OpenBody? {
-        switch reader.open(header.name, limit: catalog.readLimit) {
+    private func open(_ footer: RecordFooter) -> OpenBody? {
+        switch reader.open(footer.name, limit: catalog.readLimit) {
         case .record(let record, let body):
-            let isSame = record.header.digest == header.digest && record.header.sequence == header.sequence
+            let isSame = record.footer.digest == footer.digest && record.footer.sequence == footer.sequence
             return isSame ? body : nil
         case .damaged:
-            requestExamination(of: header.name.key, verifyingBodies: true)
+            requestExamination(of: footer.name.key, verifyingBodies: true)
             return nil
         case .notFound: return nil
         }

@@ -2,14 +2,12 @@ import Foundation
 
 /// One record as read from its file.
 package struct LoadedRecord: Sendable {
-    /// The last head of the record.
-    package var header: RecordHeader
+    /// That of the last tail.
+    package var footer: RecordFooter
     package var metadata: EntryMetadata
-    /// Nil when only the head was asked for.
+    /// Nil when only the tail was asked for.
     package var body: Data?
     var status: FileStatus
-    /// Bytes of the heads that follow the body.
-    var chainLength: Int
 }
 
 /// The result of reading a record's file.
@@ -24,7 +22,7 @@ package enum RecordReading {
     case damaged
 }
 
-/// Reads and verifies records: a head, the body, and the heads that updates appended, of which the last one counts.
+/// Reads and verifies records: the body, and the tails that follow it, of which the last one counts and is read.
 /// Nothing is mapped: a file cut by somebody else must not kill the reader.
 package struct RecordReader: Sendable {
     let files: any FileSystem
@@ -41,15 +39,15 @@ package struct RecordReader: Sendable {
     /// The largest record that a lookup reads whole with its first open: up to here a second open would cost more than
     /// reading a body that may not be wanted.
     static let wholeLimit = 256 << 10
-    /// Most heads fit; measured: reading 8 KB costs what 1 KB costs.
-    private static let headLength = 8 << 10
-    /// Pieces that stay in the processor's cache between being read and being summed.
+    /// Most tails fit; measured: reading 8 KB costs what 1 KB costs.
+    private static let tailLength = 8 << 10
+    /// Pieces that stay in the processor's cache between being read and being summed. Whole blocks of the checksum.
     private static let pieceLength = 128 << 10
 
     package enum Extent {
         case whole
         /// Without the body, unless the first read brings it along.
-        case head
+        case tail
         /// Whole when no larger than `wholeLimit`.
         case lookup
     }
@@ -85,126 +83,104 @@ package struct RecordReader: Sendable {
         _ file: Int32, _ name: RecordName, _ extent: Extent, _ limit: Int
     ) throws(Errno) -> RecordReading {
         let status = try files.status(file)
-        // A second name means that somebody linked a file of theirs here, or ours elsewhere.
-        guard status.kind == .regular, status.links == 1, owner.owns(status) else { return .foreign }
-        guard status.size >= RecordHeader.length else { return .damaged }
-        guard status.size <= max(limit, RecordHeader.length) else { return .foreign }
-        let isWhole =
-            switch extent {
-            case .whole: true
-            case .head: status.size <= Self.headLength
-            case .lookup: status.size <= Self.wholeLimit
-            }
-        let capacity = isWhole ? status.size : min(status.size, Self.headLength)
-        guard var memory = malloc(capacity) else { throw Errno(ENOMEM) }
+        guard owner.isOwnFile(status) else { return .foreign }
+        guard status.size >= RecordFooter.length else { return .damaged }
+        guard status.size <= max(limit, RecordFooter.length) else { return .foreign }
+        let wantsBody = extent == .whole || extent == .lookup && status.size <= Self.wholeLimit
+        // The end of the file says what is before it: of a small record one read brings all.
+        let isShort = status.size <= Self.pieceLength
+        var count = min(status.size, wantsBody && isShort ? Self.pieceLength : Self.tailLength)
+        guard var memory = malloc(count) else { throw Errno(ENOMEM) }
         var isGivenAway = false
         defer { if !isGivenAway { free(memory) } }
-
-        var filled = try files.readFully(
-            file, UnsafeMutableRawBufferPointer(start: memory, count: min(capacity, Self.pieceLength)), at: 0)
-        let first: RecordHeader
-        switch RecordHeader.decode(UnsafeRawBufferPointer(start: memory, count: filled)) {
-        case .header(let value): first = value
+        guard try readEnd(of: file, status, memory, count) else { return .damaged }
+        let footer: RecordFooter
+        switch RecordFooter.decode(endOf: UnsafeRawBufferPointer(start: memory, count: count)) {
+        case .footer(let value): footer = value
         case .foreign: return .foreign
         case .damaged: return .damaged
         }
-        guard let base = first.recordLength, base <= status.size else { return .damaged }
-        let bodyStart = first.headLength
-        if filled < bodyStart {
-            if !isWhole {
-                guard let larger = realloc(memory, bodyStart) else { throw Errno(ENOMEM) }
-                memory = larger
-            }
-            filled += try files.readFully(
-                file, UnsafeMutableRawBufferPointer(start: memory + filled, count: bodyStart - filled), at: filled)
+        guard footer.recordLength <= status.size else { return .damaged }
+        if footer.tailLength > count {
+            count = footer.tailLength
+            guard let larger = realloc(memory, count) else { throw Errno(ENOMEM) }
+            memory = larger
+            guard try readEnd(of: file, status, memory, count) else { return .damaged }
         }
-        guard RecordHeader.isIntact(.init(start: memory, count: filled), metadataLength: first.metadataLength)
+        guard let metadata = footer.metadata(in: UnsafeRawBufferPointer(start: memory, count: count))
         else { return .damaged }
         // Intact, but under a name that is not its own: somebody moved it.
-        guard first.name == name else { return .foreign }
-        var checksum = Checksum()
-        var summed = bodyStart
-        if isWhole {
-            // The rest comes in pieces, each summed while the processor's cache still holds it.
-            while filled < status.size {
-                let whole = max(0, (min(filled, base) - summed) / Checksum.blockSize * Checksum.blockSize)
-                checksum.update(.init(start: memory + summed, count: whole))
-                summed += whole
-                let piece = min(Self.pieceLength, status.size - filled)
-                let count = try files.readFully(file, .init(start: memory + filled, count: piece), at: filled)
-                filled += count
-                if count < piece { return .damaged }
-            }
-            guard checksum.finish(.init(start: memory + summed, count: base - summed)) == first.bodyChecksum
+        guard footer.name == name else { return .foreign }
+        var record = LoadedRecord(footer: footer, metadata: metadata, body: nil, status: status)
+        if count == status.size {
+            let body = UnsafeRawBufferPointer(start: memory, count: footer.bodyLength)
+            guard Checksum.of(body) == footer.bodyChecksum else { return .damaged }
+            // A body that is most of the memory keeps it.
+            isGivenAway = footer.bodyLength >= count / 4
+            record.body =
+                isGivenAway ? Data(bytesNoCopy: memory, count: footer.bodyLength, deallocator: .free) : Data(body)
+        } else if wantsBody {
+            guard let body = malloc(max(1, footer.bodyLength)) else { throw Errno(ENOMEM) }
+            record.body = Data(bytesNoCopy: body, count: footer.bodyLength, deallocator: .free)
+            let buffer = UnsafeMutableRawBufferPointer(start: body, count: footer.bodyLength)
+            guard try checksum(ofBody: footer.bodyLength, in: file, through: buffer) == footer.bodyChecksum
             else { return .damaged }
-        }
-        var last: (header: RecordHeader, metadata: EntryMetadata)?
-        let chainLength = status.size - base
-        if chainLength == 0 {
-            last = Self.head(first, .init(start: memory, count: bodyStart))
-        } else if isWhole {
-            last = Self.lastHead(after: first, in: .init(start: memory + base, count: chainLength))
-        } else {
-            last = try readChain(file, after: first, at: base, length: chainLength)
-        }
-        guard let last else { return .damaged }
-        var record = LoadedRecord(
-            header: last.header, metadata: last.metadata, body: nil, status: status, chainLength: chainLength)
-        guard isWhole else { return .record(record) }
-        if first.bodyLength < status.size / 4 {
-            record.body = Data(bytes: memory + bodyStart, count: first.bodyLength)
-        } else {
-            // The body stays where it was read to, and takes the memory with it.
-            isGivenAway = true
-            let whole = OwnedMemory(start: memory)
-            record.body = Data(
-                bytesNoCopy: memory + bodyStart, count: first.bodyLength,
-                deallocator: .custom { _, _ in whole.release() })
         }
         return .record(record)
     }
 
-    /// Reads the heads after a body that is not wanted.
-    private func readChain(
-        _ file: Int32, after first: RecordHeader, at offset: Int, length: Int
-    ) throws(Errno) -> (header: RecordHeader, metadata: EntryMetadata)? {
-        // We never write more.
-        guard length <= RecordWriter.chainLimit(bodyLength: first.bodyLength), let memory = malloc(length)
-        else { return nil }
-        defer { free(memory) }
-        let count = try files.readFully(file, .init(start: memory, count: length), at: offset)
-        return count < length ? nil : Self.lastHead(after: first, in: .init(start: memory, count: length))
+    /// False where the file ends earlier than its status said.
+    private func readEnd(
+        of file: Int32, _ status: FileStatus, _ memory: UnsafeMutableRawPointer, _ count: Int
+    ) throws(Errno) -> Bool {
+        let buffer = UnsafeMutableRawBufferPointer(start: memory, count: count)
+        return try files.readFully(file, buffer, at: status.size - count) == count
     }
 
-    /// The last of the heads that fill these bytes; nil where they are anything else.
-    private static func lastHead(
-        after first: RecordHeader, in bytes: UnsafeRawBufferPointer
-    ) -> (header: RecordHeader, metadata: EntryMetadata)? {
-        var (header, start, position) = (first, 0, 0)
-        while position < bytes.count {
-            let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
-            guard case .header(let next) = RecordHeader.decode(rest), next.follows(header),
-                RecordHeader.isIntact(rest, metadataLength: next.metadataLength)
-            else { return nil }
-            (header, start) = (next, position)
-            position += next.headLength
+    /// The checksum of a body that is read in pieces, each summed while the processor's cache still holds it: into the buffer, or, where
+    /// the buffer is smaller than the body, through it. That of other bytes where the file ends early.
+    private func checksum(
+        ofBody length: Int, in file: Int32, through buffer: UnsafeMutableRawBufferPointer
+    ) throws(Errno) -> UInt64 {
+        var checksum = Checksum()
+        var done = 0
+        while true {
+            let start = buffer.count < length ? 0 : done
+            let count = min(Self.pieceLength, length - done)
+            let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + count])
+            let read = try files.readFully(file, piece, at: done)
+            done += read
+            let bytes = UnsafeRawBufferPointer(rebasing: piece[..<read])
+            if done == length || read < count { return checksum.finish(bytes) }
+            checksum.update(bytes)
         }
-        return head(header, UnsafeRawBufferPointer(rebasing: bytes[start..<position]))
     }
 
-    private static func head(
-        _ header: RecordHeader, _ bytes: UnsafeRawBufferPointer
-    ) -> (header: RecordHeader, metadata: EntryMetadata)? {
-        let metadata = UnsafeRawBufferPointer(rebasing: bytes[RecordHeader.length..<header.headLength])
-        return MetadataCodec.decode(metadata, sequence: header.sequence, isPinned: header.isPinned).map { (header, $0) }
+    // MARK: Large bodies
+
+    enum Opening {
+        case record(LoadedRecord, OpenBody)
+        case damaged
+        /// Missing, not ours, or not to be read now.
+        case notFound
     }
-}
 
-/// `@unchecked Sendable`: one owner, the body's `Data`, which releases it once.
-private struct OwnedMemory: @unchecked Sendable {
-    let start: UnsafeMutableRawPointer
-
-    func release() {
-        free(start)
+    /// Opens a record and verifies it: the tail, then the body piece by piece. What is read later comes from the same open file, whose
+    /// bytes are never changed by anybody who keeps to the format.
+    func open(_ name: RecordName, limit: Int) -> Opening {
+        guard let file = paths.withRecord(name, { path in try? files.openFile(path, O_RDONLY) })
+        else { return .notFound }
+        let opened = OpenFile(file, files)
+        switch read(file, name, .tail, limit: limit) {
+        case .record(let record):
+            let length = record.footer.bodyLength
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceLength, alignment: 16)
+            defer { buffer.deallocate() }
+            guard let sum = try? checksum(ofBody: length, in: file, through: buffer) else { return .notFound }
+            guard sum == record.footer.bodyChecksum else { return .damaged }
+            return .record(record, OpenBody(count: length, of: opened, read: opened.bytes))
+        case .damaged: return .damaged
+        case .missing, .unreadable, .foreign: return .notFound
+        }
     }
 }

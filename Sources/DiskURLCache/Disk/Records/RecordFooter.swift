@@ -1,7 +1,7 @@
-/// The fixed part at the start of each head of a record. `OnDiskFormat.md` shows it byte by byte.
+/// The fixed part at the end of a record: the metadata lie before it, both are a tail. `OnDiskFormat.md` shows it byte by byte.
 ///
 /// It repeats what the index holds of the record, so that the index can be made again from the files.
-package struct RecordHeader: Sendable, Hashable {
+package struct RecordFooter: Sendable, Hashable {
     var name: RecordName
     /// SHA-256 of the key: proves whose record this is.
     package var digest: KeyDigest
@@ -22,20 +22,18 @@ package struct RecordHeader: Sendable, Hashable {
     static let magic: UInt32 = 0x4352_5544
     private static let checksumOffset = 108
 
-    /// The length of this head: header and metadata.
-    var headLength: Int { Self.length + metadataLength }
+    /// The length of this tail: metadata and footer.
+    var tailLength: Int { metadataLength + Self.length }
 
-    /// The length of a record with this as its only head; nil when the lengths cannot be added.
-    package var recordLength: Int? {
-        let (sum, overflow) = headLength.addingReportingOverflow(bodyLength)
-        return overflow ? nil : sum
-    }
+    /// The length of a record with this as its only tail. Each length is bounded: the sum is a number.
+    package var recordLength: Int { bodyLength + tailLength }
 
-    /// Writes the header into the space that `head` begins with, before the metadata; its checksum covers both.
-    func write(into head: UnsafeMutableRawBufferPointer) {
-        var end = 0
+    /// Writes the footer into the space at the end of `tail`, behind the metadata; its checksum covers both.
+    func write(into tail: UnsafeMutableRawBufferPointer) {
+        let start = tail.count - Self.length
+        var end = start
         func append<Number: FixedWidthInteger>(_ number: Number) {
-            head.storeBytes(of: number.littleEndian, toByteOffset: end, as: Number.self)
+            tail.storeBytes(of: number.littleEndian, toByteOffset: end, as: Number.self)
             end += MemoryLayout<Number>.size
         }
         append(Self.magic)
@@ -53,24 +51,22 @@ package struct RecordHeader: Sendable, Hashable {
         append(UInt64(metadataLength))
         append(UInt64(bodyLength))
         append(bodyChecksum)
-        let seed = Checksum.of(UnsafeRawBufferPointer(rebasing: head[..<end]))
-        append(Checksum.of(UnsafeRawBufferPointer(rebasing: head[Self.length...]), seed: seed))
+        let seed = Checksum.of(UnsafeRawBufferPointer(rebasing: tail[start..<end]))
+        append(Checksum.of(UnsafeRawBufferPointer(rebasing: tail[..<start]), seed: seed))
     }
 
     package enum Decoded {
-        case header(RecordHeader)
+        case footer(RecordFooter)
         /// Another version of the format, or no record at all: not ours to judge.
         case foreign
         case damaged
     }
 
-    /// Reads the header alone; its checksum also covers the metadata, so `isIntact` decides.
-    package static func decode(_ bytes: UnsafeRawBufferPointer) -> Decoded {
-        var reader = ByteReader(bytes)
-        guard bytes.count >= length, let magic = reader.number(UInt32.self), let version = reader.number(UInt16.self)
-        else { return .damaged }
-        guard magic == Self.magic else { return .damaged }
-        guard version == Self.version else { return .foreign }
+    /// Reads the footer at the end of the bytes; its checksum also covers the metadata, so `metadata(in:)` decides.
+    package static func decode(endOf bytes: UnsafeRawBufferPointer) -> Decoded {
+        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes.suffix(length)))
+        guard bytes.count >= length, reader.number(UInt32.self) == Self.magic else { return .damaged }
+        guard let version = reader.number(UInt16.self), version == Self.version else { return .foreign }
         guard let slot = reader.number(UInt8.self), let flags = reader.number(UInt8.self),
             let resource = reader.number(UInt64.self), let low = reader.number(UInt64.self),
             let digest = reader.digest(), let sequence = reader.number(UInt64.self),
@@ -80,8 +76,8 @@ package struct RecordHeader: Sendable, Hashable {
             let bodyLength = reader.number(UInt64.self), let bodyChecksum = reader.number(UInt64.self),
             metadataLength <= UInt64(MetadataCodec.maximumLength), bodyLength <= UInt64(Int.max >> 1), flags <= 1
         else { return .damaged }
-        return .header(
-            RecordHeader(
+        return .footer(
+            RecordFooter(
                 name: RecordName(key: KeyName(resource: resource.bigEndian, low: low.bigEndian), slot: slot),
                 digest: digest,
                 isPinned: flags & 1 != 0, sequence: sequence, hostHash: hostHash,
@@ -89,27 +85,21 @@ package struct RecordHeader: Sendable, Hashable {
                 metadataLength: Int(metadataLength), bodyLength: Int(bodyLength), bodyChecksum: bodyChecksum))
     }
 
-    /// Whether header and metadata are as they were written; `bytes` must hold both.
-    package static func isIntact(_ bytes: UnsafeRawBufferPointer, metadataLength: Int) -> Bool {
-        guard bytes.count >= length + metadataLength else { return false }
-        let stored = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: checksumOffset, as: UInt64.self))
-        let header = UnsafeRawBufferPointer(rebasing: bytes[..<checksumOffset])
-        let metadata = UnsafeRawBufferPointer(rebasing: bytes[length..<length + metadataLength])
-        return stored == Checksum.of(metadata, seed: Checksum.of(header))
-    }
-
-    /// Whether this may follow another head in the chain of one record: all that is about the body is the same, and the
-    /// sequence grows.
-    func follows(_ other: RecordHeader) -> Bool {
-        name == other.name && digest == other.digest && bodyLength == other.bodyLength
-            && bodyChecksum == other.bodyChecksum && sequence > other.sequence
+    /// The metadata before the footer that ends the bytes. Nil where either is not as it was written.
+    package func metadata(in bytes: UnsafeRawBufferPointer) -> EntryMetadata? {
+        let start = bytes.count - Self.length
+        guard start >= metadataLength else { return nil }
+        let footer = UnsafeRawBufferPointer(rebasing: bytes[start..<start + Self.checksumOffset])
+        let metadata = UnsafeRawBufferPointer(rebasing: bytes[start - metadataLength..<start])
+        let stored = bytes.loadUnaligned(fromByteOffset: start + Self.checksumOffset, as: UInt64.self)
+        guard UInt64(littleEndian: stored) == Checksum.of(metadata, seed: Checksum.of(footer)) else { return nil }
+        return MetadataCodec.decode(metadata, sequence: sequence, isPinned: isPinned)
     }
 }
 
 extension DiskKey {
-    /// The key of the record with this header.
-    package init(_ header: RecordHeader) {
-        self.init(
-            name: header.name.key, digest: header.digest, hostHash: header.hostHash)
+    /// The key of the record with this footer.
+    package init(_ footer: RecordFooter) {
+        self.init(name: footer.name.key, digest: footer.digest, hostHash: footer.hostHash)
     }
 }

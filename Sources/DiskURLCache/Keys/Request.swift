@@ -1,0 +1,151 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension DiskURLCache {
+    /// A request in plain values: all that the cache looks at, and what a `DiskURLCache.Transport` sends.
+    ///
+    /// Foundation's objects are made of it only for code that asks for them: `URLSession`, and closures of the app that take a
+    /// `URLRequest`.
+    public struct Request: Sendable {
+        /// The method, in upper case.
+        public var method: String { didSet { original?.httpMethod = method } }
+        /// The absolute URL.
+        public var url: String { didSet { original?.url = URL(string: url) } }
+        /// The header fields in their order. A name may occur several times.
+        public var fields: [(name: String, value: String)] {
+            get { headerFields.fields.map { ($0.name, $0.value) } }
+            set { headerFields = HeaderFields(newValue.map { HeaderFields.Field(name: $0.name, value: $0.value) }) }
+        }
+        /// The body; nil for a request without one, and for a body that is a stream.
+        public var body: Data? { didSet { original?.httpBody = body } }
+        /// The body is a stream, of which the cache knows nothing: such a request has no key.
+        public internal(set) var streamsBody: Bool
+        /// Seconds in which there must be a head.
+        public let timeoutInterval: TimeInterval
+        /// How the response is kept; wins over all rules. Nil when only rules and configuration count.
+        public let options: Options?
+
+        package var headerFields: HeaderFields {
+            didSet { original?.allHTTPHeaderFields = headerFields.dictionary }
+        }
+        let policy: ReusePolicy
+        /// The object that the request came from. It has the changes too, and its properties for Foundation's own use.
+        private var original: URLRequest?
+
+        /// Nil when the text is no URL.
+        /// - Parameter streamsBody: the body is no value, and whoever sends the request has it.
+        public init?(
+            method: String = "GET", url text: String, fields: [(name: String, value: String)] = [], body: Data? = nil,
+            streamsBody: Bool = false, timeoutInterval: TimeInterval = 60, options: Options? = nil
+        ) {
+            guard let url = Self.isWellFormed(text) ? text : URL(string: text)?.absoluteString else { return nil }
+            (self.method, self.url, self.body, self.streamsBody) = (method.uppercased(), url, body, streamsBody)
+            (self.timeoutInterval, self.options) = (timeoutInterval, options)
+            headerFields = HeaderFields(fields.map { HeaderFields.Field(name: $0.name, value: $0.value) })
+            policy = .useProtocol
+        }
+
+        /// As a redirect may do.
+        mutating func dropBody() { (body, streamsBody) = (nil, false) }
+
+        package init(_ request: URLRequest) {
+            let method = request.httpMethod ?? "GET"
+            self.method = method == "GET" ? method : method.uppercased()
+            url = request.url?.absoluteString ?? ""
+            headerFields = HeaderFields(request)
+            body = request.httpBody
+            streamsBody = request.httpBodyStream != nil
+            timeoutInterval = request.timeoutInterval
+            options = request.mayCarryOptions ? request.cacheOptions : nil
+            policy = ReusePolicy(request.cachePolicy)
+            original = request
+        }
+    }
+}
+
+extension DiskURLCache.Request {
+    /// The URL's text for files.
+    var urlWithoutCredentials: String? {
+        url.utf8.contains(UInt8(ascii: "@")) ? foundationURL?.withoutCredentials : url
+    }
+
+    /// Whether a text is a URL that Foundation would leave as it is; false also for rare ones.
+    private static func isWellFormed(_ text: String) -> Bool {
+        URLCanonicalizer.isNormal(text)
+            && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"%<>[\\]^`{|}".utf8.contains($0) }
+    }
+
+    /// The value of a header field, whatever the case of its name: the values of a repeated field joined by ", ". Nil without one.
+    public subscript(field: String) -> String? { headerFields[field] }
+
+    /// Nil for a text that Foundation takes for no URL.
+    package var foundationURL: URL? { original?.url ?? URL(string: url) }
+
+    /// Foundation's object: the one that the request came from, as far as it was not changed.
+    package var urlRequest: URLRequest {
+        if let original { return original }
+        var request = URLRequest(url: foundationURL ?? DiskURLCache.Request.noURL, timeoutInterval: timeoutInterval)
+        request.httpMethod = method
+        request.httpBody = body
+        request.httpShouldHandleCookies = false
+        request.allHTTPHeaderFields = headerFields.dictionary
+        request.cacheOptions = options
+        return request
+    }
+
+    /// For objects of Foundation that must have a URL.
+    package static let noURL = URL(fileURLWithPath: "/")
+}
+
+extension URL {
+    /// The text for files: without user name and password.
+    var withoutCredentials: String? {
+        // Without "@" there are none, and searching for the byte is faster than parsing.
+        guard absoluteString.utf8.contains(UInt8(ascii: "@")), user != nil || password != nil else {
+            return absoluteString
+        }
+        var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        components?.user = nil
+        components?.password = nil
+        return components?.string
+    }
+
+    /// The URL for reports.
+    var removingCredentials: URL? {
+        withoutCredentials.flatMap { $0 == absoluteString ? absoluteURL : URL(string: $0) }
+    }
+
+    /// As a log may have it: a query may hold what is secret.
+    var withoutQuery: String? { withoutCredentials.map { String($0.prefix { $0 != "?" && $0 != "#" }) } }
+}
+
+extension HeaderFields {
+    init(_ request: URLRequest) {
+        self.init(dictionary: request.allHTTPHeaderFields ?? [:])
+    }
+}
+
+extension RequestFacts {
+    init(_ request: DiskURLCache.Request) {
+        self.init(method: request.method, fields: request.headerFields)
+    }
+
+    init(_ request: URLRequest) {
+        self.init(DiskURLCache.Request(request))
+    }
+}
+
+extension ReusePolicy {
+    init(_ policy: URLRequest.CachePolicy) {
+        switch policy {
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: self = .reloadIgnoring
+        case .returnCacheDataElseLoad: self = .elseLoad
+        case .returnCacheDataDontLoad: self = .dontLoad
+        case .reloadRevalidatingCacheData: self = .revalidate
+        default: self = .useProtocol
+        }
+    }
+}

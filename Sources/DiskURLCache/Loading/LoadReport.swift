@@ -1,0 +1,162 @@
+import Foundation
+
+/// The course of a load as it is noted; turned into text only when an event or an answer is read.
+struct LoadReport: Sendable {
+    enum Outcome {
+        /// - Parameter index: of the candidate that answers.
+        case hit(index: Int, DiskURLCache.Reason?)
+        case revalidated(index: Int)
+        case miss(DiskURLCache.Reason)
+        /// The cache was not used: no lookup, and no answer stored.
+        case bypass(DiskURLCache.Reason)
+        /// No request was allowed, and the store could not answer.
+        case notAllowed(DiskURLCache.Reason)
+        /// - Parameter code: the spelling in `Cache-Status`.
+        case failed(code: String)
+    }
+
+    /// Whether a new answer was stored.
+    enum Storage {
+        case stored
+        case refused(DiskURLCache.Reason)
+    }
+
+    // Of the answer.
+    private(set) var outcome = Outcome.miss(.notStored)
+    private(set) var status = 0
+    private var reuse: Reuse?
+    private var forwardStatus: Int?
+    /// Why this load would have sent a request, if another load had not fetched the answer.
+    private var collapsedInto: DiskURLCache.Reason?
+    /// Nil if there is no new answer to store, and as long as it is not decided.
+    var storage: Storage?
+    /// The layer of the stored response that was used; without meaning if none was.
+    var layer = DiskURLCache.Layer.memory
+
+    // Of the whole load.
+    let request: DiskURLCache.Request
+    var bytes = 0
+    var startedAt: Date
+    private var endedAt: Date?
+    var requestedAt: Date?
+    var respondedAt: Date?
+    private var error: (any Swift.Error)?
+
+    init(of request: DiskURLCache.Request, at time: Date) {
+        self.request = request
+        startedAt = time
+    }
+
+    /// A new outcome takes the place of the one before, of another hop or of an answer that failed.
+    /// - Parameters:
+    ///   - reuse: of a stored response without a request.
+    ///   - waited: why the load would have sent a request, if it waited for another load instead.
+    mutating func note(
+        _ outcome: Outcome, status: Int = 0, reuse: Reuse? = nil, forwardStatus: Int? = nil,
+        waited: DiskURLCache.Reason? = nil, storage: Storage? = nil
+    ) {
+        (self.outcome, self.status, self.reuse, self.forwardStatus) = (outcome, status, reuse, forwardStatus)
+        (collapsedInto, self.storage) = (waited, storage)
+    }
+
+    /// Notes the end, counts the load, and sends the event to listeners.
+    mutating func end(at time: Date, error: (any Swift.Error)? = nil, in cache: any LoadHost) {
+        (endedAt, self.error) = (time, error)
+        cache.hub.count(self)
+        if cache.hub.hasListeners { cache.hub.emit(.load(publicReport(cacheName: cache.cacheStatusName))) }
+    }
+
+    var duration: TimeInterval { (endedAt ?? startedAt).timeIntervalSince(startedAt) }
+
+    var isStale: Bool { if case .hit(_, _?) = outcome { true } else { false } }
+
+    /// The index of the candidate that was used.
+    var usedIndex: Int? {
+        switch outcome {
+        case .hit(let index, _), .revalidated(let index): index
+        case .miss, .bypass, .notAllowed, .failed: nil
+        }
+    }
+}
+
+extension LoadReport {
+    /// The load in the terms of RFC 9211.
+    /// - Parameter name: the cache's identifier; nil for the standard one.
+    func cacheStatus(name: String?) -> CacheStatus {
+        var status = CacheStatus(cacheName: name ?? "DiskURLCache")
+        status.forwardStatus = forwardStatus
+        status.collapsed = collapsedInto != nil
+        switch outcome {
+        case .hit(_, let allowance):
+            // RFC 9211 §2.6: a request that shared the fetch of another request is no hit.
+            status.hit = collapsedInto == nil
+            status.forward = collapsedInto?.forward
+            status.timeToLive = reuse?.timeToLive
+            status.detail = allowance?.code
+        case .revalidated: status.forward = .stale
+        case .miss(let reason):
+            status.forward = reason.forward
+            status.detail = reason.detail
+        case .bypass(let reason):
+            status.forward = .bypass
+            status.detail = reason.code
+        case .notAllowed(let reason): status.detail = reason.code
+        case .failed(let code): status.detail = code
+        }
+        if case .stored? = storage { status.stored = true }
+        return status
+    }
+
+    /// The value for a response that is delivered: if the configuration wants one, and in each answer that the cache made itself.
+    func deliveredStatus(name: String?) -> CacheStatus? {
+        if case .notAllowed = outcome { return cacheStatus(name: name) }
+        return name.map { cacheStatus(name: $0) }
+    }
+
+    func publicReport(cacheName: String?) -> DiskURLCache.Report {
+        let publicOutcome: DiskURLCache.Report.Outcome =
+            switch outcome {
+            case .hit(_, let allowance?): .staleHit(layer, allowance)
+            case .hit(_, nil): .hit(layer)
+            case .revalidated: .revalidated(layer)
+            case .miss(let reason): .miss(reason)
+            case .bypass(let reason): .bypass(reason)
+            case .notAllowed(let reason): .notAllowed(reason)
+            case .failed: .failed
+            }
+        let (isStored, refusal): (Bool?, DiskURLCache.Reason?) =
+            switch storage {
+            case nil: (nil, nil)
+            case .stored?: (true, nil)
+            case .refused(let reason)?: (false, reason)
+            }
+        return DiskURLCache.Report(
+            url: request.foundationURL?.removingCredentials, method: request.method, outcome: publicOutcome,
+            status: status, bytes: bytes, age: (reuse?.age).map { Int(clamping: $0) }, duration: duration,
+            startedAt: startedAt, requestedAt: requestedAt, respondedAt: respondedAt, isStored: isStored,
+            notStoredReason: refusal, isCollapsed: collapsedInto != nil, error: error,
+            cacheStatus: cacheStatus(name: cacheName).fieldValue)
+    }
+}
+
+extension EventHub {
+    /// Counts a load, also without a listener for its report.
+    fileprivate func count(_ load: LoadReport) {
+        count { statistics in
+            switch load.outcome {
+            case .hit:
+                statistics.countHit(load.layer, bytes: load.bytes)
+                statistics.storeLoads += 1
+                statistics.storeTime += load.duration
+            case .revalidated:
+                statistics.revalidations += 1
+                statistics.bytesSaved += load.bytes
+            case .miss:
+                statistics.misses += 1
+                statistics.networkLoads += 1
+                statistics.networkTime += load.duration
+            case .bypass, .notAllowed, .failed: break
+            }
+        }
+    }
+}
