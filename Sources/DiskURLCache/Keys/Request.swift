@@ -129,12 +129,8 @@ extension HeaderFields {
 }
 
 extension RequestFacts {
-    init(_ request: DiskURLCache.Request) {
-        self.init(method: request.method, fields: request.headerFields)
-    }
-
-    init(_ request: URLRequest) {
-        self.init(DiskURLCache.Request(request))
+    init(_ request: DiskURLCache.Request, salt: CredentialSalt? = nil) {
+        self.init(method: request.method, fields: request.headerFields, salt: salt)
     }
 }
 

@@ -69,6 +69,9 @@ final class TieredStore: Sendable {
         return Lookup { [self] in read(key) }
     }
 
+    /// An app's storage has none: it is for several machines.
+    var salt: CredentialSalt? { diskStore?.salt }
+
     /// True only when no layer below memory has anything of a key. Reads no record.
     func isUnknownBelow(_ key: RequestKey) -> Bool { fallbacks.isEmpty && disk?.mayContain(key) != true }
 
