@@ -119,7 +119,7 @@ extension DiskURLCache.KeyPolicy {
         let hostField = request.headerFields["Host"]?.lowercased()
         // Most requests are plain: no string is built for them.
         if isPlain, credentials == nil, hostField == nil, request.method == "GET", request.body == nil,
-            !request.streamsBody, URLCanonicalizer.isNormal(request.url)
+            !request.hasBodyStream, URLCanonicalizer.isNormal(request.url)
         {
             return .key(
                 form.isPlain
@@ -129,7 +129,7 @@ extension DiskURLCache.KeyPolicy {
         guard let parts = URLCanonicalizer.parts(of: request.url) else { return .none(.notHTTP) }
         if parts.hasDotSegments { return .none(.dotSegments) }
         // The body that will be sent is unknown, so no answer may be shared.
-        guard !request.streamsBody else { return .none(.streamedBody) }
+        guard !request.hasBodyStream else { return .none(.streamedBody) }
         let method = request.method
         let uri = uri(of: parts)
         var text: String
