@@ -69,7 +69,7 @@ final class TieredStore: Sendable {
         return Lookup { [self] in read(key) }
     }
 
-    /// An app's storage has none: it is for several machines.
+    /// Nil for an app's storage, which several machines may share.
     var salt: CredentialSalt? { diskStore?.salt }
 
     /// True only when no layer below memory has anything of a key. Reads no record.
