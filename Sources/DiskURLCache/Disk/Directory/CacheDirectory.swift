@@ -112,7 +112,7 @@ struct CacheDirectory {
             case .symbolicLink: throw .symbolicLink(path: path)
             case .regular, .other: throw .notADirectory(path: path)
             }
-            // Another directory is checked once it is open: by its path it could be a third one.
+            // The directory is checked once it is open: its path could lead to a third one.
             if found.identity != known, let file = try? files.openFile(other, O_RDONLY | O_DIRECTORY) {
                 defer { files.closeQuietly(file) }
                 found = (try? files.status(file)) ?? found
