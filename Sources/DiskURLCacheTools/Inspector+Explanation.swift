@@ -51,8 +51,10 @@ extension DiskURLCache.Inspector {
 
     private func decision(_ request: DiskURLCache.Request, _ variant: String?, isShared: Bool = false) -> KeyDecision {
         DiskURLCache.KeyPolicy.standard.decision(
-            for: request, RequestKey.Form(isShared: isShared, variant: variant))
+            for: request, RequestKey.Form(isShared: isShared, variant: variant, salt: salt))
     }
+
+    private var salt: CredentialSalt? { .reading(files, paths, owner: owner) }
 
     private func variants(of key: RequestKey) -> [StoredVariant] {
         let diskKey = key.diskKey

@@ -159,7 +159,7 @@ extension DiskURLCache {
     ) -> LoadReader {
         LoadReader(
             keyed(request, variant: transport.keyVariant), from: self, over: transport, takesPieces: true,
-            timeout: request.timeoutInterval, redirect: redirect)
+            timeout: request.timeout, redirect: redirect)
     }
 }
 

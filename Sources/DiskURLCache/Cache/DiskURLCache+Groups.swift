@@ -18,7 +18,7 @@ extension DiskURLCache {
     /// from memory and disk before it returns. Takes as long as ``removeCachedResponses(tag:)``.
     /// - Parameter authorization: the field's value as it was sent, such as `Bearer abc`.
     public func removeCachedResponses(authorization: String) {
-        removeCachedResponses(tag: Self.tag(ofCredentials: authorization))
+        removeCachedResponses(tag: tag(ofCredentials: authorization))
     }
 
     /// Removes every entry of a host, but not of its subdomains, from memory and disk before it returns.

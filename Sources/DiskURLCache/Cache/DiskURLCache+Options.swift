@@ -26,7 +26,7 @@ extension DiskURLCache {
     /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
     func keyed(_ request: Request, variant: String? = nil) -> KeyedRequest {
         let target = target(request)
-        return KeyedRequest(target, keyDecision(for: target, variant: variant))
+        return KeyedRequest(target, keyDecision(for: target, variant: variant), salt: store.salt)
     }
 
     /// The key under which the response to a request is kept; nil for a request that is not cached.
@@ -41,7 +41,8 @@ extension DiskURLCache {
             policy = named
         }
         return policy.decision(
-            for: target.request, RequestKey.Form(isShared: configuration.isShared, variant: variant))
+            for: target.request,
+            RequestKey.Form(isShared: configuration.isShared, variant: variant, salt: store.salt))
     }
 
     /// Whether a request is never cached, whatever its response. A rule by content type that stores can be judged only when the response
@@ -97,7 +98,7 @@ extension DiskURLCache {
     func tags(of cacheOptions: Options, for request: Request) -> [String] {
         var tags = cacheOptions.tags
         if let credentials = request.headerFields["Authorization"] {
-            tags.insert(Self.tag(ofCredentials: credentials))
+            tags.insert(tag(ofCredentials: credentials))
         }
         return tags.isEmpty ? [] : tags.sorted()
     }
@@ -133,8 +134,9 @@ extension DiskURLCache {
 
     /// The tag of every entry that was stored for a request with this `Authorization`. 24 bits of a digest: enough to remove hardly ever
     /// the entries of other credentials too, too little to confirm a guessed password.
-    static func tag(ofCredentials value: String) -> String {
-        "authorization \(SHA256Digest.digest(of: "authorization:\(value)").hex.prefix(6))"
+    func tag(ofCredentials value: String) -> String {
+        let text = "authorization:\(value)"
+        return "authorization \((store.salt?.digest(of: text) ?? SHA256Digest.digest(of: text)).hex.prefix(6))"
     }
 
     /// Whether a response is worth a file: it does not expire too soon.

@@ -170,7 +170,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         guard cacheOptions.storage != .never else { return refuse(request, .keptOut) }
         // A response stored for `HEAD` cannot answer a `GET`.
         let storedKey = key.isForHead ? key.storedForHead : key
-        let call = StoreCall(request: request, response: cachedResponse, time: now, isBySystem: isBySystem)
+        let call = StoreCall(
+            request: request, response: cachedResponse, time: now, isBySystem: isBySystem, salt: store.salt)
         let tags = tags(of: cacheOptions, for: target.request)
         switch call.outcome(cacheOptions: cacheOptions, tags: tags, options: sharingOptions(cacheOptions)) {
         case .stored(let metadata, let lost):

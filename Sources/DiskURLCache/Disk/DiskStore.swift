@@ -20,6 +20,8 @@ package final class DiskStore: Sendable {
     let maintenance: MaintenanceQueue
     /// Nil where the system suspends no process.
     let passTime: PassTime?
+    /// Of the directory.
+    let salt: CredentialSalt
     /// What caches on the directory tell each other.
     let changes: ChangeFile
     /// Is told what other caches changed. Set once, before the first lookup.
@@ -68,6 +70,8 @@ package final class DiskStore: Sendable {
         self.clock = clock
         self.report = report
         changes = ChangeFile(fileSystem, paths, capacity: configuration.capacity)
+        let reference = WeakReference<DiskStore>()
+        salt = CredentialSalt { reference.object?.directorySalt($0) }
         let catalog = Catalog(configuration)
         self.catalog = catalog
         let passTime = configuration.passActivity.map { PassTime(activity: $0) }
@@ -85,6 +89,7 @@ package final class DiskStore: Sendable {
         if maintenance == nil {
             self.maintenance.setWork { [weak self] in self?.runPass(isFlush: false) }
         }
+        reference.object = self
         self.maintenance.schedule(after: 0)
     }
 
@@ -154,6 +159,7 @@ package final class DiskStore: Sendable {
     /// Nothing that is known of a directory holds for another one: its lock is another one, too.
     private func leave(_ io: inout Section) {
         forgetIndex()
+        salt.directoryChanged()
         if !catalog.state.isSuspended { become(.guest) }
     }
 
@@ -163,6 +169,15 @@ package final class DiskStore: Sendable {
     }
 
     func forgetIndex() { catalog.forget() }
+
+    /// The directory's salt, which is the given one if it has none.
+    private func directorySalt(_ new: [UInt8]) -> [UInt8]? {
+        guard isOwnProcess, !configuration.isReadOnly else { return nil }
+        return withIO { io in
+            guard prepareDirectory(&io, mayMake: true) else { return nil }
+            return try? CredentialSalt.bytes(files, paths, adding: new)
+        }
+    }
 
     /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a miss.
     func checkReadOnly() {

@@ -81,7 +81,7 @@ extension DiskURLCache {
         /// Why the answer was not stored; nil when it was, and when there was no new answer to store.
         public let notStoredReason: Reason?
         /// True when another load in flight fetched the answer.
-        public let isCollapsed: Bool
+        package let isCollapsed: Bool
         /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for a load with an answer. An event
         /// log keeps only the code of a `URLError`.
         public package(set) var error: (any Swift.Error)?

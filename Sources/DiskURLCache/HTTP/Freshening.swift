@@ -12,7 +12,7 @@ enum Freshening {
         var served = StorableFields.updated(
             exchange.candidates[index].response, by: exchange, isShared: options.isShared)
         // The origin chose this response for the request, so it now is the variant of this request's fields.
-        served.vary = VaryKey(response: served.fields, request: exchange.request.fields)
+        served.vary = VaryKey(response: served.fields, request: exchange.request)
         let candidate = Candidate(response: served, bodyLength: exchange.candidates[index].bodyLength)
         guard case .presentation(let presentation) = Presentation.fit(of: candidate, to: exchange.request) else {
             return nil
@@ -56,7 +56,7 @@ enum Freshening {
     private static func change(of index: Int, by exchange: Exchange, _ options: CachingOptions) -> StoreChange? {
         let result = StorableFields.updated(
             exchange.candidates[index].response, by: exchange, isShared: options.isShared)
-        let names = VaryKey(response: result.fields, request: HeaderFields()).fields.map(\.name)
+        let names = VaryKey(result.fields["Vary"], request: HeaderFields()).fields.map(\.name)
         guard names == result.vary.fields.map(\.name),
             Storability.prohibition(ofUpdated: result, by: exchange, options: options) == nil
         else { return nil }

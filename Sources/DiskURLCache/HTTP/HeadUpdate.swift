@@ -21,7 +21,7 @@ enum HeadUpdate {
             guard isChosen else { continue }
             isChosen = false
             var updated = StorableFields.updated(candidate.response, by: exchange, isShared: options.isShared)
-            updated.vary = VaryKey(response: updated.fields, request: exchange.request.fields)
+            updated.vary = VaryKey(response: updated.fields, request: exchange.request)
             let reason = Storability.prohibition(ofUpdated: updated, by: exchange, options: options)
             changes.append(reason == nil ? .update(index: index, updated) : .remove(index: index))
         }

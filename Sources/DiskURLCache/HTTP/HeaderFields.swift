@@ -74,7 +74,7 @@ package struct HeaderFields: Sendable, Hashable {
     }
 
     /// The combined value: all values of `name` joined by ", "; nil when the field is absent.
-    subscript(name: String) -> String? {
+    package subscript(name: String) -> String? {
         var result: String?
         forEachField { field, value in
             if field.equalsIgnoringASCIICase(name) { result = result.map { $0 + ", " + value } ?? value }

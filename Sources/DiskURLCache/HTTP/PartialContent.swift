@@ -86,7 +86,7 @@ enum PartialContent {
         whole.status = 200
         whole.fields.remove("Content-Range")
         whole.fields.set("Content-Length", String(held.total))
-        whole.vary = VaryKey(response: whole.fields, request: exchange.request.fields)
+        whole.vary = VaryKey(response: whole.fields, request: exchange.request)
         return (whole, Parts(first: start, rest: range.range.count))
     }
 }

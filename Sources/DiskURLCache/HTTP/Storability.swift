@@ -88,7 +88,7 @@ enum Storability {
         }
         return StoredResponse(
             method: method, status: exchange.status, fields: exchange.fields, requestTime: exchange.requestTime,
-            responseTime: exchange.responseTime, vary: VaryKey(response: exchange.fields, request: request.fields))
+            responseTime: exchange.responseTime, vary: VaryKey(response: exchange.fields, request: request))
     }
 
     /// RFC 9110 §9.3.3: a POST's 200 whose `Content-Location` is the target holds what a GET would get.

@@ -33,15 +33,18 @@ struct RequestFacts: Sendable, Hashable {
     let fields: HeaderFields
     /// The directives in the fields about reuse, parsed once.
     let directives: RequestDirectives
+    /// Of the cache; nil if the digests of credentials have none.
+    let salt: CredentialSalt?
 
-    init(method: String, fields: HeaderFields) {
-        self.init(method: method, fields: fields, directives: RequestDirectives(fields))
+    init(method: String, fields: HeaderFields, salt: CredentialSalt? = nil) {
+        self.init(method: method, fields: fields, directives: RequestDirectives(fields), salt: salt)
     }
 
-    private init(method: String, fields: HeaderFields, directives: RequestDirectives) {
+    private init(method: String, fields: HeaderFields, directives: RequestDirectives, salt: CredentialSalt?) {
         self.method = method
         self.fields = fields
         self.directives = directives
+        self.salt = salt
     }
 
     /// The request without the fields that ask for less than the whole response: the form in which a background refresh
@@ -49,7 +52,7 @@ struct RequestFacts: Sendable, Hashable {
     var unconditional: RequestFacts {
         var fields = fields
         for name in Self.partialFieldNames { fields.remove(name) }
-        return RequestFacts(method: method, fields: fields, directives: directives)
+        return RequestFacts(method: method, fields: fields, directives: directives, salt: salt)
     }
 
     static let partialFieldNames = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"]

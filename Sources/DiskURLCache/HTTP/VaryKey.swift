@@ -7,6 +7,8 @@ package struct VaryKey: Sendable, Hashable {
         var name: String
         /// Digest of the normalised value; nil when the request did not have the field.
         var value: KeyDigest?
+        /// Mixed into the digest of credentials.
+        var salt: CredentialSalt?
     }
 
     /// Sorted by name. Empty when the response has no `Vary`.
@@ -19,12 +21,12 @@ package struct VaryKey: Sendable, Hashable {
 
 extension VaryKey {
     /// The key of a response to a request.
-    init(response: HeaderFields, request: HeaderFields) {
-        self.init(response["Vary"], request: request)
+    init(response: HeaderFields, request: RequestFacts) {
+        self.init(response["Vary"], request: request.fields, salt: request.salt)
     }
 
     /// The key of a response with this `Vary` field.
-    init(_ vary: String?, request: HeaderFields) {
+    init(_ vary: String?, request: HeaderFields, salt: CredentialSalt? = nil) {
         self = .none
         guard let vary else { return }
         var names = Set<String>()
@@ -37,17 +39,20 @@ extension VaryKey {
             }
             names.insert(member.lowercased())
         }
-        fields = names.sorted().map { Field(name: $0, value: Self.digest(of: $0, in: request)) }
+        fields = names.sorted().map { name in
+            let salt = Self.credentialNames.contains(name) && request[name] != nil ? salt : nil
+            return Field(name: name, value: Self.digest(of: name, in: request, salt), salt: salt)
+        }
     }
 
     /// Whether a request with these fields may be answered by the response this key was made for.
     func matches(_ request: HeaderFields) -> Bool {
-        !matchesNothing && fields.allSatisfy { $0.value == Self.digest(of: $0.name, in: request) }
+        !matchesNothing && differences(from: request).isEmpty
     }
 
     /// The fields in which a request differs from the one that was answered.
     func differences(from request: HeaderFields) -> [String] {
-        fields.filter { $0.value != Self.digest(of: $0.name, in: request) }.map(\.name)
+        fields.filter { $0.value != Self.digest(of: $0.name, in: request, $0.salt) }.map(\.name)
     }
 
     /// The values of its fields in a request; nil for one that the request lacks.
@@ -59,8 +64,11 @@ extension VaryKey {
         return true
     }
 
-    private static func digest(of name: String, in request: HeaderFields) -> KeyDigest? {
+    private static let credentialNames: Set = ["authorization", "cookie", "proxy-authorization"]
+
+    private static func digest(of name: String, in request: HeaderFields, _ salt: CredentialSalt?) -> KeyDigest? {
         guard let value = request[name] else { return nil }
+        if let salt { return salt.digest(of: "\(name):\(normalized(value, of: name))") }
         let known = negotiated.withLock { $0.first { $0.value == value && $0.name == name } }
         if let known { return known.digest }
         let digest = SHA256Digest.digest(of: "\(name):\(normalized(value, of: name))")

@@ -32,12 +32,11 @@ extension DiskURLCache {
     public func explanation(
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
     ) -> Explanation {
-        explanation(for: Request(request), variant: variant, response: response, sentAt: sentAt)
+        explanation(of: Request(request), variant: variant, response: response, sentAt: sentAt)
     }
 
-    /// The same for a request of a transport.
-    public func explanation(
-        for request: Request, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
+    package func explanation(
+        of request: Request, variant: String?, response: HTTPURLResponse?, sentAt: Date?
     ) -> Explanation {
         let target = target(request)
         let key = keyDecision(for: target, variant: variant)

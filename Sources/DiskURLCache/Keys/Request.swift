@@ -14,19 +14,14 @@ extension DiskURLCache {
         public var method: String { didSet { original?.httpMethod = method } }
         /// The absolute URL.
         public var url: String { didSet { original?.url = URL(string: url) } }
-        /// The header fields in their order. A name may occur several times.
-        public var fields: [(name: String, value: String)] {
-            get { headerFields.fields.map { ($0.name, $0.value) } }
-            set { headerFields = HeaderFields(newValue.map { HeaderFields.Field(name: $0.name, value: $0.value) }) }
-        }
         /// The body; nil for a request without one, and for a body that is a stream.
         public var body: Data? { didSet { original?.httpBody = body } }
         /// The body is a stream, of which the cache knows nothing: such a request has no key.
-        public internal(set) var streamsBody: Bool
+        package internal(set) var hasBodyStream: Bool
         /// Seconds in which there must be a head.
-        public let timeoutInterval: TimeInterval
+        package let timeout: TimeInterval
         /// How the response is kept; wins over all rules. Nil when only rules and configuration count.
-        public let options: Options?
+        package let options: Options?
 
         package var headerFields: HeaderFields {
             didSet { original?.allHTTPHeaderFields = headerFields.dictionary }
@@ -36,20 +31,18 @@ extension DiskURLCache {
         private var original: URLRequest?
 
         /// Nil when the text is no URL.
-        /// - Parameter streamsBody: the body is no value, and whoever sends the request has it.
-        public init?(
-            method: String = "GET", url text: String, fields: [(name: String, value: String)] = [], body: Data? = nil,
-            streamsBody: Bool = false, timeoutInterval: TimeInterval = 60, options: Options? = nil
+        package init?(
+            method: String, text: String, headerFields: HeaderFields, body: Data?, hasBodyStream: Bool,
+            timeout: TimeInterval, options: Options?
         ) {
             guard let url = Self.isWellFormed(text) ? text : URL(string: text)?.absoluteString else { return nil }
-            (self.method, self.url, self.body, self.streamsBody) = (method.uppercased(), url, body, streamsBody)
-            (self.timeoutInterval, self.options) = (timeoutInterval, options)
-            headerFields = HeaderFields(fields.map { HeaderFields.Field(name: $0.name, value: $0.value) })
+            (self.method, self.url, self.body, self.hasBodyStream) = (method.uppercased(), url, body, hasBodyStream)
+            (self.headerFields, self.timeout, self.options) = (headerFields, timeout, options)
             policy = .useProtocol
         }
 
         /// As a redirect may do.
-        mutating func dropBody() { (body, streamsBody) = (nil, false) }
+        mutating func dropBody() { (body, hasBodyStream) = (nil, false) }
 
         package init(_ request: URLRequest) {
             let method = request.httpMethod ?? "GET"
@@ -57,8 +50,8 @@ extension DiskURLCache {
             url = request.url?.absoluteString ?? ""
             headerFields = HeaderFields(request)
             body = request.httpBody
-            streamsBody = request.httpBodyStream != nil
-            timeoutInterval = request.timeoutInterval
+            hasBodyStream = request.httpBodyStream != nil
+            timeout = request.timeoutInterval
             options = request.mayCarryOptions ? request.cacheOptions : nil
             policy = ReusePolicy(request.cachePolicy)
             original = request
@@ -78,16 +71,13 @@ extension DiskURLCache.Request {
             && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"%<>[\\]^`{|}".utf8.contains($0) }
     }
 
-    /// The value of a header field, whatever the case of its name: the values of a repeated field joined by ", ". Nil without one.
-    public subscript(field: String) -> String? { headerFields[field] }
-
     /// Nil for a text that Foundation takes for no URL.
     package var foundationURL: URL? { original?.url ?? URL(string: url) }
 
     /// Foundation's object: the one that the request came from, as far as it was not changed.
     package var urlRequest: URLRequest {
         if let original { return original }
-        var request = URLRequest(url: foundationURL ?? DiskURLCache.Request.noURL, timeoutInterval: timeoutInterval)
+        var request = URLRequest(url: foundationURL ?? DiskURLCache.Request.noURL, timeoutInterval: timeout)
         request.httpMethod = method
         request.httpBody = body
         request.httpShouldHandleCookies = false
@@ -129,12 +119,8 @@ extension HeaderFields {
 }
 
 extension RequestFacts {
-    init(_ request: DiskURLCache.Request) {
-        self.init(method: request.method, fields: request.headerFields)
-    }
-
-    init(_ request: URLRequest) {
-        self.init(DiskURLCache.Request(request))
+    init(_ request: DiskURLCache.Request, salt: CredentialSalt? = nil) {
+        self.init(method: request.method, fields: request.headerFields, salt: salt)
     }
 }
 

@@ -94,13 +94,17 @@ extension RequestKey {
         package var isShared = false
         /// See ``LoadTransport/keyVariant``.
         package var variant: String?
+        /// Credentials are in the key by their digest with this salt; without one by themselves.
+        package var salt: CredentialSalt?
 
-        package init(isShared: Bool = false, variant: String? = nil) {
-            (self.isShared, self.variant) = (isShared, variant)
+        package init(isShared: Bool = false, variant: String? = nil, salt: CredentialSalt? = nil) {
+            (self.isShared, self.variant, self.salt) = (isShared, variant, salt)
         }
 
         var text: String { (isShared ? "\nshared" : "") + (variant.map { "\nvariant:\($0)" } ?? "") }
         var isPlain: Bool { !isShared && variant == nil }
+
+        func salted(_ credentials: String) -> String { salt?.digest(of: credentials).hex ?? credentials }
     }
 }
 
@@ -115,7 +119,7 @@ extension DiskURLCache.KeyPolicy {
         let hostField = request.headerFields["Host"]?.lowercased()
         // Most requests are plain: no string is built for them.
         if isPlain, credentials == nil, hostField == nil, request.method == "GET", request.body == nil,
-            !request.streamsBody, URLCanonicalizer.isNormal(request.url)
+            !request.hasBodyStream, URLCanonicalizer.isNormal(request.url)
         {
             return .key(
                 form.isPlain
@@ -125,7 +129,7 @@ extension DiskURLCache.KeyPolicy {
         guard let parts = URLCanonicalizer.parts(of: request.url) else { return .none(.notHTTP) }
         if parts.hasDotSegments { return .none(.dotSegments) }
         // The body that will be sent is unknown, so no answer may be shared.
-        guard !request.streamsBody else { return .none(.streamedBody) }
+        guard !request.hasBodyStream else { return .none(.streamedBody) }
         let method = request.method
         let uri = uri(of: parts)
         var text: String
@@ -140,8 +144,8 @@ extension DiskURLCache.KeyPolicy {
             guard bodyForms[method] != nil || (request.body ?? Data()).isEmpty else { return .none(.bodyNotKeyed) }
             text = recipeText(request, method: isRead ? "GET" : method, uri: uri)
         }
-        if !parts.userInformation.isEmpty { text += "\nuser:\(parts.userInformation)" }
-        if let credentials { text += "\nauthorization:\(credentials)" }
+        if !parts.userInformation.isEmpty { text += "\nuser:\(form.salted(parts.userInformation))" }
+        if let credentials { text += "\nauthorization:\(form.salted(credentials))" }
         // RFC 9110 §7.1: the field may name another host than the URL.
         let otherHost = hostField.flatMap { $0[...] == parts.authority ? nil : $0 }
         if let host = otherHost ?? (parts.hasTrailingDot ? parts.host + "." : nil) { text += "\nhost:\(host)" }

@@ -10,9 +10,9 @@ struct KeyedRequest: Sendable {
     /// Nil for a request that is not cached.
     var key: RequestKey? { decision.key }
 
-    init(_ target: RuleTarget, _ decision: KeyDecision) {
+    init(_ target: RuleTarget, _ decision: KeyDecision, salt: CredentialSalt? = nil) {
         self.target = target
-        facts = RequestFacts(target.request)
+        facts = RequestFacts(target.request, salt: salt)
         self.decision = decision
     }
 }

@@ -130,7 +130,7 @@ extension LoadDriver {
     /// A refresh has no reader that would end it, and no other refresh of its key begins before it ends: it has its request's timeout for
     /// the head, and from then on ten times as long.
     func limitRefresh(to timeouts: Double) {
-        let seconds = state.withLock { $0.hop.request.timeoutInterval } * timeouts
+        let seconds = state.withLock { $0.hop.request.timeout } * timeouts
         setDeadline(in: seconds) { self.cancel() }
     }
 

@@ -32,7 +32,7 @@ package protocol LoadTransport: Sendable {
 extension LoadTransport {
     package var owner: ObjectIdentifier? { nil }
     package func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request { request }
-    package func patience(of request: DiskURLCache.Request) -> TimeInterval { request.timeoutInterval / 2 }
+    package func patience(of request: DiskURLCache.Request) -> TimeInterval { request.timeout / 2 }
     package var keyVariant: String? { nil }
 }
 

@@ -97,7 +97,7 @@
                 fields = ["Location": final.absoluteString]
             }
             let urls = Invalidation.urls(
-                method: RequestFacts(request).method, target: url, status: status, fields: fields)
+                method: DiskURLCache.Request(request).method, target: url, status: status, fields: fields)
             for url in urls { cache.invalidate(url, by: ticket) }
         }
 
@@ -109,7 +109,7 @@
                 let sent = task.currentRequest, sent.httpMethod == "POST", let url = sent.url
             else { return }
             var get = link.effectiveRequest(sent)
-            let facts = RequestFacts(get)
+            let facts = cache.keyed(DiskURLCache.Request(get), variant: nil).facts
             get.httpMethod = "GET"
             get.httpBody = nil
             let hop = cache.keyed(DiskURLCache.Request(get), variant: nil)

@@ -122,7 +122,7 @@ extension SessionLink: LoadTransport {
 
     /// Half of the request's own timeout, or of the session's: a request does not tell whether its 60 seconds were set.
     func patience(of request: DiskURLCache.Request) -> TimeInterval {
-        guard request.timeoutInterval == 60 else { return request.timeoutInterval / 2 }
+        guard request.timeout == 60 else { return request.timeout / 2 }
         return session.configuration.timeoutIntervalForRequest / 2
     }
 }

@@ -11,6 +11,8 @@ struct StoreCall: Sendable {
     let time: Date
     /// Whether the system's own loader may be the caller: see `SystemHead`.
     let isBySystem: Bool
+    /// Of the cache: see `CredentialSalt`.
+    let salt: CredentialSalt?
 
     enum Outcome {
         /// `lost` names the keys of `userInfo` whose values cannot be written to disk.
@@ -24,13 +26,13 @@ struct StoreCall: Sendable {
         guard response.storagePolicy != .notAllowed else { return .refused(.refused, removesOlder: false) }
         var fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
         if isBySystem { fields = fields.map { SystemHead.restored($0) } }
-        let facts = RequestFacts(request)
+        let facts = RequestFacts(DiskURLCache.Request(request), salt: salt)
         if CacheControl.forbidsStoring(fields?["Cache-Control"])
             || CacheControl.forbidsStoring(facts.fields["Cache-Control"])
         {
             return .refused(.responseNoStore, removesOlder: true)
         }
-        let vary = VaryKey(fields?["Vary"], request: facts.fields)
+        let vary = VaryKey(fields?["Vary"], request: facts.fields, salt: facts.salt)
         guard !vary.matchesNothing else {
             return .refused(.varyAsterisk, removesOlder: false)
         }

@@ -69,6 +69,9 @@ final class TieredStore: Sendable {
         return Lookup { [self] in read(key) }
     }
 
+    /// Nil for an app's storage, which several machines may share.
+    var salt: CredentialSalt? { diskStore?.salt }
+
     /// True only when no layer below memory has anything of a key. Reads no record.
     func isUnknownBelow(_ key: RequestKey) -> Bool { fallbacks.isEmpty && disk?.mayContain(key) != true }
 

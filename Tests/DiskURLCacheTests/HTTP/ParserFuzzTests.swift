@@ -77,7 +77,7 @@ import Testing
                 // A member is a member of its own again.
                 check(FieldSyntax.members(of: String(member)) == [member], text)
             }
-            let key = VaryKey(response: ["Vary": text], request: ["Foo": text])
+            let key = VaryKey(text, request: ["Foo": text])
             check(key.matchesNothing || key.matches(["foo": text]))
         }
     }

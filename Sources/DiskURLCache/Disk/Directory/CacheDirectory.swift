@@ -42,7 +42,8 @@ struct CacheDirectory {
     mutating func open(mayMake: Bool) throws(DiskStoreError) -> Opening? {
         let before = identity
         identity = nil
-        guard let directory = try directoryStatus(mayMake: mayMake), let folder = try folderStatus(mayMake: mayMake)
+        guard let directory = try directoryStatus(before?.directory, mayMake: mayMake),
+            let folder = try folderStatus(before?.folder, mayMake: mayMake)
         else { return nil }
         identity = Identity(directory: directory.identity, folder: folder.identity)
         if folder.isNew || folder.identity != before?.folder { isFolderOwn = folder.isNew }
@@ -67,15 +68,17 @@ struct CacheDirectory {
     private typealias Found = (identity: FileIdentity, isNew: Bool)
 
     /// A link to a directory is followed here, since the user gave the path.
-    private func directoryStatus(mayMake: Bool) throws(DiskStoreError) -> Found? {
+    private func directoryStatus(_ known: FileIdentity?, mayMake: Bool) throws(DiskStoreError) -> Found? {
         let path = paths.directory
         guard paths.canBeUsed else { throw .cannotMakeDirectory(path: path, errno: EINVAL) }
-        return try status(of: path, at: path + "/.", mayMake) { () throws(DiskStoreError) in try makeDirectories(path) }
+        return try status(of: path, at: path + "/.", known, mayMake) { () throws(DiskStoreError) in
+            try makeDirectories(path)
+        }
     }
 
-    private func folderStatus(mayMake: Bool) throws(DiskStoreError) -> Found? {
+    private func folderStatus(_ known: FileIdentity?, mayMake: Bool) throws(DiskStoreError) -> Found? {
         let path = paths.records
-        return try status(of: path, at: path, mayMake) { () throws(DiskStoreError) in
+        return try status(of: path, at: path, known, mayMake) { () throws(DiskStoreError) in
             do throws(Errno) {
                 try files.makeDirectory(path)
             } catch {
@@ -86,10 +89,11 @@ struct CacheDirectory {
 
     /// Nil where it is missing and may not be made.
     private func status(
-        of path: String, at other: String, _ mayMake: Bool, make: () throws(DiskStoreError) -> Void
+        of path: String, at other: String, _ known: FileIdentity?, _ mayMake: Bool,
+        make: () throws(DiskStoreError) -> Void
     ) throws(DiskStoreError) -> Found? {
         for isNew in [false, true] {
-            let found: FileStatus
+            var found: FileStatus
             do throws(Errno) {
                 found = try files.status(at: other)
             } catch {
@@ -107,6 +111,11 @@ struct CacheDirectory {
             case .directory: break
             case .symbolicLink: throw .symbolicLink(path: path)
             case .regular, .other: throw .notADirectory(path: path)
+            }
+            // The directory is checked once it is open: its path could lead to a third one.
+            if found.identity != known, let file = try? files.openFile(other, O_RDONLY | O_DIRECTORY) {
+                defer { files.closeQuietly(file) }
+                found = (try? files.status(file)) ?? found
             }
             try owner.check(found, at: path)
             return (found.identity, isNew)

@@ -7,6 +7,7 @@ package struct DiskPaths: Sendable {
     var newIndex: String { directory + "/index.plist.new" }
     var changes: String { directory + "/changes" }
     var lock: String { directory + "/lock" }
+    var salt: String { directory + "/salt" }
 
     /// Whether a cache may be there. Not where the path depends on the working directory, and not in the root folder, which is
     /// nobody's own: nothing is made or removed there.
@@ -61,5 +62,5 @@ package struct DiskPaths: Sendable {
     }
 
     /// Everything besides the records that counts towards the capacity.
-    package var besidesRecords: [String] { [directory + "/.", records, index, changes] }
+    package var besidesRecords: [String] { [directory + "/.", records, index, changes, salt] }
 }

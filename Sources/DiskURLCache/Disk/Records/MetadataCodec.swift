@@ -66,7 +66,8 @@ package enum MetadataCodec {
         writer.append(UInt32(clamping: response.vary.fields.count))
         for field in response.vary.fields {
             writer.append(field.name)
-            writer.append(UInt8(field.value == nil ? 0 : 1))
+            writer.append(UInt8(field.value == nil ? 0 : field.salt == nil ? 1 : 2))
+            field.salt?.bytes.withUnsafeBytes { writer.append($0) }
             if let value = field.value { writer.append(value) }
         }
         return true
@@ -116,13 +117,17 @@ package enum MetadataCodec {
         if count == 0 { return VaryKey(fields: [], matchesNothing: matchesNothing) }
         var fields: [VaryKey.Field] = []
         for _ in 0..<count {
-            guard let name = reader.string(), let hasValue = reader.boolean() else { return nil }
-            var value: KeyDigest?
-            if hasValue {
-                guard let digest = reader.digest() else { return nil }
-                value = digest
+            guard let name = reader.string(), let form = reader.number(UInt8.self), form <= 2 else { return nil }
+            var field = VaryKey.Field(name: name)
+            if form == 2 {
+                guard let salt = reader.raw(CredentialSalt.length) else { return nil }
+                field.salt = CredentialSalt([UInt8](salt))
             }
-            fields.append(VaryKey.Field(name: name, value: value))
+            if form > 0 {
+                guard let digest = reader.digest() else { return nil }
+                field.value = digest
+            }
+            fields.append(field)
         }
         return VaryKey(fields: fields, matchesNothing: matchesNothing)
     }
