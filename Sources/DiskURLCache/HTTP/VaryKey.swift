@@ -47,7 +47,7 @@ extension VaryKey {
 
     /// Whether a request with these fields may be answered by the response this key was made for.
     func matches(_ request: HeaderFields) -> Bool {
-        !matchesNothing && differences(from: request).isEmpty
+        !matchesNothing && fields.allSatisfy { $0.value == Self.digest(of: $0.name, in: request, $0.salt) }
     }
 
     /// The fields in which a request differs from the one that was answered.
