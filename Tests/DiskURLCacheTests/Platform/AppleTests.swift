@@ -239,8 +239,9 @@
             folders += files.urls(for: .cachesDirectory, in: .userDomainMask)
             var found: Set<String> = []
             for folder in folders {
-                guard let names = files.enumerator(at: folder, includingPropertiesForKeys: nil) else { continue }
-                for case let file as URL in names {
+                guard let names = files.enumerator(atPath: folder.path) else { continue }
+                for case let path as String in names {
+                    let file = folder.appendingPathComponent(path)
                     let name = file.lastPathComponent
                     if name.hasPrefix("Cache.db") || name == "fsCachedData" { found.insert(file.path) }
                 }
