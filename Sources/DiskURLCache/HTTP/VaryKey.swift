@@ -40,7 +40,8 @@ extension VaryKey {
             names.insert(member.lowercased())
         }
         fields = names.sorted().map { name in
-            let salt = Self.credentialNames.contains(name) && request[name] != nil ? salt : nil
+            // The bytes as they are now: a record is written under a lock with which none are read.
+            let salt = Self.isCredential(name) && request[name] != nil ? salt.map { CredentialSalt($0.bytes) } : nil
             return Field(name: name, value: Self.digest(of: name, in: request, salt), salt: salt)
         }
     }
@@ -64,7 +65,10 @@ extension VaryKey {
         return true
     }
 
-    private static let credentialNames: Set = ["authorization", "cookie", "proxy-authorization"]
+    /// - Parameter name: of a header field, in lower case.
+    static func isCredential(_ name: String) -> Bool {
+        ["authorization", "cookie", "proxy-authorization"].contains(name)
+    }
 
     private static func digest(of name: String, in request: HeaderFields, _ salt: CredentialSalt?) -> KeyDigest? {
         guard let value = request[name] else { return nil }

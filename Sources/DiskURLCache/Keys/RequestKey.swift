@@ -142,7 +142,7 @@ extension DiskURLCache.KeyPolicy {
             guard isRead || bodyForms[method] != nil else { return .none(.methodNotCached) }
             // Requests whose bodies are not in the key would share answers.
             guard bodyForms[method] != nil || (request.body ?? Data()).isEmpty else { return .none(.bodyNotKeyed) }
-            text = recipeText(request, method: isRead ? "GET" : method, uri: uri)
+            text = recipeText(request, form, method: isRead ? "GET" : method, uri: uri)
         }
         if !parts.userInformation.isEmpty { text += "\nuser:\(form.salted(parts.userInformation))" }
         if let credentials { text += "\nauthorization:\(form.salted(credentials))" }
@@ -165,12 +165,14 @@ extension DiskURLCache.KeyPolicy {
         return parts.url
     }
 
-    private func recipeText(_ request: DiskURLCache.Request, method: String, uri: String) -> String {
+    private func recipeText(_ request: DiskURLCache.Request, _ form: RequestKey.Form, method: String, uri: String)
+        -> String
+    {
         // `GET` is left out: the key of the plain case is the URL itself.
         var text = method == "GET" ? uri : "\(method) \(uri)"
         for name in headerNames {
             // The length keeps a value from imitating the next part of the key.
-            let value = request.headerFields[name]
+            let value = request.headerFields[name].map { VaryKey.isCredential(name) ? form.salted($0) : $0 }
             text += "\n\(name):\(value.map { "\($0.utf8.count):\($0)" } ?? "absent")"
         }
         if let form = bodyForms[request.method] {

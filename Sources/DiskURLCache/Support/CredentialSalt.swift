@@ -31,7 +31,8 @@ package final class CredentialSalt: Sendable, Hashable {
     package var bytes: [UInt8] {
         let known = state.withLock { $0 }
         if known.isRead { return known.bytes }
-        let bytes = read(known.bytes) ?? known.bytes
+        // Until the directory can be used, random bytes of this cache count.
+        guard let bytes = read(known.bytes) else { return known.bytes }
         state.withLock { $0 = State(bytes: bytes, isRead: true) }
         return bytes
     }

@@ -101,6 +101,37 @@ import Testing
         #expect(cache.cachedResponse(for: request)?.data == Data("page".utf8))
     }
 
+    /// A 304 may come first after a directory could not be used for a while: its record is written while the salt is not read.
+    @Test(.timeLimit(.minutes(1))) func aRecordIsWrittenWhileTheSaltIsNotRead() throws {
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("a"))
+        store(in: cache)
+        let store = try #require(cache.store.diskStore)
+        let key = try #require(cache.key(for: request))
+        let metadata = try #require(store.variants(of: key).first?.metadata)
+        var next = metadata
+        next.sequence += 1
+        let live = VaryKey("Cookie", request: ["Cookie": "pin=1234"], salt: store.salt)
+        store.salt.directoryChanged()
+        store.withIO { _ in #expect(live.fields.first?.salt?.bytes.count == CredentialSalt.length) }
+        #expect(store.update(next, of: key, replacing: metadata.sequence, usedAt: 1))
+        cache.removeAllCachedResponses(from: .memory)
+        #expect(cache.cachedResponse(for: request)?.data == Data("page".utf8))
+    }
+
+    /// A link is no file of a cache, and what it leads to is left alone.
+    @Test func aLinkIsReplaced() throws {
+        let directory = scratch.appending("a")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let other = scratch.appending("other")
+        try Data("other".utf8).write(to: other)
+        try FileManager.default.createSymbolicLink(
+            at: directory.appendingPathComponent("salt"), withDestinationURL: other)
+        store(in: open("a"))
+        #expect(try Data(contentsOf: other) == Data("other".utf8))
+        #expect(try Data(contentsOf: directory.appendingPathComponent("salt")).count == CredentialSalt.length)
+        #expect(open("a").cachedResponse(for: request)?.data == Data("page".utf8))
+    }
+
     /// Caches that begin the file at once have one salt.
     @Test func ofSeveralBeginningsTheFirstCounts() throws {
         let directory = scratch.appending("a")
