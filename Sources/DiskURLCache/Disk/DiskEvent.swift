@@ -1,4 +1,4 @@
-/// What happened in the disk layer. Each failure that is not thrown is such an event.
+/// An event in the disk layer. Each failure that is not thrown is such an event.
 ///
 /// Sent on the thread that did the work, with no lock held.
 package enum DiskEvent: Sendable, Hashable {

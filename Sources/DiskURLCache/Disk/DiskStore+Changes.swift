@@ -3,7 +3,7 @@ import Foundation
 /// The result of a write.
 package enum DiskWriteResult: Sendable, Hashable {
     case written(bytes: Int)
-    /// Another process stored a later response of the same variant meanwhile: that one stays.
+    /// A different process stored a later response of the same variant meanwhile: that response stays.
     case superseded
     case dropped(DiskEvent.DropReason)
 }
@@ -13,7 +13,7 @@ package enum DiskWriteResult: Sendable, Hashable {
 extension DiskStore {
     // MARK: Writing
 
-    /// Writes an entry in place of that of the same key and variant.
+    /// Writes an entry, which replaces the one of the same key and variant.
     ///
     /// When an entry is refused, the older one of its key and variant is removed: a replaced response is never served. When writing
     /// fails, on a full disk for example, the older one stays.
@@ -37,7 +37,7 @@ extension DiskStore {
         return write(&record, usedAt: usedAt)
     }
 
-    /// - Parameter body: where it is in a file already. Then the caller tells of a failure.
+    /// - Parameter body: the file that has the body already, if there is one. Then the caller tells of a failure.
     private func write(
         _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64
     ) -> DiskWriteResult {
@@ -81,7 +81,7 @@ extension DiskStore {
     }
 
     /// Looks at no changes: the caller may hold a lock that applying them takes, and looks afterwards.
-    /// - Parameter tells: whether an event says so; false where the caller does.
+    /// - Parameter tells: whether an event says so; false if the caller does.
     private func refuse(
         _ metadata: EntryMetadata, _ key: DiskKey, _ reason: DiskEvent.DropReason, tells: Bool = true
     ) -> DiskWriteResult {
@@ -96,7 +96,7 @@ extension DiskStore {
     }
 
     /// Gives the stored entry with this sequence number another tail: a 304, or a pin. The body stays, and is not written again.
-    /// False where that very record is not there any more: then nothing is changed.
+    /// False if that very record is not there any more: then nothing is changed.
     ///
     /// - Parameter usedAt: as in `write`.
     package func update(
@@ -123,8 +123,8 @@ extension DiskStore {
         return try IncomingBody(files, paths, space: incoming, locks: passTime == nil && !catalog.state.isSuspended)
     }
 
-    /// Makes a record of a body that has arrived whole, in place of that of the same key and variant. As `write` does, it removes
-    /// the older one where it refuses this one, and leaves it where writing fails. What is not adopted is the caller's to discard.
+    /// Makes a record of a body that has arrived whole, which replaces the one of the same key and variant. As `write` does, it removes
+    /// the older one if it refuses this one, and leaves it if writing fails. The caller discards a body that is not adopted.
     func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, usedAt: UInt64
     ) -> DiskWriteResult {
@@ -204,7 +204,7 @@ extension DiskStore {
         scheduleAfterRemoval()
     }
 
-    /// What cannot be read is removed, too: it may match.
+    /// A record that cannot be read is removed, too: it may match.
     private func matches(_ criteria: EntryCriteria, _ row: IndexRow) -> Bool {
         switch reader.read(row.name, .tail, limit: .max >> 1) {
         case .record(let record):
@@ -226,7 +226,7 @@ extension DiskStore {
         guard mayRemove else { return }
         if looks { lookNow() }
         withIO { _ = records.remove(key, &$0.events, where: isRemoved) }
-        // Also where there was no record: other caches may have the response in memory.
+        // Also if there was no record: other caches may have the response in memory.
         changes.tell(.stored(key.name))
         scheduleAfterRemoval()
     }
@@ -274,7 +274,7 @@ extension DiskStore {
         }
     }
 
-    /// Moves the records' folder away; false where that cannot be done: then nothing is read from it until it is.
+    /// Moves the records' folder away; false if that cannot be done: then nothing is read from it until it is.
     func clear(_ io: inout Section) -> Bool {
         let wasToClear = io.directory.mustClear
         do throws(Errno) {

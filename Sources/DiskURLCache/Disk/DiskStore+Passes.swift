@@ -59,7 +59,7 @@ extension DiskStore {
         if beginPass(isFlush: isFlush) { endPass(isFlush: isFlush) }
     }
 
-    /// Returns when the directory is within its capacity and the index is saved. For a store with a maintenance queue of its own.
+    /// Returns when the directory is within its capacity and the index is saved. For a store that has a maintenance queue alone.
     package func flush() {
         if configuration.isReadOnly { return }
         maintenance.perform { runPass(isFlush: true) }
@@ -67,7 +67,7 @@ extension DiskStore {
 
     // MARK: Opening
 
-    /// Asks for the directory's lock where another cache may have left it, and makes the index where this cache has none.
+    /// Asks for the directory's lock if a different cache may have left it, and makes the index if this cache has none.
     private func open(isFlush: Bool) {
         if case .guest = catalog.state { elect(now: isFlush) }
         guard case .owner(let lock, _) = catalog.state else { return }
@@ -85,11 +85,11 @@ extension DiskStore {
             }
             guard let lock = OwnerLock.acquire(files, paths, directory: directory) else { return false }
             become(.owner(lock, folder: nil))
-            // Told once where each pass asks anew.
+            // Told once if each pass asks again.
             if io.nextElection == 0 { io.events.append(.becameMaintainer) }
             return true
         }
-        // What a process that died left half written. A cache that writes it at this moment finds that out, and begins again.
+        // The half written file of a process that died. A cache that writes it at this moment finds that out, and begins again.
         if isElected { try? files.unlink(paths.newIndex) }
     }
 
@@ -120,7 +120,7 @@ extension DiskStore {
             // The directory was left meanwhile.
             guard case .owner(let current, folder: nil) = catalog.state, current === lock else { return }
             guard catalog.becomeCurrent(index, lock, folder) else { return }
-            // Reading each head, which finds what a crash left unfinished, takes long where there are many: then size and name do.
+            // Reading each head finds records that a crash left unfinished. If there are many that takes long: then size and name do.
             if partial.count <= 512 {
                 for name in partial { catalog.requestExamination(of: name.key) }
             }
@@ -149,7 +149,7 @@ extension DiskStore {
         }
     }
 
-    /// Makes the index agree with the files as they are now; false where this cache has no index.
+    /// Makes the index agree with the files as they are now; false if this cache has no index.
     @discardableResult
     func refresh() -> Bool {
         guard isOwnProcess, !configuration.isReadOnly else { return false }
@@ -169,7 +169,7 @@ extension DiskStore {
         }
     }
 
-    /// Makes the index anew from the records; false when another process owns the directory.
+    /// Makes the index again from the records; false if a different process owns the directory.
     package func rebuildIndex() -> Bool {
         flush()
         return maintenance.perform {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Face of the disk layer: one record file per entry in one directory, an index of them where this cache owns the directory, and
+/// Face of the disk layer: one record file per entry in one directory, an index of them if this cache owns the directory, and
 /// a maintenance queue that evicts and saves the index.
 ///
 /// Lookups, writes and removals use files on the caller's thread. When a write or a removal returns, it is done.
@@ -18,11 +18,11 @@ package final class DiskStore: Sendable {
     let reader: RecordReader
     let clock: WallClock
     let maintenance: MaintenanceQueue
-    /// Nil where the system suspends no process.
+    /// Nil if the system suspends no process.
     let passTime: PassTime?
     /// Of the directory.
     let salt: CredentialSalt
-    /// What caches on the directory tell each other.
+    /// The changes that caches on the directory tell each other.
     let changes: ChangeFile
     /// Is told what other caches changed. Set once, before the first lookup.
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
@@ -41,10 +41,10 @@ package final class DiskStore: Sendable {
     private let lookup: RecordLookup
     private let io: Mutex<Section>
 
-    /// What file operations need; guarded by `io`. Each part owns its state.
+    /// The state of file operations; guarded by `io`. Each part owns its state.
     struct Section {
         var directory: CacheDirectory
-        /// Where each pass asks for the directory's lock anew: the next time, in seconds of the monotonic clock.
+        /// The next time to ask for the directory's lock, in seconds of the monotonic clock, if each pass asks again.
         var nextElection = 0.0
         /// The directory whose folders were prepared.
         var preparedDirectory: FileIdentity?
@@ -57,7 +57,7 @@ package final class DiskStore: Sendable {
     /// Opens no file: the directory is opened on the maintenance queue. Never fails: with a directory that cannot be used, the
     /// store holds nothing, and an event and `openingError` say so.
     ///
-    /// - Parameter maintenance: the queue of an owner, who sets its work. Nil for one of its own, whose work is
+    /// - Parameter maintenance: the queue of an owner, who sets its work. Nil makes a queue, whose work is
     ///   `runPass(isFlush: false)`.
     package init(
         configuration: Configuration, fileSystem: any FileSystem = SystemFiles(), clock: WallClock = .system,
@@ -156,7 +156,7 @@ package final class DiskStore: Sendable {
         return true
     }
 
-    /// Nothing that is known of a directory holds for another one: its lock is another one, too.
+    /// No fact about a directory holds for a different one: its lock is a different one, too.
     private func leave(_ io: inout Section) {
         forgetIndex()
         salt.directoryChanged()
@@ -309,7 +309,7 @@ package final class DiskStore: Sendable {
 
     package var entryCount: Int { total(\.count, { $0.records.count }) }
 
-    /// From the index where this cache has one, else from the folder.
+    /// From the index if this cache has one, and if not, from the folder.
     private func total(_ ofIndex: (DiskIndex) -> Int, _ ofListing: (FolderListing) -> Int) -> Int {
         if refresh() { return catalog.read(ofIndex) }
         guard catalog.state.isReadable else { return 0 }

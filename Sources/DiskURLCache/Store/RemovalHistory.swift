@@ -1,6 +1,6 @@
 import Foundation
 
-/// Recent removals, so that an answer that was under way during a removal is not stored after it (RFC 9111 §4.4).
+/// Recent removals, so that an answer that arrives after a removal, and was asked for before, is not stored (RFC 9111 §4.4).
 ///
 /// A load takes a ticket when it asks the network, and hands it over with the answer.
 final class RemovalHistory: Sendable {

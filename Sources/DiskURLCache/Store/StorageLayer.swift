@@ -5,7 +5,7 @@ package protocol StorageMaker: Sendable {
     func layer(keepsURLs: Bool) -> any StorageLayer
 }
 
-/// What the store needs of the layer under memory: the built-in disk store, or an app's storage.
+/// The layer under memory as the store needs it: the built-in disk store, or an app's storage.
 package protocol StorageLayer: AnyObject, Sendable {
     // Lookups, from any thread.
     /// All stored variants of a key, the most recent first. Counts as a use.
@@ -18,14 +18,14 @@ package protocol StorageLayer: AnyObject, Sendable {
     /// - Parameter usedAt: the entry's place in the order of use, in nanoseconds of the monotonic clock.
     @discardableResult
     func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult
-    /// Gives the stored entry with this number other metadata; its body stays. False where it is not there any more.
+    /// Gives the stored entry with this number other metadata; its body stays. False if it is not there any more.
     func update(_ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64) -> Bool
     func remove(_ key: RequestKey)
     func remove(_ key: RequestKey, variant: VaryKey)
     func remove(matching criteria: EntryCriteria)
     func removeAll()
 
-    // What other caches changed, from any thread.
+    // Changes by other caches, from any thread.
     /// - Parameter observer: is told of each change before the call returns that looked for it. It may remove entries.
     func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void)
     /// For each lookup: if it is a second since the last look, one of them looks.

@@ -1,10 +1,10 @@
 import Foundation
 
-// Removals: each is noted for answers that are under way, and then made on disk and in memory. Each holds the stripe of its key, or all
+// Removals: each is noted for answers that will arrive later, and then made on disk and in memory. Each holds the stripe of its key, or all
 // stripes.
 
 extension TieredStore {
-    /// Removes what is stored of a key, all its variants.
+    /// Removes the stored responses of a key, all its variants.
     func remove(_ key: RequestKey) {
         for key in key.isForHead ? [key, key.storedForHead] : [key] {
             stripe(of: key).withLock { _ in
@@ -51,7 +51,7 @@ extension TieredStore {
         stripes[Int(resource % UInt64(stripes.count))].withLock { _ in
             history.note(.uri(uri, by: ticket?.number))
             disk?.remove(matching: EntryCriteria(resource: resource))
-            // Another URL may have the same number.
+            // A different URL may have the same number.
             forget(resource: resource) { $0.uri == uri }
         }
     }
@@ -83,7 +83,7 @@ extension TieredStore {
     func removeDisk() {
         holdingAllStripes {
             disk?.removeAll()
-            // What memory knows to lie on disk is gone.
+            // The variants that memory knows to lie on disk are gone.
             memory.updateAll { $1?.keepOnlyEntries() }
         }
     }
@@ -128,11 +128,11 @@ extension TieredStore {
     }
 }
 
-// What other caches on the directory changed.
+// Changes by other caches on the directory.
 
 extension TieredStore {
-    /// Drops from memory what other caches removed or stored. Takes no stripe, and may be called with one held. What is stored after the
-    /// removal stays: each store looks first. What is stored meanwhile is taken back by its store.
+    /// Drops responses from memory that other caches removed or stored. Takes no stripe, and may be called with one held. A response that
+    /// is stored after the removal stays: each store looks first. A response that is stored meanwhile is taken back by its store.
     func apply(_ changes: [DirectoryChange]) {
         let changes = changes.contains(.removedAll) ? [.removedAll] : Set(changes)
         for change in changes {

@@ -23,7 +23,7 @@ package enum ArrivedBody: Sendable {
 extension TieredStore {
     // MARK: Storing
 
-    /// Stores a response in place of the one with the same variant. When this returns, its record is complete on disk, and every lookup
+    /// Stores a response, which replaces the one with the same variant. When this returns, its record is complete on disk, and every lookup
     /// finds it. Returns the reason if it is not stored: then the response that it would have replaced is gone, unless that one is newer or
     /// the disk failed. If the disk fails, memory keeps the response, and an event says so.
     ///
@@ -38,7 +38,7 @@ extension TieredStore {
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
         let (refusal, isStored) = stripe(of: key).withLock { _ -> (DiskURLCache.Reason?, isStored: Bool) in
-            // What comes after the removal is not to go with it.
+            // A response that comes after the removal is not to go with it.
             disk?.lookNow()
             let start = ticket?.removal ?? history.next
             var metadata = metadata
@@ -65,7 +65,7 @@ extension TieredStore {
     }
 
     /// Gives the response the tags of the one that it replaces: a request without tags takes no entry out of reach of a removal. Returns why
-    /// an answer that was under way meanwhile is not stored any more.
+    /// an answer that was asked for before is not stored any more.
     private func prepare(
         _ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
     ) -> DiskURLCache.Reason? {
@@ -105,7 +105,7 @@ extension TieredStore {
         if isForDisk {
             switch write(metadata, body, entry, for: key) {
             case .written: break
-            // Another cache stored a later response of the variant.
+            // A different cache stored a later response of the variant.
             case .superseded: kept = nil
             case .dropped(let reason): refusal = DiskURLCache.Reason(reason)
             }
@@ -190,7 +190,7 @@ extension TieredStore {
         guard let disk, metadata.placement == .memoryAndDisk else { return true }
         let now = MonotonicTime.nanoseconds
         if disk.update(metadata, of: key, replacing: variant.metadata.sequence, usedAt: now) { return true }
-        // Evicted, or never written (a full disk): memory has it whole, and stores it anew.
+        // Evicted, or never written (a full disk): memory has it whole, and stores it again.
         guard let entry = variant.entry, variant.layer == .memory else { return variant.layer == .fallback }
         return disk.write(StoredEntry(metadata: metadata, body: entry.body), for: key, usedAt: now) != .superseded
     }

@@ -5,11 +5,11 @@
 /// memory saw a change of the key meanwhile.
 final class TieredStore: Sendable {
     let memory: MemoryCache<RequestKey, MemoryRecord>
-    /// What memory gave up under pressure and the app still holds. Changed after memory.
+    /// Responses that memory gave up under pressure and the app still holds. Changed after memory.
     let weakResponses = MemoryCache<RequestKey, WeakResponse>(costLimit: .max, countLimit: .max)
     /// The layer under memory: the built-in one or an app's storage; nil when there is none.
     let disk: (any StorageLayer)?
-    /// The same, where it is the built-in one: for what an app's storage does not have, such as an order of use.
+    /// The same, if it is the built-in one: for functions that an app's storage does not have, such as an order of use.
     let diskStore: DiskStore?
     /// Read-only; asked in order when the disk has nothing.
     let fallbacks: [DiskStore]
@@ -28,7 +28,7 @@ final class TieredStore: Sendable {
 
     /// - Parameters:
     ///   - disk: with the queue on which it wants its passes, which become those of this store.
-    ///   - storage: an app's, in place of the disk.
+    ///   - storage: an app's, which replaces the disk.
     init(
         memory: MemoryCache<RequestKey, MemoryRecord>, maximumEntryFraction: Double, disk: DiskStore?,
         storage: (any StorageLayer)? = nil, maintenance: MaintenanceQueue, fallbacks: [DiskStore], hub: EventHub
@@ -49,7 +49,7 @@ final class TieredStore: Sendable {
 
     // MARK: Lookup
 
-    /// What is stored of a key. `HEAD` is answered from what is stored for `GET`, or else from what was stored for `HEAD`.
+    /// The stored responses of a key. `HEAD` is answered from the responses for `GET`, and if there is none, from those for `HEAD`.
     func lookup(_ key: RequestKey) -> Lookup {
         guard key.isForHead else { return lookup(stored: key) }
         let (get, head) = (lookup(stored: key), lookup(stored: key.storedForHead))
@@ -106,7 +106,7 @@ final class TieredStore: Sendable {
 
     /// The variant; when its body is read, memory keeps the body. Memory may hold the variant, so that holds no store.
     private func keeping(_ variant: StoredVariant, of key: RequestKey) -> StoredVariant {
-        // What memory does not keep stays as it is: it may be opened instead of read.
+        // A body that memory does not keep stays on disk: it may be opened instead of read.
         let cost = variant.bodyLength + StoredEntry.headCost(variant.metadata)
         guard variant.entry == nil, cost <= largestMemoryEntry else { return variant }
         return StoredVariant(variant.metadata, bodyLength: variant.bodyLength, from: variant.layer) { [weak self] in
@@ -143,7 +143,7 @@ final class TieredStore: Sendable {
     /// False in a forked child, which has no maintenance queue.
     private var isOwnProcess: Bool { diskStore?.isOwnProcess != false }
 
-    /// What the maintenance queue does: it keeps the disk within its bounds.
+    /// The work of the maintenance queue: it keeps the disk within its bounds.
     func pass(isFlush: Bool) {
         guard let disk, isOwnProcess, disk.beginPass(isFlush: isFlush) else { return }
         noteUses()

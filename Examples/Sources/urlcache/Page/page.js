@@ -386,7 +386,8 @@ function fill() {
   }
   el("rows").replaceChildren(rows);
   [...el("titles").children].forEach((head, i) => {
-    if (i === order) head.setAttribute("aria-sort", isDescending ? "descending" : "ascending"); else head.removeAttribute("aria-sort");
+    head.removeAttribute("aria-sort");
+    if (i === order) head.setAttribute("aria-sort", isDescending ? "descending" : "ascending");
     head.querySelector(".arrow").textContent = i === order ? (isDescending ? "▼" : "▲") : "";
   });
   el("sortby").value = order; el("turn").textContent = isDescending ? "▼ descending" : "▲ ascending";

@@ -14,7 +14,7 @@ import Foundation
 /// A reader holds its file open: so no other file can be taken for it. A reader that finds another file than its own, or bytes that are not
 /// rows, takes every record for removed. That is how a file that is full, or cannot be written, is replaced: by any other one.
 final class ChangeFile: Sendable {
-    /// Up to where a cache has read the changes.
+    /// The end of the changes that a cache has read.
     private enum Place {
         /// No look yet: no record is in memory.
         case unknown
@@ -32,7 +32,7 @@ final class ChangeFile: Sendable {
     /// Held while changes are read and applied: a caller that comes meanwhile finds them applied.
     private let reading = Mutex(Place.unknown)
 
-    /// - Parameter capacity: that of the directory, in bytes.
+    /// - Parameter capacity: the directory's, in bytes.
     init(_ files: any FileSystem, _ paths: DiskPaths, capacity: Int) {
         self.files = files
         path = paths.changes
@@ -108,7 +108,7 @@ final class ChangeFile: Sendable {
         }
     }
 
-    /// The changes by other caches; nil where the bytes are not whole rows.
+    /// The changes by other caches; nil if the bytes are not whole rows.
     private func rows(of file: OpenFile, from start: Int, to end: Int) -> [DirectoryChange]? {
         let length = end - start
         guard length >= 0, length <= Self.largestLimit, length % DirectoryChange.rowLength == 0,
@@ -127,9 +127,9 @@ final class ChangeFile: Sendable {
 
     // MARK: Writing
 
-    /// Tells the other caches. Never fails: where a row cannot be appended, they take every record for removed.
+    /// Tells the other caches. Never fails: if a row cannot be appended, they take every record for removed.
     func tell(_ change: DirectoryChange) {
-        // Another cache may replace the file meanwhile, but not again and again.
+        // A different cache may replace the file meanwhile, but not again and again.
         for _ in 0..<8 {
             guard let isDone = try? append(change, O_CREAT) else { break }
             if isDone { return }
@@ -145,7 +145,7 @@ final class ChangeFile: Sendable {
     }
 
     /// A row never lies across two pages, so a reader sees it whole or not at all.
-    /// - Returns: false where the file was replaced meanwhile: the row is lost.
+    /// - Returns: false if the file was replaced meanwhile: the row is lost.
     private func append(_ change: DirectoryChange, _ flags: Int32) throws(Errno) -> Bool {
         let (file, status) = try files.openRegular(path, O_WRONLY | O_APPEND | flags)
         defer { files.closeQuietly(file) }

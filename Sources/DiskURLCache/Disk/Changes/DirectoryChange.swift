@@ -1,4 +1,4 @@
-/// What a cache changed in a directory: one row of the file `changes`, for the other caches on that directory.
+/// A change that a cache made in a directory: one row of the file `changes`, for the other caches on that directory.
 package enum DirectoryChange: Sendable, Hashable {
     /// The records of a key are other ones. The row comes after the change.
     case stored(KeyName)

@@ -19,7 +19,7 @@ struct CacheDirectory {
     private(set) var isFolderOwn = false
     /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
-    /// What folders and index files take, in bytes.
+    /// The size of folders and index files on disk, in bytes.
     private(set) var overhead = 0
 
     init(_ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner) {
@@ -47,7 +47,7 @@ struct CacheDirectory {
         else { return nil }
         identity = Identity(directory: directory.identity, folder: folder.identity)
         if folder.isNew || folder.identity != before?.folder { isFolderOwn = folder.isNew }
-        // What was made just now is another one, even where the file system gave it the same number again.
+        // A directory that was made just now is a new one, even if the file system gave it the same number again.
         if directory.isNew || directory.identity != before?.directory { return .otherDirectory }
         return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
     }
@@ -87,7 +87,7 @@ struct CacheDirectory {
         }
     }
 
-    /// Nil where it is missing and may not be made.
+    /// Nil if it is missing and may not be made.
     private func status(
         of path: String, at other: String, _ known: FileIdentity?, _ mayMake: Bool,
         make: () throws(DiskStoreError) -> Void
@@ -165,7 +165,7 @@ struct CacheDirectory {
 
     /// Moves the records' folder away, which takes the same time at any number of records; it is deleted later. Once moved, no
     /// lookup of any process finds them.
-    /// - Throws: where that cannot be done: the records are still to be cleared.
+    /// - Throws: if that cannot be done: the records are still to be cleared.
     mutating func clear() throws(Errno) {
         do throws(Errno) {
             let status = try files.status(at: paths.records)
@@ -198,7 +198,7 @@ struct CacheDirectory {
     }
 
     /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process serves them.
-    /// False where one is left.
+    /// False if a record is left.
     private func unlinkRecords() -> Bool {
         guard let listing = try? FolderListing(files, paths, owner: owner) else { return false }
         var isAnyLeft = false
@@ -215,7 +215,7 @@ struct CacheDirectory {
     // MARK: Cleared folders
 
     /// Deletes these folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are
-    /// not ours: they are moved back to the records' folder. Needs no lock: nobody else uses these folders.
+    /// not ours: they are moved back to the records' folder. Needs no lock: no cache uses these folders.
     static func sweepTrash(_ names: [String], _ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
         var budget = limit
         for name in names {
@@ -247,7 +247,7 @@ struct CacheDirectory {
         return true
     }
 
-    // MARK: What it takes
+    // MARK: Size
 
     mutating func updateOverhead() {
         overhead = paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }

@@ -1,4 +1,4 @@
-/// The paths in a cache directory. Each is resolved anew whenever it is used: no directory is kept open, so a directory
+/// The paths in a cache directory. Each is resolved whenever it is used: no directory is kept open, so a directory
 /// that was replaced, or cleared by another process, is seen at once.
 package struct DiskPaths: Sendable {
     package let directory: String
@@ -9,8 +9,8 @@ package struct DiskPaths: Sendable {
     var lock: String { directory + "/lock" }
     var salt: String { directory + "/salt" }
 
-    /// Whether a cache may be there. Not where the path depends on the working directory, and not in the root folder, which is
-    /// nobody's own: nothing is made or removed there.
+    /// Whether a cache may be there. Not if the path depends on the working directory, and not in the root folder, which
+    /// belongs to the system: nothing is made or removed there.
     var canBeUsed: Bool { directory.hasPrefix("/") && directory != "/" && !directory.utf8.contains(0) }
 
     /// The bytes before a record's name.
@@ -37,10 +37,10 @@ package struct DiskPaths: Sendable {
         return directory + "/" + prefix + String(repeating: "0", count: 16 - number.count) + number
     }
 
-    /// Whether a name in the directory is that of a folder of cleared records.
+    /// Whether a name in the directory is the name of a folder of cleared records.
     static func isTrash(_ name: String) -> Bool { isName(name, trashPrefix) }
 
-    /// Whether a name in the directory is that of a body that arrives, or did.
+    /// Whether a name in the directory is the name of a body that arrives, or did.
     static func isIncoming(_ name: String) -> Bool { isName(name, incomingPrefix) }
 
     private static func isName(_ name: String, _ prefix: String) -> Bool {

@@ -17,7 +17,7 @@ package enum FileOwner: Sendable, Hashable {
         }
     }
 
-    /// - Throws: where the folder belongs to another user, or where other users may put files into it.
+    /// - Throws: if the folder belongs to a different user, or if other users may put files into it.
     func check(_ folder: FileStatus, at path: String) throws(DiskStoreError) {
         if !owns(folder) { throw .otherOwner(path: path, user: folder.owner) }
         if folder.permissions & 0o022 != 0 { throw .writableByOthers(path: path, permissions: folder.permissions) }

@@ -20,7 +20,7 @@ package struct Errno: Error, Hashable, Sendable {
     var isWithoutLocks: Bool { code == ENOLCK || code == ENOTSUP || code == ENOSYS }
 }
 
-/// What `stat` says of a file, as far as we ask.
+/// The facts of `stat` about a file, as far as the disk layer needs them.
 package struct FileStatus: Sendable, Hashable {
     package enum Kind: Sendable { case regular, directory, symbolicLink, other }
 
@@ -29,7 +29,7 @@ package struct FileStatus: Sendable, Hashable {
     /// The user that the file belongs to.
     package var owner: UInt32
     package var size: Int
-    /// What the file takes on disk, in bytes: allocated blocks, not its length.
+    /// The size of the file on disk, in bytes: allocated blocks, not its length.
     package var allocated: Int
     package var links: Int
     package var identity: FileIdentity
@@ -153,7 +153,7 @@ extension FileSystem {
         return bytes
     }
 
-    /// Whether a name is still that of a file that is open, as far as can be seen. Another process may have moved the folder away,
+    /// Whether a name still leads to a file that is open, as far as can be seen. A different process may have moved the folder away,
     /// and made a file of that name in the new one.
     func isStill(_ file: Int32, at path: UnsafePointer<CChar>) -> Bool {
         guard let named = try? status(at: path), let opened = try? status(file) else { return true }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What lookups need to know of the directory: its state, and the index.
+/// The knowledge that lookups need of the directory: its state, and the index.
 ///
 /// Its one lock is taken last, and never held across a file operation; lookups take no other lock of the disk layer. Rows come
 /// in or leave only while `DiskStore.io` is held as well, so that rows and files agree.
@@ -12,11 +12,11 @@ final class Catalog: Sendable {
         var capacity: Int
         /// Uses before the index is there: it takes note of them when it is.
         var earlyUses: [IndexUse] = []
-        /// Keys whose files and rows may not agree; true where the bodies are to be verified too.
+        /// Keys whose files and rows may not agree; true if the bodies are to be verified too.
         var examinations: [KeyName: Bool] = [:]
-        /// Keys that other caches write. Such a write may be under way, or never be told of: their slots are probed from then on.
+        /// Keys that other caches write. Such a write may not have ended, or never be told of: their slots are probed from then on.
         var shared: Set<KeyName> = []
-        /// A listing of the folder that is under way may lack records.
+        /// A listing of the folder that has not ended may lack records.
         var isListingOutdated = false
 
         func isExact(_ key: KeyName) -> Bool {
@@ -69,7 +69,7 @@ final class Catalog: Sendable {
         contents.withLock { $0.isListingOutdated = false }
     }
 
-    /// The index knows every record from now on, but for those of keys that are to be examined. False where that is not known any more.
+    /// The index knows every record from now on, except the records of keys that are to be examined. False if that is not known any more.
     func becomeCurrent(_ index: DiskIndex, _ lock: OwnerLock, _ folder: FileIdentity) -> Bool {
         contents.withLock { contents in
             contents.index = index
@@ -169,7 +169,7 @@ final class Catalog: Sendable {
         contents.withLock { body(&$0.index) }
     }
 
-    /// The rows of a key; nil where they may not be what the files are.
+    /// The rows of a key; nil if the rows and the files may not agree.
     func exactRows(of key: KeyName) -> [IndexRow]? {
         contents.withLock { $0.isExact(key) ? $0.index.rows(of: key) : nil }
     }
@@ -214,7 +214,7 @@ final class Catalog: Sendable {
 
     var sharedKeys: Set<KeyName> { contents.withLock { $0.shared } }
 
-    /// Nothing that is known of the records holds any more.
+    /// No fact about the records holds any more.
     func forget() {
         contents.withLock { contents in
             contents.index = DiskIndex()

@@ -72,7 +72,7 @@ struct DiskIndex: Sendable {
         put(row, usedAt: newestUse)
     }
 
-    /// Adds a row that was used at that time of the monotonic clock, or replaces that of its name.
+    /// Adds a row that was used at that time of the monotonic clock, or replaces the row of its name.
     mutating func put(_ row: IndexRow, usedAt time: UInt64) {
         var row = row
         row.lastUse = time

@@ -1,4 +1,4 @@
-/// What a cache is to its directory. `DiskStore.become` is the one function that changes it, and all else asks it.
+/// The relation of a cache to its directory. `DiskStore.become` is the one function that changes it, and all other code asks it.
 enum DiskState: Sendable {
     /// Ended: records are read and removed, none is written.
     case closed
@@ -8,7 +8,7 @@ enum DiskState: Sendable {
     case unusable(isReadable: Bool)
     /// A guest that locks no file, since the system may suspend the process.
     case suspended
-    /// Another process owns the directory, or this cache has not asked yet. There is no index: slots are probed.
+    /// A different process owns the directory, or this cache has not asked yet. There is no index: slots are probed.
     case guest
     /// This cache holds the directory's lock, keeps the index and evicts.
     /// - Parameter folder: the folder of which the index knows every record; nil until the folder was listed: slots are probed.

@@ -4,7 +4,7 @@ import Foundation
 struct FolderListing: Sendable {
     private(set) var records: [(name: RecordName, status: FileStatus)] = []
 
-    /// Lists the folder, with the status of each file. What is not a regular file of the owner with one name is no record.
+    /// Lists the folder, with the status of each file. A record is a regular file of the owner with one name.
     init(_ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner) throws(Errno) {
         var names: [RecordName] = []
         try files.list(paths.records) { name in
@@ -17,12 +17,12 @@ struct FolderListing: Sendable {
         }
     }
 
-    /// What the records take on disk, in bytes.
+    /// The size of the records on disk, in bytes.
     var bytes: Int { records.reduce(0) { $0 + $1.status.allocated } }
 }
 
 extension DiskIndex {
-    /// The index of a folder: each file has a row, and each row a file. A saved row counts only where the file has the size and the
+    /// The index of a folder: each file has a row, and each row a file. A saved row counts only if the file has the size and the
     /// time of writing that the row says, and was not written when the rows were saved or later. All other rows are partial: a
     /// file that has changed keeps the place of its row, an unknown one enters by the time of its writing.
     ///

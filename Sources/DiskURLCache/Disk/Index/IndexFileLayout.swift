@@ -4,13 +4,13 @@
 /// are written in full width, so the count of rows alone decides every byte but the rows and the checksum. A reader need not parse: it
 /// compares.
 package struct IndexFileLayout {
-    /// What `IndexRow.append` writes.
+    /// The bytes that `IndexRow.append` writes.
     package static let rowLength = 50
     static let version: UInt64 = 1
     /// 200 MB: more than a cache of small files on any disk of ours; bounds what a hostile file can make us allocate.
     static let maximumCount = 4 << 20
 
-    /// What comes before the checksum, between it and the rows, and after the rows.
+    /// The bytes before the checksum, between it and the rows, and after the rows.
     let start: [UInt8]
     let middle: [UInt8]
     let end: [UInt8]

@@ -1,12 +1,12 @@
-/// What the index knows of one record. All but `lastUse` is saved.
+/// The index's knowledge of one record. All but `lastUse` is saved.
 package struct IndexRow: Sendable, Hashable {
     var key: KeyName
     var hostHash: UInt32 = 0
     var tagFilter = TagFilter(bits: 0)
     var varyHash: UInt32 = 0
-    /// What the file takes, in blocks of 512 bytes as `stat` counts them.
+    /// The size of the file on disk, in blocks of 512 bytes as `stat` counts them.
     var blocks: UInt32
-    /// When the file was written, in nanoseconds since 1970; 0 where that is not known.
+    /// When the file was written, in nanoseconds since 1970; 0 if that is not known.
     var modified: Int64 = 0
     /// Seconds since 1970, for age limits, for the inspector, and for the place of a record that has no other.
     package var accessedAt: UInt32

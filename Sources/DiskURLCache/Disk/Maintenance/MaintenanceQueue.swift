@@ -25,7 +25,7 @@ package final class MaintenanceQueue: Sendable {
         reference.object = self
     }
 
-    /// What a pass does: all there is to do, asking for its next run by `schedule`. Set once, before the first pass is asked
+    /// The work of a pass: all there is to do, asking for its next run by `schedule`. Set once, before the first pass is asked
     /// for.
     func setWork(_ work: @escaping @Sendable () -> Void) {
         state.withLock { $0.work = work }
@@ -52,7 +52,7 @@ package final class MaintenanceQueue: Sendable {
     private func run() {
         let work: (@Sendable () -> Void)? = state.withLock { state in
             guard !state.isPaused else { return nil }
-            // What is scheduled from now on starts the timer again.
+            // A pass that is scheduled from now on starts the timer again.
             state.deadline = nil
             return state.work
         }
@@ -68,7 +68,7 @@ package final class MaintenanceQueue: Sendable {
             state.isPaused = true
             timer.suspend()
         }
-        // A pass under way ends first.
+        // A pass that runs now ends first.
         perform {}
     }
 

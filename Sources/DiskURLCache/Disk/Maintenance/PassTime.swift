@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Whether files may be locked now, where the system may suspend the process: within a maintenance pass that the system granted time for. A
+/// Whether files may be locked now, if the system may suspend the process: within a maintenance pass that the system granted time for. A
 /// process that is suspended with a lock on a file of a shared container is killed (0xdead10cc).
 final class PassTime: Sendable {
     /// Asks the system for time, as `ProcessInfo.performExpiringActivity` does: calls the handler with false on another thread, and

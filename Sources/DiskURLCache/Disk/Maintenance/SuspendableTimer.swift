@@ -2,9 +2,9 @@ import Dispatch
 
 /// A timer on a queue that may be started, suspended and let go in every order, at any moment.
 ///
-/// Each start makes a dispatch source of its own, which is scheduled once and never suspended. One source for all starts is not
+/// Each start makes a new dispatch source, which is scheduled once and never suspended. One source for all starts is not
 /// safe: when it is suspended and scheduled again in the moment it fires, that firing is lost (once in some 100,000 times,
-/// measured on Linux; with a repeating one all that follow are lost too). And dispatch ends the process when a source is
+/// measured on Linux; with a repeating one all later firings are lost too). And dispatch crashes the process when a source is
 /// released while it is suspended, or resumed once too often.
 final class SuspendableTimer: Sendable {
     private struct State {
@@ -50,7 +50,7 @@ final class SuspendableTimer: Sendable {
         }
     }
 
-    /// Nothing fires before the next start, but for a firing under way.
+    /// Nothing fires before the next start, except a firing that has begun.
     func suspend() {
         state.withLock { current in
             current.source?.cancel()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A body that is written to a file of its own while it arrives: a record without its tail, which takes its place among the
+/// A body that is written to a separate file while it arrives: a record without its tail, which takes its place among the
 /// records when it is whole.
 ///
 /// One writer, any number of readers. The file has a name until it became a record or was given up; readers go on after that. A lock on it
@@ -95,7 +95,7 @@ package final class IncomingBody: Sendable {
     /// The file has a record's name, and a row tells of what it takes.
     func becameRecord() { letGo() }
 
-    /// The file goes; who reads it can go on. Where it became a record, nothing happens.
+    /// The file goes; its readers can go on. If it became a record, nothing happens.
     func discard() {
         // A forked child has its parent's memory, not its files.
         guard letGo(), getpid() == processID else { return }
@@ -114,11 +114,11 @@ package final class IncomingBody: Sendable {
 
     // MARK: Reading
 
-    /// What is written by now, to be read in pieces.
+    /// The bytes that are written by now, to be read in pieces.
     var opening: OpenBody { OpenBody(count: count, of: opened, read: opened.bytes) }
 }
 
-/// What bodies that are arriving take of the capacity, and their files.
+/// The share of the capacity that bodies take while they arrive, and their files.
 final class IncomingSpace: Sendable {
     private let state = Mutex((bytes: 0, bodies: [String: WeakReference<IncomingBody>]()))
 

@@ -143,9 +143,9 @@ package enum MetadataCodec {
         return tags
     }
 
-    // CR, LF and NUL end or cut a field: whoever writes the fields out again would write another field.
+    // CR, LF and NUL end or cut a field: a program that writes the fields out again would write a different field.
     private static func isSafe(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // What is too long in any case need not be looked through.
+        // A text that is too long in any case need not be searched.
         guard bytes.count <= maximumLength else { return false }
         let ones: UInt64 = 0x0101_0101_0101_0101
         var position = 0

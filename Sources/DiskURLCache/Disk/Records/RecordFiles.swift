@@ -15,7 +15,7 @@ struct RecordFiles: Sendable {
         catalog.exactRows(of: key) ?? examine(key, &events)
     }
 
-    /// A file is another one, or is gone: its row follows where there is an index. While the folder is being listed, the key is
+    /// A file is a different one, or is gone: its row follows if there is an index. While the folder is being listed, the key is
     /// examined afterwards.
     private func note(_ name: RecordName, _ row: IndexRow?, usedAt time: UInt64 = 0) {
         guard catalog.state.isCurrent else {
@@ -30,8 +30,8 @@ struct RecordFiles: Sendable {
 
     // MARK: Writing
 
-    /// Writes the record into a free slot of its name, and removes the record that it replaces. `ENOENT` where the folder is gone.
-    /// - Parameter body: where it is in a file already.
+    /// Writes the record into a free slot of its name, and removes the record that it replaces. `ENOENT` if the folder is gone.
+    /// - Parameter body: the file that has the body already, if there is one.
     /// - Returns: what the record takes on disk; nil where another process stored a later one of its variant meanwhile, which stays.
     func place(
         _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64, _ events: inout [DiskEvent]
@@ -39,7 +39,7 @@ struct RecordFiles: Sendable {
         let key = record.footer.name.key
         let variant = IndexRow(variantOf: record.footer)
         var rows = rows(of: key, &events)
-        /// Slots where a file was in the way.
+        /// Slots that a file had taken.
         var taken: UInt8 = 0
         var status: FileStatus?
         while status == nil {
@@ -47,7 +47,7 @@ struct RecordFiles: Sendable {
             do throws(Errno) {
                 status = try writer.create(&record, of: body)
             } catch {
-                // Another process was here.
+                // A different process was here.
                 guard error.code == EEXIST, taken.nonzeroBitCount < Int(RecordName.slots) else { throw error }
                 taken |= 1 << record.footer.name.slot
                 rows = examine(key, &events)
@@ -80,7 +80,7 @@ struct RecordFiles: Sendable {
 
     // MARK: Updating
 
-    /// Gives the record with this sequence number another tail; its body stays. False where that very record is not there any more.
+    /// Gives the record with this sequence number a new tail; its body stays. False if that very record is not there any more.
     func update(
         _ metadata: EntryMetadata, of key: DiskKey, replacing sequence: UInt64, usedAt: UInt64,
         _ events: inout [DiskEvent]
@@ -110,7 +110,7 @@ struct RecordFiles: Sendable {
         return false
     }
 
-    /// Writes the record anew in another slot.
+    /// Writes the record again in a different slot.
     private func rewrite(
         _ name: RecordName, _ metadata: EntryMetadata, _ key: DiskKey, _ sequence: UInt64, _ usedAt: UInt64,
         _ events: inout [DiskEvent]
@@ -121,14 +121,14 @@ struct RecordFiles: Sendable {
                 StoredEntry(metadata: metadata, body: body), for: DiskKey(old.footer), keepsURL: keepsURLs)
         else { return false }
         _ = try place(&record, usedAt: usedAt, &events)
-        // Another variant by its new tail: it was not replaced by that.
+        // By its new tail the record is a different variant: it was not replaced.
         if name != record.footer.name, status(of: name) != nil { unlink(name, &events) }
         return true
     }
 
     // MARK: Removing
 
-    /// Removes those records of a key, and of keys that share its name, that `isRemoved` names; false where there was none.
+    /// Removes those records of a key, and of keys that share its name, that `isRemoved` names; false if there was none.
     @discardableResult
     func remove(_ key: DiskKey, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true })
         -> Bool
@@ -195,7 +195,7 @@ struct RecordFiles: Sendable {
 
     /// Removes a record that is too old by its row.
     func expire(_ row: IndexRow, _ events: inout [DiskEvent]) {
-        // Another cache has given the record another tail since: the row is not about it.
+        // A different cache has given the record a new tail since: the row is not about it.
         if let status = status(of: row.name), !row.isAbout(status) { return catalog.requestExamination(of: row.key) }
         _ = evict(row, &events)
     }
@@ -207,9 +207,9 @@ struct RecordFiles: Sendable {
     ///
     /// - Parameters:
     ///   - verifyingBodies: whether each body is read, too.
-    ///   - slots: one bit for each slot to be looked at. What the index says of the others holds.
+    ///   - slots: one bit for each slot to be examined. The rows of the other slots hold.
     ///   - written: the slot of a record that replaces those of its variant that are not newer.
-    /// - Returns: the rows, also where there is no index.
+    /// - Returns: the rows, also if there is no index.
     @discardableResult
     func examine(
         _ key: KeyName, _ events: inout [DiskEvent], verifyingBodies: Bool = false, slots: UInt8 = .max,
@@ -267,7 +267,7 @@ struct RecordFiles: Sendable {
                 let file = try files.openFile(path, O_RDONLY)
                 defer { files.closeQuietly(file) }
                 guard writer.mayLock(), try files.lockFile(file) else { return .damaged }
-                // While the lock is ours nobody else removes it as damaged, and no writer is at work.
+                // While the lock is ours no other cache removes it as damaged, and no writer is at work.
                 let again = reader.read(name, .whole, limit: catalog.readLimit)
                 guard case .damaged = again else { return again }
                 // It was removed, and this is another record, which is being written.

@@ -57,7 +57,7 @@ package struct RecordFooter: Sendable, Hashable {
 
     package enum Decoded {
         case footer(RecordFooter)
-        /// Another version of the format, or no record at all: not ours to judge.
+        /// A file of a later version of the format, or no record at all: not ours to judge.
         case foreign
         case damaged
     }

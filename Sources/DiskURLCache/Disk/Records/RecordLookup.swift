@@ -14,7 +14,7 @@ struct RecordLookup: Sendable {
     /// All live variants of a key, the most recent first. A single small record is read whole at once, its body verified.
     /// Counts as a use of the key.
     ///
-    /// - Parameter digest: that of the key, the proof that a record of this name is the key's; asked for only when there is
+    /// - Parameter digest: the key's, the proof that a record of this name is the key's; asked for only when there is
     ///   one.
     func variants(
         named name: KeyName, provedBy digest: () -> KeyDigest, exclusively: Exclusively
@@ -78,7 +78,7 @@ struct RecordLookup: Sendable {
             case .record(let record):
                 let expected = proof ?? digest()
                 proof = expected
-                // Another key may have this name.
+                // A different key may have this name.
                 if record.footer.digest == expected { records.append(record) }
             case .missing:
                 if areAll { return nil }

@@ -129,7 +129,7 @@ package struct RecordReader: Sendable {
         return .record(record)
     }
 
-    /// False where the file ends earlier than its status said.
+    /// False if the file ends earlier than its status said.
     private func readEnd(
         of file: Int32, _ status: FileStatus, _ memory: UnsafeMutableRawPointer, _ count: Int
     ) throws(Errno) -> Bool {
@@ -138,7 +138,7 @@ package struct RecordReader: Sendable {
     }
 
     /// The checksum of a body that is read in pieces, each summed while the processor's cache still holds it: into the buffer, or, where
-    /// the buffer is smaller than the body, through it. That of other bytes where the file ends early.
+    /// the buffer is smaller than the body, through it. The checksum of other bytes if the file ends early.
     private func checksum(
         ofBody length: Int, in file: Int32, through buffer: UnsafeMutableRawBufferPointer
     ) throws(Errno) -> UInt64 {
@@ -165,7 +165,7 @@ package struct RecordReader: Sendable {
         case notFound
     }
 
-    /// Opens a record and verifies it: the tail, then the body piece by piece. What is read later comes from the same open file, whose
+    /// Opens a record and verifies it: the tail, then the body piece by piece. Later reads use the same open file, whose
     /// bytes are never changed by anybody who keeps to the format.
     func open(_ name: RecordName, limit: Int) -> Opening {
         guard let file = paths.withRecord(name, { path in try? files.openFile(path, O_RDONLY) })

@@ -5,7 +5,7 @@ package struct PreparedRecord: Sendable {
     var footer: RecordFooter
     /// The metadata, then room for the footer.
     private var tail: ByteWriter
-    /// What comes before the tail; none where it is in the file already.
+    /// The bytes before the tail; none if they are in the file already.
     package let body: Data
 
     /// Nil when the entry cannot be kept as it is: a record has no place for "memory only", for example.
@@ -20,7 +20,7 @@ package struct PreparedRecord: Sendable {
         _ metadata: EntryMetadata, bodyOf sum: (length: Int, checksum: UInt64), for key: DiskKey, keepsURL: Bool,
         body: Data = Data()
     ) {
-        // Most metadata fit, and so does the whole into what the allocator has at hand (1,032 bytes).
+        // Most metadata fit, and the whole fits into the memory that the allocator has ready (1,032 bytes).
         tail = ByteWriter(capacity: 800 + RecordFooter.length)
         guard metadata.placement == .memoryAndDisk, MetadataCodec.write(metadata, to: &tail, keepsURL: keepsURL)
         else { return nil }
@@ -58,8 +58,8 @@ struct RecordWriter: Sendable {
     // MARK: Creating
 
     /// Writes the record into its slot, which must be free; returns the status of its file. After a failure the slot is free again, except
-    /// where it was not free before (`EEXIST`).
-    /// - Parameter arrived: the body where it has arrived in a file of its own, which gets the slot's name.
+    /// if it was not free before (`EEXIST`).
+    /// - Parameter arrived: the body that has arrived in a separate file, which gets the slot's name.
     func create(_ record: inout PreparedRecord, of arrived: IncomingBody? = nil) throws(Errno) -> FileStatus {
         let (name, body) = (record.footer.name, record.body)
         return try record.withTail { tail in
@@ -105,7 +105,7 @@ struct RecordWriter: Sendable {
 
     // MARK: Updating
 
-    /// How long all tails of a record may grow: a sixteenth of the body, so that writing it anew once in a while costs less than the
+    /// How long all tails of a record may grow: a sixteenth of the body, so that writing it again once in a while costs less than the
     /// updates. 64 KB at least, since a small body is soon written.
     static func tailsLimit(bodyLength: Int) -> Int { max(64 << 10, bodyLength / 16) }
 
