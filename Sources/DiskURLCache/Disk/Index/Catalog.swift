@@ -76,7 +76,8 @@ final class Catalog: Sendable {
             if contents.isListingOutdated { return false }
             contents.state = .owner(lock, folder: folder)
             contents.index.note(contents.earlyUses)
-            contents.earlyUses = []
+            // A record that was written during the listing gets its row, and its place in the order, when its key is examined.
+            contents.earlyUses.removeAll { contents.index.contains($0.key) }
             return true
         }
     }
@@ -151,8 +152,14 @@ final class Catalog: Sendable {
                     contents.index.remove(name)
                     continue
                 }
-                if contents.index.row(name)?.isSameRecord(as: row) != true { contents.index.put(row) }
+                let known = contents.index.row(name)
+                if known == nil, let use = contents.earlyUses.last(where: { $0.key == key }) {
+                    contents.index.put(row, usedAt: use.time)
+                } else if known?.isSameRecord(as: row) != true {
+                    contents.index.put(row)
+                }
             }
+            contents.earlyUses.removeAll { $0.key == key }
             return contents.index.rows(of: key)
         }
     }
