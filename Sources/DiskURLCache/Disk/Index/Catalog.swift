@@ -154,6 +154,8 @@ final class Catalog: Sendable {
                 }
                 let known = contents.index.row(name)
                 if known == nil, let use = contents.earlyUses.last(where: { $0.key == key }) {
+                    var row = row
+                    row.accessedAt = use.seconds
                     contents.index.put(row, usedAt: use.time)
                 } else if known?.isSameRecord(as: row) != true {
                     contents.index.put(row)
