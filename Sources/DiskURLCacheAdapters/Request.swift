@@ -16,18 +16,14 @@ extension DiskURLCache.Request {
         streamsBody: Bool = false, timeoutInterval: TimeInterval = 60, options: DiskURLCache.Options? = nil
     ) {
         self.init(
-            method: method, text: url, headerFields: Self.headerFields(fields), body: body, hasBodyStream: streamsBody,
+            method: method, text: url, headerFields: HeaderFields(fields), body: body, hasBodyStream: streamsBody,
             timeout: timeoutInterval, options: options)
     }
 
     /// The header fields in their order. A name may occur several times.
     public var fields: [(name: String, value: String)] {
         get { headerFields.fields.map { ($0.name, $0.value) } }
-        set { headerFields = Self.headerFields(newValue) }
-    }
-
-    private static func headerFields(_ fields: [(name: String, value: String)]) -> HeaderFields {
-        HeaderFields(fields.map { HeaderFields.Field(name: $0.name, value: $0.value) })
+        set { headerFields = HeaderFields(newValue) }
     }
 
     /// The value of a header field, whatever the case of its name: the values of a repeated field joined by ", ". Nil without one.

@@ -53,7 +53,7 @@ extension DiskURLCache {
 
         /// Takes the head, once. Interim responses (1xx) may come before it. An invalid status fails the request.
         public func receive(_ head: Head) {
-            receive(DeliveredHead(to: request, status: head.status, fields: HeaderFields(head)))
+            receive(DeliveredHead(to: request, status: head.status, fields: HeaderFields(head.fields)))
         }
 
         /// The same with Foundation's object. Making such an object takes some time; see `DiskURLCache.Head`.
@@ -144,7 +144,7 @@ struct OpenTransport: LoadTransport {
 }
 
 extension HeaderFields {
-    init(_ head: DiskURLCache.Head) {
-        self.init(head.fields.map { Field(name: $0.name, value: $0.value) })
+    init(_ fields: [(name: String, value: String)]) {
+        self.init(fields.map { Field(name: $0.name, value: $0.value) })
     }
 }
