@@ -276,6 +276,51 @@ final class Oracle: Sendable {
         #expect(body(key) == nil)
     }
 
+    /// The variant that was asked for moved on while its key was read, and its old slot has the beginning of a later record: the older
+    /// variant beside it is no answer.
+    @Test func aSlotThatIsBeingWrittenAgainHidesNothing() async throws {
+        let fixture = try DiskFixture()
+        let (key, first) = (key, fixture.recordPath(key))
+        let (isBegun, isRead) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
+        store.flush()
+        store.store(.test(testBody(1), sequence: 1), for: key)
+        store.store(.test(testBody(2), sequence: 2, language: "de"), for: key)
+        let opened = Mutex(0)
+        let isPaused = Mutex(false)
+        let writer = DispatchGroup()
+        files.rule = { call in
+            guard call.path == first else { return nil }
+            switch call.operation {
+            case .open:
+                let number = opened.withLock { count in
+                    count += 1
+                    return count
+                }
+                if number > 1 { return nil }
+                // The reader is about to open the first slot.
+                writer.enter()
+                Thread.detachNewThread {
+                    store.store(.test(testBody(3), sequence: 3), for: key)
+                    store.store(.test(testBody(4), sequence: 4), for: key)
+                    writer.leave()
+                }
+                isBegun.wait()
+            case .write:
+                isPaused.withLock { $0 = true }
+                isBegun.signal()
+                isRead.wait()
+            case .close: if isPaused.withLock({ $0 }) { isRead.signal() }
+            default: break
+            }
+            return nil
+        }
+        let found = store.variants(of: key)
+        await withCheckedContinuation { ended in writer.notify(queue: .global()) { ended.resume() } }
+        #expect(found.map(\.metadata.sequence) == [4, 2])
+    }
+
     @Test("Fault 56: a secondary cache neither writes the index nor evicts") func secondaryKeepsOut() throws {
         let fixture = try DiskFixture()
         let maintainer = fixture.open()

@@ -66,7 +66,8 @@ struct RecordLookup: Sendable {
         return oneForEachVariant(records, key)
     }
 
-    /// - Parameter areAll: each of the slots has a record. Nil if one is empty: its record was replaced meanwhile, and is in another slot.
+    /// - Parameter areAll: each of the slots has a record. Nil if one has none: its record was replaced meanwhile, is in another slot, and a
+    ///   record that is still being written may have the slot.
     private func read(
         _ slots: UInt8, areAll: Bool, of key: KeyName, _ plan: Catalog.LookupPlan, _ digest: () -> KeyDigest
     ) -> [LoadedRecord]? {
@@ -80,12 +81,10 @@ struct RecordLookup: Sendable {
                 proof = expected
                 // A different key may have this name.
                 if record.footer.digest == expected { records.append(record) }
-            case .missing:
-                if areAll { return nil }
-                if plan.known & 1 << slot != 0 { requestExamination(of: key) }
-            case .damaged: requestExamination(of: key, verifyingBodies: true)
-            case .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: key) }
             case .unreadable: break
+            case .missing where areAll, .foreign where areAll, .damaged where areAll: return nil
+            case .damaged: requestExamination(of: key, verifyingBodies: true)
+            case .missing, .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: key) }
             }
         }
         return records
