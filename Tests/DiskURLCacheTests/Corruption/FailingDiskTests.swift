@@ -173,12 +173,13 @@ import Testing
         let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
         store.flush()
-        let once = Mutex(true)
+        // The lookup reads without a lock, and then with it.
+        let left = Mutex(2)
         files.rule = { call in
             guard call.isRecord, call.operation == .read else { return nil }
-            return once.withLock { isFirst in
-                defer { isFirst = false }
-                return isFirst ? .short(0) : nil
+            return left.withLock { left in
+                left -= 1
+                return left >= 0 ? .short(0) : nil
             }
         }
         #expect(store.body(key) == nil)
