@@ -69,7 +69,7 @@ extension DiskURLCache.Configuration {
     /// An app's disk layer, instead of the built-in one with its folder, capacity, index and eviction. A storage for several
     /// users needs a shared cache (`isShared`, `openingError`).
     public var diskStorage: (any DiskURLCache.EntryStorage)? {
-        get { (storageMaker as? OwnStorage)?.storage }
-        set { storageMaker = newValue.map { OwnStorage(storage: $0) } }
+        get { (storageMaker as? CustomStorage)?.storage }
+        set { storageMaker = newValue.map { CustomStorage(storage: $0) } }
     }
 }

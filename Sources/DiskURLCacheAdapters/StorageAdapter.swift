@@ -8,7 +8,7 @@ final class StorageAdapter: StorageLayer {
     private let canBeChangedByOthers: Bool
     let largestEntry: Int
     /// The time of the next call for removals, in nanoseconds of the monotonic clock.
-    private let nextLook = SharedNumber(0)
+    private let nextCheck = SharedNumber(0)
     /// Held while removals by others are taken in: a caller that comes second finds them taken in.
     private let taking = Mutex(())
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
@@ -77,18 +77,18 @@ final class StorageAdapter: StorageLayer {
         self.observer.withLock { $0 = observer }
     }
 
-    func lookIfDue(at now: UInt64) {
-        let due = nextLook.value
-        if canBeChangedByOthers, now >= due, nextLook.replace(due, by: now &+ 1_000_000_000) { look() }
+    func checkIfDue(at now: UInt64) {
+        let due = nextCheck.value
+        if canBeChangedByOthers, now >= due, nextCheck.replace(due, by: now &+ 1_000_000_000) { check() }
     }
 
-    func lookNow() {
+    func checkNow() {
         guard canBeChangedByOthers else { return }
-        nextLook.value = MonotonicTime.nanoseconds &+ 1_000_000_000
-        look()
+        nextCheck.value = MonotonicTime.nanoseconds &+ 1_000_000_000
+        check()
     }
 
-    private func look() {
+    private func check() {
         taking.withLock { _ in
             let changes = storage.removalsByOthers()?.map(EntryCriteria.removal) ?? [.removedAll]
             if !changes.isEmpty { observer.withLock { $0 }(changes) }
@@ -112,7 +112,7 @@ final class StorageAdapter: StorageLayer {
 }
 
 /// Makes the layer for a storage of the app.
-struct OwnStorage: StorageMaker {
+struct CustomStorage: StorageMaker {
     let storage: any DiskURLCache.EntryStorage
     var isForSeveralUsers: Bool { storage.isForSeveralUsers }
     func layer(keepsURLs: Bool) -> any StorageLayer { StorageAdapter(storage, keepsURLs: keepsURLs) }

@@ -40,7 +40,7 @@ extension DiskURLCache {
             path = (file ?? directory.appendingPathComponent(Self.fileName)).path
             self.limit = max(4_096, limit)
             keepsURLs = cache.configuration.keepsURLs
-            let id = cache.hub.addListener { [weak self] event in self?.take(event) }
+            let id = cache.hub.addListener { [weak self] event in self?.receive(event) }
             state.withLock { $0.listener = id }
         }
 
@@ -53,7 +53,7 @@ extension DiskURLCache {
             queue.sync {}
         }
 
-        private func take(_ event: Event) {
+        private func receive(_ event: Event) {
             let now = Date()
             let hasRoom = state.withLock { state in
                 guard state.waiting < Self.waitingLimit else { return false }

@@ -31,15 +31,15 @@ extension DiskURLCache.Inspector {
         var options = CachingOptions()
         var otherVariants: [String] = []
         // Whether the cache is shared is not known here.
-        let places = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { [($0, false), ($0, true)] }
-        for (place, isShared) in places {
-            let decision = decision(request, place, isShared: isShared)
+        let candidates = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { [($0, false), ($0, true)] }
+        for (candidate, isShared) in candidates {
+            let decision = decision(request, candidate, isShared: isShared)
             let found = decision.key.map { self.variants(of: $0) } ?? []
             guard !found.isEmpty else { continue }
             if variants.isEmpty {
-                (key, variants, name, options.isShared) = (decision, found, place, isShared)
-            } else if let place, place != name {
-                otherVariants.append(place)
+                (key, variants, name, options.isShared) = (decision, found, candidate, isShared)
+            } else if let candidate, candidate != name {
+                otherVariants.append(candidate)
             }
         }
         let received = response.map { Explainer.Received($0, sentAt: sentAt ?? now, options: options) }

@@ -66,7 +66,7 @@ extension DiskURLCache {
             } catch {
                 throw DiskURLCache.Error(.notReadable, path: paths.records, errno: error.code)
             }
-            let places = loadOrder()
+            let positions = loadOrder()
             let now = Date()
             var records: [Record] = []
             records.reserveCapacity(names.count)
@@ -75,7 +75,7 @@ extension DiskURLCache {
                 let reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: .max >> 1)
                 // Removed since it was listed: a cache in use changes meanwhile.
                 if case .missing = reading { continue }
-                let used = places[name].map { Date(recordSeconds: $0.accessedAt) }
+                let used = positions[name].map { Date(recordSeconds: $0.accessedAt) }
                 let path = paths.records + "/" + name.text
                 records.append(
                     Record(name, reading, path: path, status: status(of: name), lastUsed: used, now: now))
@@ -83,7 +83,7 @@ extension DiskURLCache {
             progress(names.count, names.count)
             // Records used within one second have the order of the index.
             func rank(_ record: Record) -> (Date, Int) {
-                (record.lastUsed ?? .distantPast, places[record.name]?.place ?? .max)
+                (record.lastUsed ?? .distantPast, positions[record.name]?.position ?? .max)
             }
             return records.sorted { rank($0) > rank($1) }
         }
@@ -106,10 +106,10 @@ extension DiskURLCache {
         }
 
         /// Each record's place in the order of use, and when it was used.
-        private func loadOrder() -> [RecordName: (place: Int, accessedAt: UInt32)] {
-            var places: [RecordName: (place: Int, accessedAt: UInt32)] = [:]
-            for (place, row) in (loadIndex() ?? []).enumerated() { places[row.name] = (place, row.accessedAt) }
-            return places
+        private func loadOrder() -> [RecordName: (position: Int, accessedAt: UInt32)] {
+            var positions: [RecordName: (position: Int, accessedAt: UInt32)] = [:]
+            for (position, row) in (loadIndex() ?? []).enumerated() { positions[row.name] = (position, row.accessedAt) }
+            return positions
         }
 
         private func status(of name: RecordName) -> FileStatus? {

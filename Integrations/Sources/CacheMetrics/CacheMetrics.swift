@@ -104,7 +104,7 @@ public final class CacheMetrics: Service {
         if let opening { report("\(opening)") }
         update()
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { for await event in events { self.take(event, reported: opening) } }
+            group.addTask { for await event in events { self.record(event, reported: opening) } }
             group.addTask {
                 while !Task.isCancelled {
                     try? await Task.sleep(nanoseconds: UInt64(min(max(0.001, interval), 1e9) * 1e9))
@@ -142,7 +142,7 @@ public final class CacheMetrics: Service {
     }
 
     /// - Parameter reported: a problem that may come as an event, too.
-    func take(_ event: DiskURLCache.Event, reported: DiskURLCache.Error? = nil) {
+    func record(_ event: DiskURLCache.Event, reported: DiskURLCache.Error? = nil) {
         switch event {
         case .load(let load):
             if let (count, duration) = loads[load.outcome.name] {

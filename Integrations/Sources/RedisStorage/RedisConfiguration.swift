@@ -81,7 +81,7 @@ extension RedisStorage {
         }
 
         /// How the failures name the server.
-        var place: String {
+        var address: String {
             switch server {
             case .host(let name, let port): "\(name):\(port)"
             case .socket(let path): path

@@ -78,7 +78,7 @@ final class RedisConnections: @unchecked Sendable {
         case nil:
             failure = RedisFailure(
                 .timedOut,
-                "\(configuration.place) did not answer within \(configuration.timeout) seconds. Is it overloaded or far away? "
+                "\(configuration.address) did not answer within \(configuration.timeout) seconds. Is it overloaded or far away? "
                     + "`timeout` says how long a lookup may wait.")
             call.finish(.failure(failure))
             loop.execute { [self] in abandon(call, failure) }
@@ -126,7 +126,7 @@ final class RedisConnections: @unchecked Sendable {
         loop.preconditionInEventLoop()
         connecting += 1
         let handler = RedisHandler(
-            place: configuration.place, longestString: max(64 << 10, configuration.maximumEntrySize))
+            address: configuration.address, longestString: max(64 << 10, configuration.maximumEntrySize))
         let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(.seconds(configuration.connectTimeout))
             .channelOption(ChannelOptions.socketOption(.so_keepalive), value: 1)
@@ -144,7 +144,7 @@ final class RedisConnections: @unchecked Sendable {
             handler.close(
                 RedisFailure(
                     .unreachable,
-                    "\(configuration.place) took no connection within \(configuration.connectTimeout) seconds. Is it a Redis server, "
+                    "\(configuration.address) took no connection within \(configuration.connectTimeout) seconds. Is it a Redis server, "
                         + "and does it want TLS? `connectTimeout` says how long that may take."))
         }
         let channel =
@@ -163,7 +163,7 @@ final class RedisConnections: @unchecked Sendable {
                     })
             case .failure(let error):
                 deadline.cancel()
-                didFail(unreachable("No connection to \(configuration.place): \(error). Does the server run there?"))
+                didFail(unreachable("No connection to \(configuration.address): \(error). Does the server run there?"))
             }
         }
     }
@@ -175,7 +175,7 @@ final class RedisConnections: @unchecked Sendable {
         case .failure(let failure): return didFail(failure)
         }
         for case .error(let text) in replies {
-            let failure = RedisFailure.refusal(by: configuration.place, text)
+            let failure = RedisFailure.refusal(by: configuration.address, text)
             handler.close(failure)
             return didFail(failure)
         }
@@ -222,10 +222,10 @@ extension RedisStorage.Configuration {
 
 extension RedisFailure {
     /// What the server answered in place of a reply.
-    static func refusal(by place: String, _ text: String) -> RedisFailure {
+    static func refusal(by address: String, _ text: String) -> RedisFailure {
         RedisFailure(
             .refused,
-            "\(place) refuses: \(text) Check the password, the user's commands and keys, and whether the server may be written to."
+            "\(address) refuses: \(text) Check the password, the user's commands and keys, and whether the server may be written to."
         )
     }
 }

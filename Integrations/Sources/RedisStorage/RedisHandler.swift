@@ -47,7 +47,7 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
     /// Called once, when the connection has ended.
     var didClose: (() -> Void)?
 
-    private let place: String
+    private let address: String
     private let longestString: Int
     private var context: ChannelHandlerContext?
     private var calls = CircularBuffer<RedisCall>()
@@ -59,8 +59,8 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
     /// A lookup's reply has at most this many long strings, and a few bytes more.
     private static let mostStrings = 33
 
-    init(place: String, longestString: Int) {
-        self.place = place
+    init(address: String, longestString: Int) {
+        self.address = address
         self.longestString = longestString
     }
 
@@ -86,7 +86,7 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private var ended: RedisFailure {
-        RedisFailure(.notRedis, "\(place) ended the connection. Is it a Redis server, and does it want TLS?")
+        RedisFailure(.notRedis, "\(address) ended the connection. Is it a Redis server, and does it want TLS?")
     }
 
     // MARK: The connection
@@ -100,7 +100,7 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         close(
             RedisFailure(
-                .unreachable, "The connection to \(place) failed: \(error). Does the server want TLS, and do you?"))
+                .unreachable, "The connection to \(address) failed: \(error). Does the server want TLS, and do you?"))
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -117,7 +117,8 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
             }
             guard received.readableBytes <= Self.mostStrings * longestString else { throw NotRedis() }
         } catch {
-            close(RedisFailure(.notRedis, "\(place) does not speak the protocol of Redis. Is the port the right one?"))
+            close(
+                RedisFailure(.notRedis, "\(address) does not speak the protocol of Redis. Is the port the right one?"))
         }
     }
 

@@ -26,7 +26,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// Tells our own removals from those of others.
     private let writer = String(UInt64.random(in: .min ... .max), radix: 16)
     /// Where failures are told: whoever listens may ask the cache.
-    private let telling = DispatchQueue(label: "RedisStorage.failures")
+    private let reporting = DispatchQueue(label: "RedisStorage.failures")
     /// Erases what was removed.
     private let erasing = DispatchQueue(label: "RedisStorage.erasing", qos: .utility)
     private let state = NIOLockedValueBox(State())
@@ -41,7 +41,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         /// Up to where the cache knows what others removed; nil before the first look.
         var position: Position?
         /// A look was due before the first one succeeded.
-        var hasMissedLook = false
+        var hasMissedCheck = false
         /// What the server has not been told of yet, in order.
         var delayed: [(number: Int, removal: Removal)] = []
         var lastNumber = 0
@@ -79,10 +79,10 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         secret = configuration.secret.map { RecordSecret($0) }
         server = try RedisConnections(configuration)
         guard configuration.sendsPasswordInTheClear else { return }
-        tell(
+        report(
             RedisFailure(
                 .passwordInTheClear,
-                "The password goes to \(configuration.place) unencrypted. Set `tls`: `.makeClientConfiguration()` checks the server, too."
+                "The password goes to \(configuration.address) unencrypted. Set `tls`: `.makeClientConfiguration()` checks the server, too."
             ))
     }
 
@@ -102,9 +102,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     // MARK: Asking
 
-    private func tell(_ failure: RedisFailure) {
+    private func report(_ failure: RedisFailure) {
         guard let onFailure = configuration.onFailure else { return }
-        telling.async { onFailure(failure) }
+        reporting.async { onFailure(failure) }
     }
 
     /// Replies to commands; nil where there are none, and somebody was told why. Removals that the server does not know yet go first.
@@ -115,16 +115,16 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         let replies: [RESPValue]
         switch server.call(before + commands) {
         case .replies(let given): replies = given
-        case .failed(let failure, let isNews):
-            if isNews { tell(failure) }
+        case .failed(let failure, let isNew):
+            if isNew { report(failure) }
             return nil
         case .paused: return nil
         }
         for case .error(let text) in replies where !text.contains("OOM") {
-            let failure = RedisFailure.refusal(by: configuration.place, text)
+            let failure = RedisFailure.refusal(by: configuration.address, text)
             // A server that forgot the scripts is told them again on the next connection.
             if text.hasPrefix("NOSCRIPT") { server.reset(failure) }
-            if server.pause() { tell(failure) }
+            if server.pause() { report(failure) }
             return nil
         }
         if let last = delayed.last {
@@ -149,10 +149,10 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else { return nil }
             if let entry = entry(in: record, of: name, variant), entry.variant == variant { return entry }
             _ = ask([erasure(of: variant, key: key(of: name))])
-            tell(
+            report(
                 RedisFailure(
                     .damaged,
-                    "An entry in \(configuration.place) was damaged or is not ours, and was removed. Who else writes keys that "
+                    "An entry in \(configuration.address) was damaged or is not ours, and was removed. Who else writes keys that "
                         + "begin with \(root)?"))
             return nil
         }
@@ -173,10 +173,10 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             secret?.seal(record, bodyLength: entry.bodyLength, at: "\(name):\(entry.variant)") ?? record
         }
         guard let record = encoded, record.count <= configuration.maximumEntrySize else {
-            tell(
+            report(
                 RedisFailure(
                     .tooLarge,
-                    "An entry of \(entry.byteCount) bytes was not stored in \(configuration.place): `maximumEntrySize` is "
+                    "An entry of \(entry.byteCount) bytes was not stored in \(configuration.address): `maximumEntrySize` is "
                         + "\(configuration.maximumEntrySize)."))
             return replaceByNothing(entry, of: name)
         }
@@ -199,10 +199,10 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                 state.withLockedValue { $0.isFull = false }
                 return
             case .error:
-                tellFull()
+                reportFull()
                 return replaceByNothing(entry, of: name)
             default:
-                guard let (now, rows) = look(since: position) else { return doubt(entry, of: name) }
+                guard let (now, rows) = readChanges(since: position) else { return doubt(entry, of: name) }
                 // What others removed before this entry came to the server is not to come back.
                 guard let rows, !rows.contains(where: { $0.concerns(entry) }) else {
                     return
@@ -247,16 +247,16 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         }
     }
 
-    private func tellFull() {
-        let isNews = state.withLockedValue { state in
+    private func reportFull() {
+        let isNew = state.withLockedValue { state in
             defer { state.isFull = true }
             return !state.isFull
         }
-        guard isNews else { return }
-        tell(
+        guard isNew else { return }
+        report(
             RedisFailure(
                 .full,
-                "The memory of \(configuration.place) is full, and entries are not stored. Set `maxmemory-policy allkeys-lru`, so that "
+                "The memory of \(configuration.address) is full, and entries are not stored. Set `maxmemory-policy allkeys-lru`, so that "
                     + "it evicts what was not used for the longest time."))
     }
 
@@ -332,16 +332,16 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                 state.delayed.append((state.lastNumber, removal))
             }
         }
-        tell(
+        report(
             RedisFailure(
                 .removalDelayed,
-                "A removal did not reach \(configuration.place). It is made up for before this storage asks for anything else; other "
+                "A removal did not reach \(configuration.address). It is made up for before this storage asks for anything else; other "
                     + "processes may use the entries until then."))
     }
 
     /// A full server takes no note of a removal. Without the log no entry counts any more, so everything is removed.
     private func forgetLog() -> Bool {
-        tellFull()
+        reportFull()
         guard case .replies(let replies) = server.call([RESPCommand("UNLINK", log)]) else { return false }
         return replies.first?.isError == false
     }
@@ -420,9 +420,9 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     }
 
     /// Where the log is, and what was noted since; nil where that is not known.
-    private func look(since position: Position?) -> (position: Position, rows: [Row]?)? {
+    private func readChanges(since position: Position?) -> (position: Position, rows: [Row]?)? {
         let command = RESPCommand(
-            .look, keys: [log], freshToken(), position?.token ?? "", String(position?.number ?? 0))
+            .readChanges, keys: [log], freshToken(), position?.token ?? "", String(position?.number ?? 0))
         guard let reply = ask([command])?.first?.list, reply.count >= 2, let token = reply[0].text,
             let number = reply[1].text.flatMap({ Int($0) }), Self.numbers.contains(number)
         else { return nil }
@@ -445,7 +445,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// The place that a store is meant for.
     private func position() -> Position? {
         if let position = state.withLockedValue({ $0.position }) { return position }
-        guard let (now, _) = look(since: nil) else { return nil }
+        guard let (now, _) = readChanges(since: nil) else { return nil }
         return state.withLockedValue { state in
             if state.position == nil { state.position = now }
             return state.position
@@ -454,14 +454,14 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     public func removalsByOthers() -> [String]? {
         let last = state.withLockedValue { $0.position }
-        guard let (now, rows) = look(since: last) else {
-            if last == nil { state.withLockedValue { $0.hasMissedLook = true } }
+        guard let (now, rows) = readChanges(since: last) else {
+            if last == nil { state.withLockedValue { $0.hasMissedCheck = true } }
             return []
         }
         let isFirst = state.withLockedValue { state in
             state.position = now
-            defer { state.hasMissedLook = false }
-            return last == nil && !state.hasMissedLook
+            defer { state.hasMissedCheck = false }
+            return last == nil && !state.hasMissedCheck
         }
         if isFirst { return [] }
         guard let rows else { return nil }

@@ -83,7 +83,7 @@ enum Script: String, CaseIterable {
         """
 
     /// Where the log is, and what was noted in it since the given place.
-    case look = """
+    case readChanges = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
         local last = not log.err and log[1] and log[2] and log[3] and tonumber(log[2])
         if not last or not string.find(log[2], '^%d+$') or last >= 2 ^ 53 then

@@ -130,7 +130,7 @@ import Testing
         await task.value
         let error = try #require(cache.openingError)
         // The first look at the folder sends an event, which may come later.
-        health.take(.problem(error), reported: error)
+        health.record(.problem(error), reported: error)
         #expect(count("problems") == 1)
         #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
     }
@@ -159,10 +159,10 @@ import Testing
     }
 
     @Test func onlyProblemsAreWarnings() {
-        health.take(.evicted(entries: 2, bytes: 100))
-        health.take(.notStored(url: nil, reason: .refused))
+        health.record(.evicted(entries: 2, bytes: 100))
+        health.record(.notStored(url: nil, reason: .refused))
         #expect(count("problems") == 0)
-        health.take(.notStored(url: nil, reason: .diskFailed))
+        health.record(.notStored(url: nil, reason: .diskFailed))
         #expect(count("problems") == 1)
         #expect(
             lines.withLockedValue { $0.map { $0.prefix(7) } } == ["debug: ", "warning"])
@@ -174,7 +174,7 @@ import Testing
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try Data("here".utf8).write(to: file)
         let error = try #require(throws: DiskURLCache.Error.self) { try DiskURLCache.Inspector(directory: file) }
-        health.take(.problem(error))
+        health.record(.problem(error))
         #expect(count("problems") == 1)
         #expect(lines.withLockedValue { $0 } == ["warning: \(error)"])
     }

@@ -158,7 +158,7 @@ extension DiskURLCache {
         of request: Request, over transport: any LoadTransport, redirect: CacheRedirect? = nil
     ) -> LoadReader {
         LoadReader(
-            keyed(request, variant: transport.keyVariant), from: self, over: transport, takesPieces: true,
+            keyed(request, variant: transport.keyVariant), from: self, over: transport, acceptsPieces: true,
             timeout: request.timeout, redirect: redirect)
     }
 }

@@ -88,8 +88,8 @@ extension DiskURLCache {
     }
 
     /// Whether the body of a response goes to a file: only if the response goes to disk.
-    func takesFile(_ response: StoredResponse, for target: RuleTarget) -> Bool {
-        store.takesIncoming
+    func acceptsFile(_ response: StoredResponse, for target: RuleTarget) -> Bool {
+        store.acceptsIncoming
             && metadata(of: response, edited: LoadMachine.EditedResponse(), for: target)?.placement == .memoryAndDisk
     }
 

@@ -47,9 +47,9 @@ extension DiskStore {
                 if body == nil { io.events.append(.dropped(key: key, .unavailable)) }
                 return .dropped(.unavailable)
             }
-            tellStored(key)
+            announceStored(key)
             do throws(Errno) {
-                guard let bytes = try place(&record, of: body, usedAt: usedAt, &io) else { return .superseded }
+                guard let bytes = try put(&record, of: body, usedAt: usedAt, &io) else { return .superseded }
                 io.events.append(.stored(key: key, bytes: bytes))
                 return .written(bytes: bytes)
             } catch {
@@ -57,27 +57,27 @@ extension DiskStore {
                 return .dropped(.failed(errno: error.code))
             }
         }
-        if case .written = result { tellStored(key) }
+        if case .written = result { announceStored(key) }
         maintenance.schedule(after: configuration.maintenanceDelay)
         return result
     }
 
-    private func place(
+    private func put(
         _ record: inout PreparedRecord, of body: IncomingBody?, usedAt: UInt64, _ io: inout Section
     ) throws(Errno) -> Int? {
         do throws(Errno) {
-            return try records.place(&record, of: body, usedAt: usedAt, &io.events)
+            return try records.put(&record, of: body, usedAt: usedAt, &io.events)
         } catch {
             // The folder was removed meanwhile, and is made again.
             guard error.isMissing, prepareDirectory(&io, mayMake: true) else { throw error }
-            return try records.place(&record, of: body, usedAt: usedAt, &io.events)
+            return try records.put(&record, of: body, usedAt: usedAt, &io.events)
         }
     }
 
     /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed, and after it: other
     /// caches drop what they have in memory. The owner's own records are found by every guest.
-    private func tellStored(_ key: KeyName) {
-        if !catalog.state.isOwner { changes.tell(.stored(key)) }
+    private func announceStored(_ key: KeyName) {
+        if !catalog.state.isOwner { changes.append(.stored(key)) }
     }
 
     /// Looks at no changes: the caller may hold a lock that applying them takes, and looks afterwards.
@@ -92,7 +92,7 @@ extension DiskStore {
 
     /// Whether records may be written: the folder is there, made if need be, and it is ours.
     private func isUsable(_ io: inout Section) -> Bool {
-        isOwnProcess && !catalog.state.isClosed && prepareDirectory(&io, mayMake: true)
+        isOpeningProcess && !catalog.state.isClosed && prepareDirectory(&io, mayMake: true)
     }
 
     /// Gives the stored entry with this sequence number another tail: a 304, or a pin. The body stays, and is not written again.
@@ -106,11 +106,11 @@ extension DiskStore {
         let key = key.diskKey
         let isDone = withIO { io in
             guard isUsable(&io) else { return false }
-            tellStored(key.name)
+            announceStored(key.name)
             return records.update(metadata, of: key, replacing: sequence, usedAt: usedAt, &io.events)
         }
         guard isDone else { return false }
-        tellStored(key.name)
+        announceStored(key.name)
         maintenance.schedule(after: configuration.maintenanceDelay)
         return true
     }
@@ -164,17 +164,17 @@ extension DiskStore {
     /// Removes all variants of a key.
     package func remove(_ key: RequestKey) {
         let key = key.diskKey
-        telling(.removed(key.name)) { io in records.remove(key, &io.events) }
+        announcing(.removed(key.name)) { io in records.remove(key, &io.events) }
     }
 
     /// Removes all that is stored of a resource, whatever else the keys hold (RFC 9111 §4.4). Costs what it removes.
     func remove(resource: UInt64) {
-        telling(.removedResource(resource)) { io in records.remove(resource: resource, &io.events) }
+        announcing(.removedResource(resource)) { io in records.remove(resource: resource, &io.events) }
     }
 
     /// Removes everything, in the same time at any number of entries. The files are deleted later.
     package func removeAll() {
-        telling(.removedAll) { io in
+        announcing(.removedAll) { io in
             forgetIndex()
             if clear(&io) { incoming.unlinkAll(files, paths) }
         }
@@ -187,8 +187,8 @@ extension DiskStore {
             return remove(resource: resource)
         }
         guard mayRemove else { return }
-        changes.tell(.removedAll)
-        lookNow()
+        changes.append(.removedAll)
+        checkNow()
         let rows: [IndexRow]
         if refresh() {
             for key in catalog.sharedKeys { withIO { _ = records.examine(key, &$0.events) } }
@@ -200,7 +200,7 @@ extension DiskStore {
         for row in rows where criteria.mayMatch(row) {
             withIO { io in if matches(criteria, row) { records.removeForGood(row.name, &io.events) } }
         }
-        changes.tell(.removedAll)
+        changes.append(.removedAll)
         scheduleAfterRemoval()
     }
 
@@ -224,10 +224,10 @@ extension DiskStore {
 
     private func remove(_ key: DiskKey, looks: Bool = true, where isRemoved: (IndexRow) -> Bool) {
         guard mayRemove else { return }
-        if looks { lookNow() }
+        if looks { checkNow() }
         withIO { _ = records.remove(key, &$0.events, where: isRemoved) }
         // Also if there was no record: other caches may have the response in memory.
-        changes.tell(.stored(key.name))
+        changes.append(.stored(key.name))
         scheduleAfterRemoval()
     }
 
@@ -244,19 +244,19 @@ extension DiskStore {
             }
             return records.unlink(name, &io.events)
         }
-        if isRemoved { changes.tell(.stored(name.key)) }
+        if isRemoved { changes.append(.stored(name.key)) }
         return isRemoved
     }
 
     /// Tells the other caches before and after. The first row: a writer that reads none after its write has a record that is found here;
     /// so the rows of guests, which say where their records are, are read after it. The second one: a reader that read a record before
     /// it was gone drops it.
-    private func telling(_ change: DirectoryChange, _ remove: (inout Section) -> Void) {
+    private func announcing(_ change: DirectoryChange, _ remove: (inout Section) -> Void) {
         guard mayRemove else { return }
-        changes.tell(change)
-        lookNow()
+        changes.append(change)
+        checkNow()
         withIO { remove(&$0) }
-        changes.tell(change)
+        changes.append(change)
         scheduleAfterRemoval()
     }
 
@@ -267,7 +267,7 @@ extension DiskStore {
     /// Not in a directory of another user. One that is not there yet is made: another process may have entries for it in memory,
     /// and is told of the removal there.
     private var mayRemove: Bool {
-        guard !configuration.isReadOnly, isOwnProcess, paths.canBeUsed else { return false }
+        guard !configuration.isReadOnly, isOpeningProcess, paths.canBeUsed else { return false }
         return withIO { io in
             _ = prepareDirectory(&io, mayMake: true)
             return io.directory.error?.isForeign != true

@@ -10,11 +10,11 @@ extension DiskStore {
     /// Looks at the directory, and opens it if that was not done yet: then it is made, too.
     /// - Returns: false when the directory cannot be used, or is gone.
     package func beginPass(isFlush: Bool) -> Bool {
-        guard isOwnProcess, !configuration.isReadOnly else { return false }
+        guard isOpeningProcess, !configuration.isReadOnly else { return false }
         maintenance.assertCurrent()
         guard withIO({ prepareDirectory(&$0, mayMake: !$0.directory.wasOpened) }) else { return false }
         prepareFolders()
-        lookNow()
+        checkNow()
         if !catalog.state.isSuspended { passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } } }
         open(isFlush: isFlush)
         return true
@@ -31,7 +31,7 @@ extension DiskStore {
 
     /// Repairs, expires, sweeps, evicts and saves; asks for the next pass where work is left.
     package func endPass(isFlush: Bool) {
-        guard isOwnProcess, !configuration.isReadOnly else { return }
+        guard isOpeningProcess, !configuration.isReadOnly else { return }
         maintenance.assertCurrent()
         examineRequested()
         removeExpired()
@@ -128,7 +128,7 @@ extension DiskStore {
             case .rejected: io.events.append(.rebuiltIndex(.rejected))
             // A folder that this cache made has lost nothing.
             case .missing:
-                if !partial.isEmpty, !io.directory.isFolderOwn { io.events.append(.rebuiltIndex(.missing)) }
+                if !partial.isEmpty, !io.directory.isFolderTrusted { io.events.append(.rebuiltIndex(.missing)) }
             case nil: break
             }
             io.directory.updateOverhead()
@@ -152,9 +152,9 @@ extension DiskStore {
     /// Makes the index agree with the files as they are now; false if this cache has no index.
     @discardableResult
     func refresh() -> Bool {
-        guard isOwnProcess, !configuration.isReadOnly else { return false }
+        guard isOpeningProcess, !configuration.isReadOnly else { return false }
         if catalog.state.isCurrent, catalog.nextExamination == nil {
-            lookNow()
+            checkNow()
             if catalog.state.isCurrent, catalog.nextExamination == nil {
                 // A pass may be examining the last key at this moment: under the lock.
                 withIO { _ in }
@@ -163,7 +163,7 @@ extension DiskStore {
         }
         return maintenance.perform {
             guard withIO({ prepareDirectory(&$0, mayMake: false) }) else { return false }
-            lookNow()
+            checkNow()
             open(isFlush: false)
             return catalog.state.isCurrent
         }
@@ -190,7 +190,7 @@ extension DiskStore {
         let time = MonotonicTime.seconds
         let isDue = withIO { io in
             io.directory.updateOverhead()
-            guard isOwnProcess, io.directory.identity != nil, catalog.state.isCurrent,
+            guard isOpeningProcess, io.directory.identity != nil, catalog.state.isCurrent,
                 catalog.read({ $0.isChanged }) || (now && (try? files.status(at: paths.index)) == nil),
                 now || time - io.lastSave >= configuration.savingInterval
             else { return false }
@@ -293,7 +293,7 @@ extension DiskStore {
     }
 
     func close(withPass: Bool) {
-        guard isOwnProcess, !configuration.isReadOnly else { return }
+        guard isOpeningProcess, !configuration.isReadOnly else { return }
         maintenance.perform {
             if withPass, !catalog.state.isClosed { runPass(isFlush: true) }
             withIO { _ in become(.closed) }

@@ -27,7 +27,7 @@ package final class DiskStore: Sendable {
     /// Is told what other caches changed. Set once, before the first lookup.
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
     /// When a lookup is to look at what other processes did, in nanoseconds of the monotonic clock; 0 for at once.
-    private let nextLook = SharedNumber(0)
+    private let nextCheck = SharedNumber(0)
     /// Bodies that are arriving.
     let incoming = IncomingSpace()
     private let report: @Sendable (DiskEvent) -> Void
@@ -97,7 +97,7 @@ package final class DiskStore: Sendable {
         close(withPass: false)
     }
 
-    var isOwnProcess: Bool { getpid() == processID }
+    var isOpeningProcess: Bool { getpid() == processID }
 
     /// Runs file operations one at a time, and tells the events when the lock is free again.
     @discardableResult
@@ -172,7 +172,7 @@ package final class DiskStore: Sendable {
 
     /// The directory's salt, which is the given one if it has none.
     private func directorySalt(_ new: [UInt8]) -> [UInt8]? {
-        guard isOwnProcess, !configuration.isReadOnly else { return nil }
+        guard isOpeningProcess, !configuration.isReadOnly else { return nil }
         return withIO { io in
             guard prepareDirectory(&io, mayMake: true) else { return nil }
             return try? CredentialSalt.bytes(files, paths, adding: new)
@@ -181,7 +181,7 @@ package final class DiskStore: Sendable {
 
     /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a miss.
     func checkReadOnly() {
-        guard isOwnProcess else { return }
+        guard isOpeningProcess else { return }
         withIO { io in
             let error = io.directory.readingError(reader)
             if let error {
@@ -201,20 +201,20 @@ package final class DiskStore: Sendable {
     }
 
     func variants(named name: KeyName, provedBy digest: () -> KeyDigest) -> [StoredVariant] {
-        lookIfDue(at: MonotonicTime.nanoseconds)
-        return lookup.variants(named: name, provedBy: digest) { look in withIO { _ in look() } }
+        checkIfDue(at: MonotonicTime.nanoseconds)
+        return lookup.variants(named: name, provedBy: digest) { read in withIO { _ in read() } }
     }
 
     /// Whether a lookup would find something. Not a use.
     package func contains(_ key: RequestKey) -> Bool {
-        lookIfDue(at: MonotonicTime.nanoseconds)
+        checkIfDue(at: MonotonicTime.nanoseconds)
         return lookup.contains(
-            named: key.name, provedBy: { key.digest }, exclusively: { look in withIO { _ in look() } })
+            named: key.name, provedBy: { key.digest }, exclusively: { read in withIO { _ in read() } })
     }
 
     /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
     package func mayContain(_ key: RequestKey) -> Bool {
-        lookIfDue(at: MonotonicTime.nanoseconds)
+        checkIfDue(at: MonotonicTime.nanoseconds)
         return catalog.mayContain(key.name)
     }
 
@@ -227,20 +227,20 @@ package final class DiskStore: Sendable {
     }
 
     /// The one lookup that comes a second after this cache looked at what other processes did looks again; the others go on.
-    package func lookIfDue(at now: UInt64) {
-        let due = nextLook.value
-        if now >= due, nextLook.replace(due, by: now &+ 1_000_000_000) { look() }
+    package func checkIfDue(at now: UInt64) {
+        let due = nextCheck.value
+        if now >= due, nextCheck.replace(due, by: now &+ 1_000_000_000) { check() }
     }
 
     /// Reads what other processes changed: whatever they removed before is gone from this cache when it returns. One or two system
     /// calls when nothing changed. Not to be called while `io` is held.
-    package func lookNow() {
-        nextLook.value = MonotonicTime.nanoseconds &+ 1_000_000_000
-        look()
+    package func checkNow() {
+        nextCheck.value = MonotonicTime.nanoseconds &+ 1_000_000_000
+        check()
     }
 
-    private func look() {
-        guard isOwnProcess else { return }
+    private func check() {
+        guard isOpeningProcess else { return }
         // A link, a file or the folder of another user is at the path: nothing is read through it.
         let status = try? files.status(at: paths.records)
         let isForeign = status.map { !configuration.owner.trusts($0) } ?? false
@@ -278,7 +278,7 @@ package final class DiskStore: Sendable {
     }
 
     /// For tests: at once (0), or never.
-    func setNextLook(_ time: UInt64) { nextLook.value = time }
+    func setNextCheck(_ time: UInt64) { nextCheck.value = time }
 
     // MARK: Numbers
 
@@ -326,7 +326,7 @@ package final class DiskStore: Sendable {
                 return withIO { $0.directory.error }
             }
             return withIO { io in
-                if !io.directory.wasOpened && isOwnProcess { _ = prepareDirectory(&io, mayMake: true) }
+                if !io.directory.wasOpened && isOpeningProcess { _ = prepareDirectory(&io, mayMake: true) }
                 return io.directory.error
             }
         }

@@ -3,7 +3,7 @@ import Foundation
 /// Sends events to listeners, and counts. An event is made only if there is a listener.
 package final class EventHub: Sendable {
     private struct Listener {
-        var take: @Sendable (DiskURLCache.Event) -> Void
+        var receive: @Sendable (DiskURLCache.Event) -> Void
         /// Called when there are no more events.
         var end: @Sendable () -> Void
     }
@@ -43,7 +43,7 @@ package final class EventHub: Sendable {
         let listeners = state.withLock { $0.listeners }
         guard !listeners.isEmpty else { return }
         let event = event()
-        for listener in listeners.values { listener.take(event) }
+        for listener in listeners.values { listener.receive(event) }
     }
 
     /// Logs a problem once, and sends it once: as soon as there is a listener.
@@ -59,11 +59,11 @@ package final class EventHub: Sendable {
     }
 
     package func addListener(
-        _ take: @escaping @Sendable (DiskURLCache.Event) -> Void, end: @escaping @Sendable () -> Void = {}
+        _ receive: @escaping @Sendable (DiskURLCache.Event) -> Void, end: @escaping @Sendable () -> Void = {}
     ) -> UInt64 {
         state.withLock { state in
             state.nextListener += 1
-            state.listeners[state.nextListener] = Listener(take: take, end: end)
+            state.listeners[state.nextListener] = Listener(receive: receive, end: end)
             return state.nextListener
         }
     }

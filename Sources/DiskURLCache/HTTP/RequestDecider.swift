@@ -13,7 +13,7 @@ struct RequestDecider {
     func decision() -> CacheDecision {
         guard options.isCacheable(request.method) else { return network(.methodNotCached) }
         if policy == .reloadIgnoring { return network(.cachePolicy) }
-        if directives.noStore, !takesAnyAge { return network(.requestNoStore) }
+        if directives.noStore, !acceptsAnyAge { return network(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return network(.precondition) }
         if let index = firstMatch(where: { $0.status != 206 }) { return whole(index) }
         let index = firstMatch { _ in true }
@@ -27,7 +27,7 @@ struct RequestDecider {
     }
 
     /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take a stored response, however stale.
-    private var takesAnyAge: Bool { policy == .elseLoad || policy == .dontLoad }
+    private var acceptsAnyAge: Bool { policy == .elseLoad || policy == .dontLoad }
 
     private func whole(_ index: Int) -> CacheDecision {
         let candidate = candidates[index]

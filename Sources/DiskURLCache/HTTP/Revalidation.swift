@@ -36,9 +36,9 @@ extension Revalidation {
             return response.fields["Last-Modified"]
         }
         var fields = HeaderFields()
-        if let own = request.fields["If-None-Match"] {
-            guard case .tags(let ownTags) = EntityTagCondition(own), !tags.isEmpty else { return nil }
-            tags = ownTags + tags.filter { !ownTags.contains($0) }
+        if let condition = request.fields["If-None-Match"] {
+            guard case .tags(let requestTags) = EntityTagCondition(condition), !tags.isEmpty else { return nil }
+            tags = requestTags + tags.filter { !requestTags.contains($0) }
         }
         if !tags.isEmpty { fields.set("If-None-Match", tags.map(\.text).joined(separator: ", ")) }
         if let lastModified { fields.set("If-Modified-Since", lastModified) }

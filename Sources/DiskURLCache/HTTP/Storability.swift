@@ -83,7 +83,7 @@ enum Storability {
         var method = request.method
         if method == "HEAD" { return nil }
         if !options.isCacheable(method) {
-            guard method == "POST", isOwnRepresentation(exchange) else { return nil }
+            guard method == "POST", isRepresentationOfTarget(exchange) else { return nil }
             method = "GET"
         }
         return StoredResponse(
@@ -92,7 +92,7 @@ enum Storability {
     }
 
     /// RFC 9110 §9.3.3: a POST's 200 whose `Content-Location` is the target holds what a GET would get.
-    private static func isOwnRepresentation(_ exchange: Exchange) -> Bool {
+    private static func isRepresentationOfTarget(_ exchange: Exchange) -> Bool {
         guard exchange.status == 200, let target = exchange.url.flatMap({ URL(string: $0) }),
             let location = exchange.fields["Content-Location"]
         else { return false }

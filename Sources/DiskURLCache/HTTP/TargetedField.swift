@@ -25,7 +25,7 @@ struct TargetedField {
             var directives: [CacheControl.Directive] = []
             _ = run { $0 == 0x20 }
             while let name = key() {
-                let argument = take("=") ? item(isSeconds: Self.seconds.contains(name)) : CacheControl.Argument.none
+                let argument = consume("=") ? item(isSeconds: Self.seconds.contains(name)) : CacheControl.Argument.none
                 guard let argument, hasParameters(), argument != .none || !Self.seconds.contains(name) else {
                     return nil
                 }
@@ -33,7 +33,7 @@ struct TargetedField {
                 directives.append(.init(name: name, argument: argument))
                 _ = run(FieldSyntax.isWhitespace)
                 if bytes.isEmpty { return directives }
-                guard take(",") else { return nil }
+                guard consume(",") else { return nil }
                 _ = run(FieldSyntax.isWhitespace)
             }
             return nil
@@ -42,8 +42,8 @@ struct TargetedField {
         private mutating func item(isSeconds: Bool = false) -> CacheControl.Argument? {
             let digits = run { (0x30...0x39).contains($0) }
             if isSeconds || !digits.isEmpty { return (1...15).contains(digits.utf8.count) ? .value(digits) : nil }
-            if take("?") { return take("1") ? CacheControl.Argument.none : nil }
-            if take("\"") { return string().map { .value($0) } }
+            if consume("?") { return consume("1") ? CacheControl.Argument.none : nil }
+            if consume("\"") { return string().map { .value($0) } }
             guard let first = bytes.first, first == UInt8(ascii: "*") || (0x61...0x7A).contains(first | 0x20) else {
                 return nil
             }
@@ -64,9 +64,9 @@ struct TargetedField {
         }
 
         private mutating func hasParameters() -> Bool {
-            while take(";") {
+            while consume(";") {
                 _ = run { $0 == 0x20 }
-                guard key() != nil, !take("=") || item() != nil else { return false }
+                guard key() != nil, !consume("=") || item() != nil else { return false }
             }
             return true
         }
@@ -78,7 +78,7 @@ struct TargetedField {
             return run { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || "_-.*".utf8.contains($0) }
         }
 
-        private mutating func take(_ character: Character) -> Bool {
+        private mutating func consume(_ character: Character) -> Bool {
             guard bytes.first == character.asciiValue else { return false }
             return bytes.popFirst() != nil
         }

@@ -26,7 +26,7 @@ enum CanonicalJSON {
             while let byte = next, [0x20, 0x09, 0x0a, 0x0d].contains(byte) { position += 1 }
         }
 
-        mutating func take(_ character: Character) -> Bool {
+        mutating func consume(_ character: Character) -> Bool {
             guard next == character.asciiValue else { return false }
             position += 1
             return true
@@ -49,23 +49,23 @@ enum CanonicalJSON {
         private mutating func list<Element>(
             _ open: Character, _ close: Character, _ element: (inout Scanner) -> Element?
         ) -> [Element]? {
-            guard take(open) else { return nil }
+            guard consume(open) else { return nil }
             var elements: [Element] = []
             skipSpace()
-            if take(close) { return elements }
+            if consume(close) { return elements }
             repeat {
                 guard let next = element(&self) else { return nil }
                 elements.append(next)
                 skipSpace()
-            } while take(",")
-            return take(close) ? elements : nil
+            } while consume(",")
+            return consume(close) ? elements : nil
         }
 
         private mutating func member(depth: Int) -> (name: [UInt8], value: [UInt8])? {
             skipSpace()
             guard let name = string() else { return nil }
             skipSpace()
-            return take(":") ? value(depth: depth).map { (name, $0) } : nil
+            return consume(":") ? value(depth: depth).map { (name, $0) } : nil
         }
 
         private static func object(_ members: [(name: [UInt8], value: [UInt8])]) -> [UInt8] {
@@ -81,7 +81,7 @@ enum CanonicalJSON {
 
         private mutating func string() -> [UInt8]? {
             let start = position
-            guard take("\"") else { return nil }
+            guard consume("\"") else { return nil }
             while let byte = next {
                 position += 1
                 switch byte {

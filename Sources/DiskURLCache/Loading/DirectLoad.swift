@@ -15,11 +15,11 @@ final class DirectLoad: LoadClient {
     }
 
     fileprivate let state = Mutex(State())
-    let takesPieces: Bool
+    let acceptsPieces: Bool
     private let redirect: CacheRedirect?
 
-    fileprivate init(takesPieces: Bool, redirect: CacheRedirect?) {
-        self.takesPieces = takesPieces
+    fileprivate init(acceptsPieces: Bool, redirect: CacheRedirect?) {
+        self.acceptsPieces = acceptsPieces
         self.redirect = redirect
     }
 
@@ -102,16 +102,16 @@ package final class LoadReader: Sendable {
 
     /// Begins the load.
     /// - Parameters:
-    ///   - takesPieces: pieces can be read as they arrive. Otherwise the whole body comes at the end, so that a stored response can
+    ///   - acceptsPieces: pieces can be read as they arrive. Otherwise the whole body comes at the end, so that a stored response can
     ///     replace an answer that fails on its way.
     ///   - lookup: of the request's key, if there was one.
     ///   - timeout: seconds after which there must be a head, if the transport has no timeout.
     init(
         _ request: KeyedRequest, from cache: any LoadHost, over transport: any LoadTransport, lookup: Lookup? = nil,
-        takesPieces: Bool = false, timeout: TimeInterval? = nil,
+        acceptsPieces: Bool = false, timeout: TimeInterval? = nil,
         redirect: CacheRedirect? = nil
     ) {
-        load = DirectLoad(takesPieces: takesPieces, redirect: redirect)
+        load = DirectLoad(acceptsPieces: acceptsPieces, redirect: redirect)
         self.timeout = timeout
         driver = LoadDriver(cache: cache, request: request, transport: transport, client: load)
         driver.start(lookup, onClientQueue: false)
@@ -137,7 +137,7 @@ package final class LoadReader: Sendable {
 
     /// The head, as soon as it arrives.
     package func head() async throws -> DeliveredHead {
-        let head = try await take(within: timeout) { state -> DeliveredHead? in
+        let head = try await receive(within: timeout) { state -> DeliveredHead? in
             if let head = state.head { return head }
             if let end = state.end { try end.get() }
             return nil
@@ -148,7 +148,7 @@ package final class LoadReader: Sendable {
 
     /// The next piece of the body; nil at its end. For one reader at a time.
     package func next() async throws -> Data? {
-        let (call, isBehind) = try await take { state -> (LoadCall?, Bool)? in
+        let (call, isBehind) = try await receive { state -> (LoadCall?, Bool)? in
             guard let call = state.pieces.next() else {
                 try state.end?.get()
                 return state.end == nil ? nil : (nil, true)
@@ -169,7 +169,7 @@ package final class LoadReader: Sendable {
 
     /// The whole answer, at the end.
     func answer() async throws -> DiskURLCache.Answer {
-        let (head, data, report) = try await take { state -> (DeliveredHead?, Data, LoadReport?)? in
+        let (head, data, report) = try await receive { state -> (DeliveredHead?, Data, LoadReport?)? in
             guard let end = state.end else { return nil }
             try end.get()
             // A body that does not come in pieces comes in one call.
@@ -186,7 +186,7 @@ package final class LoadReader: Sendable {
     }
 
     /// - Parameter part: picks the wanted part of the state; nil while it is missing.
-    private func take<Part: Sendable>(
+    private func receive<Part: Sendable>(
         within seconds: TimeInterval? = nil, _ part: (inout DirectLoad.State) throws -> Part?
     ) async throws -> Part {
         // A response from memory is complete by now.

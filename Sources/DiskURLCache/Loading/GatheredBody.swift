@@ -11,7 +11,7 @@ final class GatheredBody: Sendable {
         /// Used instead of `data`.
         var file: IncomingBody?
         /// The rules may still put the body into a file.
-        var mayTakeFile: Bool
+        var mayUseFile: Bool
         /// A longer body is not stored.
         var limit: Int
         /// Why the body is not stored: it is too large, or the disk failed.
@@ -36,7 +36,7 @@ final class GatheredBody: Sendable {
     init(storing: StoredResponse?, length: Int?, for target: RuleTarget, in cache: any LoadHost) {
         (self.cache, self.target, self.storing, self.length) = (cache, target, storing, length ?? 0)
         let limit = storing == nil ? .max : cache.store.largestStorableBody
-        state = Mutex(State(mayTakeFile: storing != nil, limit: limit))
+        state = Mutex(State(mayUseFile: storing != nil, limit: limit))
         if self.length > limit { _ = giveUp(.tooLarge(bytes: self.length, limit: limit)) }
     }
 
@@ -59,7 +59,7 @@ final class GatheredBody: Sendable {
         let (count, limit, isForFile) = state.withLock { state in
             state.count += state.isDiscarded ? 0 : piece.count
             let isLarge = max(state.count, length) > TieredStore.gatheringLimit
-            let isForFile = state.file != nil || state.mayTakeFile && isLarge
+            let isForFile = state.file != nil || state.mayUseFile && isLarge
             if !state.isDiscarded, !isForFile, state.count <= state.limit { state.keep(piece) }
             return (state.count, state.limit, isForFile && !state.isDiscarded)
         }
@@ -71,7 +71,7 @@ final class GatheredBody: Sendable {
         let (before, beginning) = state.withLock { ($0.file, $0.data) }
         var file = before
         // A rule decides, so this is not under the lock.
-        guard let storing, file != nil || cache.takesFile(storing, for: target) else {
+        guard let storing, file != nil || cache.acceptsFile(storing, for: target) else {
             return keepInMemory(piece, limit: nil)
         }
         guard let failure = cache.store.append(beginning.isEmpty ? piece : beginning + piece, to: &file) else {
@@ -94,7 +94,7 @@ final class GatheredBody: Sendable {
     private func keepInMemory(_ piece: Data, limit: Int?) -> DiskURLCache.Reason? {
         state.withLock { state in
             guard !state.isDiscarded else { return }
-            (state.file, state.mayTakeFile) = (nil, false)
+            (state.file, state.mayUseFile) = (nil, false)
             state.limit = limit ?? state.limit
             state.keep(piece)
         }

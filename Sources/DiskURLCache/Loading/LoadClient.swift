@@ -25,7 +25,7 @@ enum LoadCall {
 /// The recipient of a load's calls.
 protocol LoadClient: AnyObject, Sendable {
     /// Whether the pieces of a body may be sent as they arrive. If not, the body comes whole, in one call.
-    var takesPieces: Bool { get }
+    var acceptsPieces: Bool { get }
     /// Whether the client confirms each response before it is stored, and each redirect before it is followed.
     var confirmsStorage: Bool { get }
     var confirmsRedirects: Bool { get }
@@ -54,7 +54,7 @@ protocol LoadClient: AnyObject, Sendable {
 }
 
 extension LoadClient {
-    var takesPieces: Bool { false }
+    var acceptsPieces: Bool { false }
     var confirmsStorage: Bool { false }
     var confirmsRedirects: Bool { false }
     var priority: Float { URLSessionTask.defaultPriority }

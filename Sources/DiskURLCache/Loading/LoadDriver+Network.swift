@@ -27,7 +27,7 @@ extension LoadDriver {
         }
         body?.discard()
         guard !isLate else { return }
-        transport.send(request, inPieces: client?.takesPieces == true, token: token, receiver: self)
+        transport.send(request, inPieces: client?.acceptsPieces == true, token: token, receiver: self)
     }
 
     /// False if another load fetches the same: this load waits until that one ends, and then looks up again.
@@ -42,10 +42,10 @@ extension LoadDriver {
             return true
         }
         guard mayJoin else { return true }
-        let place = cache.loads.join(
+        let role = cache.loads.join(
             identity, as: ObjectIdentifier(self), now: cache.now, wake: endWait)
         let isLate = state.withLock { state in
-            switch place {
+            switch role {
             case .leads: state.sharing = .leads(identity)
             case .alone: state.sharing = .none
             case .waits: break
@@ -57,7 +57,7 @@ extension LoadDriver {
             finishLeading(wasCancelled: true)
             stopWaiting()
         }
-        guard case .waits = place else { return true }
+        guard case .waits = role else { return true }
         setDeadline(in: transport.patience(of: hop.request)) { [self] in
             if cache.loads.leave(identity, ObjectIdentifier(self)) { endWait(mayWaitAgain: false) }
         }

@@ -63,7 +63,7 @@ final class LoadDriver: FetchReceiver, Sendable {
         state = Mutex(
             State(
                 machine: LoadMachine(
-                    request, streams: client?.takesPieces == true,
+                    request, streams: client?.acceptsPieces == true,
                     confirmsStorage: cache.editsResponses || client?.confirmsStorage == true, at: cache.now)))
     }
 
@@ -241,10 +241,10 @@ final class LoadDriver: FetchReceiver, Sendable {
 
     private func read(_ index: Int, onClientQueue: Bool) {
         if onClientQueue { return Self.lookupQueue.async { self.read(index, onClientQueue: false) } }
-        let (variant, takesOpenBody) = state.withLock { ($0.variants[index], $0.machine.takesOpenBody) }
+        let (variant, acceptsOpenBody) = state.withLock { ($0.variants[index], $0.machine.acceptsOpenBody) }
         var body: StoredBody?
         var entry: StoredEntry?
-        if takesOpenBody, variant.entry == nil, let open = variant.open {
+        if acceptsOpenBody, variant.entry == nil, let open = variant.open {
             body = open().map { .open($0) }
         } else {
             entry = variant.load()

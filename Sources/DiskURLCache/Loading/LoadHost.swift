@@ -23,7 +23,7 @@ protocol LoadHost: AnyObject, Sendable {
         _ confirmed: CachedURLResponse, for request: DiskURLCache.Request, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse?
     /// Whether a large body of this response is gathered in a file on disk.
-    func takesFile(_ response: StoredResponse, for target: RuleTarget) -> Bool
+    func acceptsFile(_ response: StoredResponse, for target: RuleTarget) -> Bool
     /// Stores the answer that a load fetched; gives the reason if it is not stored. The ticket excludes a response that was removed or
     /// invalidated since.
     func insert(

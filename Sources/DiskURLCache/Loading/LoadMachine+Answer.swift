@@ -67,7 +67,7 @@ extension LoadMachine {
     }
 
     /// Whether a stored body may stay in its file while it is delivered: the client takes pieces, and the body is used unchanged.
-    var takesOpenBody: Bool {
+    var acceptsOpenBody: Bool {
         guard streams || isRefresh else { return false }
         // A redirect's body is delivered if the redirect is not followed.
         switch state {

@@ -6,7 +6,7 @@ import Foundation
 /// A waiting load gets no data from the other load: when that load has ended, it looks up its key again, and finds the answer if
 /// it could be stored.
 package final class LoadTable: Sendable {
-    enum Place {
+    enum Role {
         /// The caller fetches for all later loads, and must call `finish` or `release`.
         case leads
         /// The caller's `wake` is called once, unless it leaves before.
@@ -34,7 +34,7 @@ package final class LoadTable: Sendable {
     static let unsharedLimit = 4_096
 
     /// - Parameter wake: called on `LoadDriver.lookupQueue`.
-    func join(_ identity: FetchIdentity, as load: ObjectIdentifier, now: Date, wake: @escaping Wake) -> Place {
+    func join(_ identity: FetchIdentity, as load: ObjectIdentifier, now: Date, wake: @escaping Wake) -> Role {
         state.withLock { state in
             if let waiting = state.fetches[identity] {
                 state.fetches[identity] = waiting + [(load, wake)]

@@ -12,8 +12,8 @@ import Foundation
 /// `@unchecked Sendable`: the state is behind the lock or confined to `queue`; the task is passed to its delegate and otherwise not used.
 final class ClientPort: LoadClient, @unchecked Sendable {
     /// With completion handlers, each `didLoad` replaces the data before it.
-    let takesPieces: Bool
-    var confirmsStorage: Bool { takesPieces }
+    let acceptsPieces: Bool
+    var confirmsStorage: Bool { acceptsPieces }
     var confirmsRedirects: Bool { !delegates.isEmpty }
     #if canImport(Darwin)
         // Foundation on Linux does not use the priority, and crashes when it is read on `queue`.
@@ -48,14 +48,14 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             queue = workQueue
             delegates = task.delegate.map { [$0] } ?? []
             switch TaskSession.audience(of: task, in: session) {
-            case .delegate?: (takesPieces, taskDelegate) = (session.delegate is any URLSessionDataDelegate, nil)
-            case .completionHandler(let delegate)?: (takesPieces, taskDelegate) = (false, delegate)
-            case nil: (takesPieces, taskDelegate) = (false, nil)
+            case .delegate?: (acceptsPieces, taskDelegate) = (session.delegate is any URLSessionDataDelegate, nil)
+            case .completionHandler(let delegate)?: (acceptsPieces, taskDelegate) = (false, delegate)
+            case nil: (acceptsPieces, taskDelegate) = (false, nil)
             }
         #else
             queue = ClientThread.current()
             delegates = [task.delegate, session.delegate as? any URLSessionTaskDelegate].compactMap { $0 }
-            takesPieces = true
+            acceptsPieces = true
         #endif
     }
 
@@ -134,7 +134,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     func confirmStorage(
         of response: CachedURLResponse, completion: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
-        guard takesPieces, let dataTask = task as? URLSessionDataTask else { return completion(response) }
+        guard acceptsPieces, let dataTask = task as? URLSessionDataTask else { return completion(response) }
         // The delegate does not confirm a response for a cancelled task.
         guard !calls.withLock({ $0.isClosed }) else { return completion(nil) }
         session.delegateQueue.addOperation { [session, delegates] in

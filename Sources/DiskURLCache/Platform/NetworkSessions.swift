@@ -84,11 +84,11 @@ final class NetworkSessions: Sendable {
 
     /// The classes that Foundation would use without the loader: the user's first, then its own.
     static func otherClasses(of outer: URLSession?) -> [AnyClass] {
-        let own = (outer?.configuration.protocolClasses ?? []).filter { !CachingURLProtocol.isLoader($0) }
+        let custom = (outer?.configuration.protocolClasses ?? []).filter { !CachingURLProtocol.isLoader($0) }
         let standard = (URLSessionConfiguration.default.protocolClasses ?? []).filter { candidate in
-            !CachingURLProtocol.isLoader(candidate) && !own.contains { $0 == candidate }
+            !CachingURLProtocol.isLoader(candidate) && !custom.contains { $0 == candidate }
         }
-        return own + standard
+        return custom + standard
     }
 }
 

@@ -14,7 +14,7 @@ struct SessionLink: Sendable {
     /// a task, and on Apple platforms.
     let workQueue: DispatchQueue?
     /// The app gave the first request a `Cookie` field: no request of the load gets the session's cookies.
-    private var hasOwnCookie = false
+    private var hasSetCookie = false
 
     /// For a load without a task.
     init(session: URLSession) {
@@ -80,8 +80,8 @@ struct SessionLink: Sendable {
     /// since it was made, and they cannot be told from equal ones of the app.
     mutating func withCookies(_ request: URLRequest) -> URLRequest {
         let given = request.value(forHTTPHeaderField: "Cookie")
-        hasOwnCookie = given != nil && (workQueue == nil || given != sessionCookie(for: request))
-        guard workQueue == nil, !hasOwnCookie, let cookie = sessionCookie(for: request) else { return request }
+        hasSetCookie = given != nil && (workQueue == nil || given != sessionCookie(for: request))
+        guard workQueue == nil, !hasSetCookie, let cookie = sessionCookie(for: request) else { return request }
         var request = request
         request.setValue(cookie, forHTTPHeaderField: "Cookie")
         return request
@@ -114,7 +114,7 @@ extension SessionLink: LoadTransport {
 
     /// The request with the session's current cookies, as Foundation does it, unless the app gave the load its own.
     func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request {
-        guard !hasOwnCookie, let cookie = sessionCookie(for: request.urlRequest) else { return request }
+        guard !hasSetCookie, let cookie = sessionCookie(for: request.urlRequest) else { return request }
         var request = request
         request.headerFields.set("Cookie", cookie)
         return request

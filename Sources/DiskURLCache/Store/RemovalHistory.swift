@@ -17,7 +17,7 @@ final class RemovalHistory: Sendable {
         func concerns(_ key: RequestKey, _ metadata: EntryMetadata?, ticket: UInt64) -> Bool {
             switch self {
             case .key(let removed, let before): removed == key && ticket < before
-            case .uri(let removed, let own): removed == key.uri && ticket != own
+            case .uri(let removed, let remover): removed == key.uri && ticket != remover
             case .matching(let criteria): metadata.map { criteria.matches(key, $0) } ?? true
             case .changed(let change): change.concerns(key.name)
             }

@@ -30,9 +30,9 @@ package protocol StorageLayer: AnyObject, Sendable {
     func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void)
     /// For each lookup: if it is a second since the last look, one of them looks.
     /// - Parameter now: of the monotonic clock, in nanoseconds.
-    func lookIfDue(at now: UInt64)
+    func checkIfDue(at now: UInt64)
     /// For callers that have the time to look at a file, or to ask a server.
-    func lookNow()
+    func checkNow()
 
     // Passes of the maintenance queue.
     /// False when nothing can be written now.

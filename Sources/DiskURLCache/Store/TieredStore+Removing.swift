@@ -120,11 +120,11 @@ extension TieredStore {
 
     /// Takes the stripes in their order, so that two such changes cannot wait for each other.
     private func holdingAllStripes(_ body: () -> Void) {
-        func take(_ index: Int) {
+        func lock(_ index: Int) {
             guard index < stripes.count else { return body() }
-            stripes[index].withLock { _ in take(index + 1) }
+            stripes[index].withLock { _ in lock(index + 1) }
         }
-        take(0)
+        lock(0)
     }
 }
 

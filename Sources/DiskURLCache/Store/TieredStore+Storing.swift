@@ -39,13 +39,13 @@ extension TieredStore {
         let bytes = body.count
         let (refusal, isStored) = stripe(of: key).withLock { _ -> (DiskURLCache.Reason?, isStored: Bool) in
             // A response that comes after the removal is not to go with it.
-            disk?.lookNow()
+            disk?.checkNow()
             let start = ticket?.removal ?? history.next
             var metadata = metadata
             metadata.sequence = sequence.next(at: metadata.storedAt)
             if let reason = prepare(&metadata, for: key, ticket) { return (reason, false) }
-            let result = place(metadata, body, presented, for: key)
-            return takesBack(metadata, of: key, since: start, ticket) ? (.removedMeanwhile, false) : result
+            let result = put(metadata, body, presented, for: key)
+            return withdraws(metadata, of: key, since: start, ticket) ? (.removedMeanwhile, false) : result
         }
         if case .file(let file) = body { file.discard() }
         // An event is made if an app listens, and so is its URL.
@@ -60,7 +60,7 @@ extension TieredStore {
 
     /// To be taken when the network is asked.
     func ticket(at now: Date) -> StoreTicket {
-        disk?.lookNow()
+        disk?.checkNow()
         return history.ticket(at: now)
     }
 
@@ -93,7 +93,7 @@ extension TieredStore {
 
     /// The disk and then memory get the response, or lose the one that it would have replaced.
     /// - Returns: why a layer refused the response, and whether another one has it.
-    private func place(
+    private func put(
         _ metadata: EntryMetadata, _ body: ArrivedBody, _ presented: CachedURLResponse?, for key: RequestKey
     ) -> (DiskURLCache.Reason?, isStored: Bool) {
         let isForDisk = metadata.placement == .memoryAndDisk && body.count <= disk?.largestEntry ?? -1
@@ -150,10 +150,10 @@ extension TieredStore {
 
     /// Removes what was just stored where another cache removed it meanwhile, perhaps without having found it; false otherwise.
     /// - Parameter start: the number of the next removal before the response was stored, or when it was asked for.
-    private func takesBack(
+    private func withdraws(
         _ metadata: EntryMetadata, of key: RequestKey, since start: UInt64, _ ticket: StoreTicket? = nil
     ) -> Bool {
-        disk?.lookNow()
+        disk?.checkNow()
         guard history.concerns(key, metadata, since: start, ticket: ticket?.number ?? 0) else { return false }
         erase(key, metadata.varyKey)
         return true
@@ -168,7 +168,7 @@ extension TieredStore {
     @discardableResult
     func update(_ number: UInt64, of key: RequestKey, _ change: (inout EntryMetadata) -> Void) -> EntryMetadata? {
         stripe(of: key).withLock { _ in
-            disk?.lookNow()
+            disk?.checkNow()
             let start = history.next
             guard let variant = lookup(key).variants().first(where: { $0.metadata.sequence == number }) else {
                 return nil
@@ -181,7 +181,7 @@ extension TieredStore {
                 if isUpdated { record?.replace(number, with: metadata) } else { record?.replace(number, by: nil) }
             }
             weakResponses.removeValue(for: key)
-            return isUpdated && !takesBack(metadata, of: key, since: start) ? metadata : nil
+            return isUpdated && !withdraws(metadata, of: key, since: start) ? metadata : nil
         }
     }
 
@@ -204,8 +204,8 @@ extension TieredStore {
 
     /// Whether a large body may be left on disk: there is a disk layer of ours, and it takes what memory takes. An app's own
     /// storage gets whole bodies.
-    var takesIncoming: Bool {
-        guard let diskStore, diskStore.isOwnProcess else { return false }
+    var acceptsIncoming: Bool {
+        guard let diskStore, diskStore.isOpeningProcess else { return false }
         return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
     }
 

@@ -59,7 +59,7 @@ final class TieredStore: Sendable {
 
     private func lookup(stored key: RequestKey) -> Lookup {
         let now = MonotonicTime.nanoseconds
-        disk?.lookIfDue(at: now)
+        disk?.checkIfDue(at: now)
         let record = memory.use(key, at: now) { $0.isComplete || (disk == nil && fallbacks.isEmpty) ? $0 : nil }
         if let record { return Lookup(known: record.variants) }
         if let entry = weakResponses.use(key, at: now, { $0.entry }) {
@@ -119,7 +119,7 @@ final class TieredStore: Sendable {
     }
 
     func contains(_ key: RequestKey) -> Bool {
-        disk?.lookIfDue(at: MonotonicTime.nanoseconds)
+        disk?.checkIfDue(at: MonotonicTime.nanoseconds)
         func isStored(_ key: RequestKey) -> Bool {
             memory.contains(key) || disk?.contains(key) == true || fallbacks.contains { $0.contains(key) }
         }
@@ -141,11 +141,11 @@ final class TieredStore: Sendable {
     // MARK: Maintenance
 
     /// False in a forked child, which has no maintenance queue.
-    private var isOwnProcess: Bool { diskStore?.isOwnProcess != false }
+    private var isOpeningProcess: Bool { diskStore?.isOpeningProcess != false }
 
     /// The work of the maintenance queue: it keeps the disk within its bounds.
     func pass(isFlush: Bool) {
-        guard let disk, isOwnProcess, disk.beginPass(isFlush: isFlush) else { return }
+        guard let disk, isOpeningProcess, disk.beginPass(isFlush: isFlush) else { return }
         noteUses()
         disk.endPass(isFlush: isFlush)
     }
@@ -162,12 +162,12 @@ final class TieredStore: Sendable {
 
     /// Returns when the disk is within its capacity, and its index is saved.
     func flush() {
-        if isOwnProcess { maintenance.perform { pass(isFlush: true) } }
+        if isOpeningProcess { maintenance.perform { pass(isFlush: true) } }
     }
 
     /// The cache goes: its index is saved, and nothing is held any more.
     func close() {
         flush()
-        if isOwnProcess { disk?.close() }
+        if isOpeningProcess { disk?.close() }
     }
 }

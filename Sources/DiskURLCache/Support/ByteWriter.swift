@@ -31,12 +31,12 @@ struct ByteWriter {
 
     /// Appends room of zeros, for the caller to fill in.
     mutating func skip(_ length: Int) {
-        place(length) { _ in }
+        extend(length) { _ in }
     }
 
     /// Calls with the room for the next bytes.
     @inline(__always)
-    private mutating func place(_ length: Int, _ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    private mutating func extend(_ length: Int, _ body: (UnsafeMutableRawBufferPointer) -> Void) {
         if count + length > room.count { grow(length) }
         room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[count..<count + length])) }
         count += length
@@ -49,7 +49,7 @@ struct ByteWriter {
     }
 
     mutating func append<Number: FixedWidthInteger>(_ number: Number) {
-        place(MemoryLayout<Number>.size) { $0.storeBytes(of: number.littleEndian, as: Number.self) }
+        extend(MemoryLayout<Number>.size) { $0.storeBytes(of: number.littleEndian, as: Number.self) }
     }
 
     mutating func append(_ number: Double) {
@@ -57,7 +57,7 @@ struct ByteWriter {
     }
 
     mutating func append(_ raw: UnsafeRawBufferPointer) {
-        place(raw.count) { $0.copyMemory(from: raw) }
+        extend(raw.count) { $0.copyMemory(from: raw) }
     }
 
     /// A 32-bit length, then UTF-8.
@@ -71,7 +71,7 @@ struct ByteWriter {
         return string.withUTF8 {
             let bytes = UnsafeRawBufferPointer($0)
             guard isWanted(bytes) else { return false }
-            place(4 + bytes.count) {
+            extend(4 + bytes.count) {
                 $0.storeBytes(of: UInt32(clamping: bytes.count).littleEndian, as: UInt32.self)
                 UnsafeMutableRawBufferPointer(rebasing: $0[4...]).copyMemory(from: bytes)
             }

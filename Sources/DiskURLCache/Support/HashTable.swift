@@ -4,25 +4,25 @@
 /// A dictionary would hash again what is hashed already.
 struct HashTable: Sendable {
     /// A position plus one, or 0 for a free place.
-    private var places = [Int32](repeating: 0, count: 16)
+    private var slots = [Int32](repeating: 0, count: 16)
     private var mask = 15
     private var count = 0
 
     /// The position under this hash that satisfies the predicate.
     @inline(__always)
     func position(hash: Int, where isMatch: (Int) -> Bool) -> Int? {
-        var place = hash & mask
-        while places[place] != 0 {
-            let position = Int(places[place]) - 1
+        var slot = hash & mask
+        while slots[slot] != 0 {
+            let position = Int(slots[slot]) - 1
             if isMatch(position) { return position }
-            place = (place + 1) & mask
+            slot = (slot + 1) & mask
         }
         return nil
     }
 
     /// Adds a position that is not in the table yet.
     mutating func insert(_ position: Int, hash: Int, hashOf: (Int) -> Int) {
-        if (count + 1) * 2 > places.count { resize(to: places.count * 2, hashOf: hashOf) }
+        if (count + 1) * 2 > slots.count { resize(to: slots.count * 2, hashOf: hashOf) }
         count += 1
         enter(position, hash: hash)
     }
@@ -30,41 +30,41 @@ struct HashTable: Sendable {
     /// Removes a position, and closes the gap so that no search ends early.
     mutating func remove(_ position: Int, hash: Int, hashOf: (Int) -> Int) {
         var gap = hash & mask
-        while places[gap] != Int32(position + 1) {
-            if places[gap] == 0 { return }
+        while slots[gap] != Int32(position + 1) {
+            if slots[gap] == 0 { return }
             gap = (gap + 1) & mask
         }
         count -= 1
-        var place = (gap + 1) & mask
-        while places[place] != 0 {
-            let home = hashOf(Int(places[place]) - 1) & mask
+        var slot = (gap + 1) & mask
+        while slots[slot] != 0 {
+            let home = hashOf(Int(slots[slot]) - 1) & mask
             // The position may move into the gap unless its home lies between the two, also across the end of the table.
-            if (place - home) & mask >= (place - gap) & mask {
-                places[gap] = places[place]
-                gap = place
+            if (slot - home) & mask >= (slot - gap) & mask {
+                slots[gap] = slots[slot]
+                gap = slot
             }
-            place = (place + 1) & mask
+            slot = (slot + 1) & mask
         }
-        places[gap] = 0
+        slots[gap] = 0
     }
 
     /// Makes room for so many positions.
     mutating func reserve(_ capacity: Int, hashOf: (Int) -> Int) {
-        var size = places.count
+        var size = slots.count
         while size < capacity * 2 { size *= 2 }
-        if size > places.count { resize(to: size, hashOf: hashOf) }
+        if size > slots.count { resize(to: size, hashOf: hashOf) }
     }
 
     private mutating func resize(to size: Int, hashOf: (Int) -> Int) {
-        let old = places
-        places = [Int32](repeating: 0, count: size)
+        let old = slots
+        slots = [Int32](repeating: 0, count: size)
         mask = size - 1
         for entry in old where entry != 0 { enter(Int(entry) - 1, hash: hashOf(Int(entry) - 1)) }
     }
 
     private mutating func enter(_ position: Int, hash: Int) {
-        var place = hash & mask
-        while places[place] != 0 { place = (place + 1) & mask }
-        places[place] = Int32(position + 1)
+        var slot = hash & mask
+        while slots[slot] != 0 { slot = (slot + 1) & mask }
+        slots[slot] = Int32(position + 1)
     }
 }

@@ -9,7 +9,7 @@ struct Platform: Sendable, Equatable {
         /// streaming. The library's loader serves only sessions that were made for it.
         case system
         /// The system's loader stores nothing, so the library's loader has to come before it.
-        case ownLoader
+        case cachingLoader
     }
 
     /// When the directory's lock is held.
@@ -28,7 +28,7 @@ struct Platform: Sendable, Equatable {
     var lockLifetime: LockLifetime
 
     static let linux = Platform(
-        sessionLoading: .ownLoader, hasProtocols: true, superclassLimit: 0, lockLifetime: .whileOpen)
+        sessionLoading: .cachingLoader, hasProtocols: true, superclassLimit: 0, lockLifetime: .whileOpen)
     static let macOS = Platform(
         sessionLoading: .system, hasProtocols: true, superclassLimit: .max, lockLifetime: .whileOpen)
     /// iOS, Mac Catalyst, tvOS and visionOS.
@@ -53,7 +53,7 @@ struct Platform: Sendable, Equatable {
     }
 
     /// The loader is registered for sessions that name no protocol classes, and `attach(to:)` puts it into a configuration.
-    var attachesLoader: Bool { hasProtocols && sessionLoading == .ownLoader }
+    var attachesLoader: Bool { hasProtocols && sessionLoading == .cachingLoader }
 
     /// Each session is made with a new class, so that each task's session is known.
     var makesSessionClasses: Bool { hasProtocols && sessionLoading == .system }

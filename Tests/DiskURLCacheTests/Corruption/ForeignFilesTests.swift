@@ -144,7 +144,7 @@ import Testing
         try FileManager.default.moveItem(atPath: fixture.records, toPath: outside)
         try FileManager.default.createSymbolicLink(atPath: fixture.records, withDestinationPath: outside)
         // As if a second had gone by.
-        store.setNextLook(0)
+        store.setNextCheck(0)
         #expect(store.body(key) == nil)
         store.maintenance.resume()
     }

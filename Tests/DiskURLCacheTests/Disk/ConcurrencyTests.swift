@@ -248,7 +248,7 @@ final class Oracle: Sendable {
         store.maintenance.pause()
         /// As if a second had gone by.
         func body(_ key: RequestKey) -> Data? {
-            store.setNextLook(0)
+            store.setNextCheck(0)
             return store.body(key)
         }
         #expect(body(key) == nil)

@@ -45,7 +45,7 @@ import Testing
         case "criteria": remover.remove(matching: EntryCriteria(storedAfter: .distantPast))
         default: remover.removeAll()
         }
-        for disk in [firstDisk, secondDisk] { disk.setNextLook(0) }
+        for disk in [firstDisk, secondDisk] { disk.setNextCheck(0) }
         #expect(body(key, in: first) == nil && body(key, in: second) == nil)
         #expect(fixture.recordNames().isEmpty)
         // What is stored afterwards stays.
@@ -53,7 +53,7 @@ import Testing
         put(3, .test("b"), in: second)
         first.flush()
         second.flush()
-        for disk in [firstDisk, secondDisk] { disk.setNextLook(0) }
+        for disk in [firstDisk, secondDisk] { disk.setNextCheck(0) }
         #expect(body(key, in: second) == testBody(2) && body(.test("b"), in: first) == testBody(3))
     }
 
@@ -99,19 +99,19 @@ import Testing
             return all
         }
         #expect(read() == [])
-        writer.tell(.removed(key.name))
+        writer.append(.removed(key.name))
         #expect(read() == [.removed(key.name)] && read() == [])
-        writer.tell(.stored(key.name))
-        writer.tell(.removedResource(7))
+        writer.append(.stored(key.name))
+        writer.append(.removedResource(7))
         #expect(read() == [.stored(key.name), .removedResource(7)])
-        reader.tell(.removedAll)
+        reader.append(.removedAll)
         #expect(read() == [], "its own row")
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: paths.changes))
         // No row lies across two pages.
         let length = DirectoryChange.rowLength
         #expect(try 4096 % length == 0 && files.status(at: paths.changes).size == 4 * length)
         // A row whose bytes are other ones.
-        writer.tell(.stored(key.name))
+        writer.append(.stored(key.name))
         try file.seek(toOffset: file.seekToEnd() - 30)
         try file.write(contentsOf: Data([0x55, 0x55]))
         #expect(read() == [.removedAll])
@@ -125,13 +125,13 @@ import Testing
         unlink(paths.changes)
         #expect(read() == [.removedAll] && read() == [])
         // Begun where there was none: nothing was missed.
-        writer.tell(.removed(key.name))
+        writer.append(.removed(key.name))
         #expect(read() == [.removed(key.name)])
         // Full, and replaced: anything may be missed, also by a reader that knew of no file.
         unlink(paths.changes)
         let late = ChangeFile(files, paths, capacity: 0)
         late.read(mayMake: false) { _ in Issue.record("nothing is there") }
-        for _ in 0..<200 { writer.tell(.stored(key.name)) }
+        for _ in 0..<200 { writer.append(.stored(key.name)) }
         #expect(read() == [.removedAll] && read() == [])
         var heard: [DirectoryChange] = []
         late.read(mayMake: false) { heard += $0 }
@@ -160,7 +160,7 @@ import Testing
                 let cache = thread % 4
                 for number in 0..<count {
                     look(cache)
-                    if thread < 4 { files[cache].tell(change(cache, number)) }
+                    if thread < 4 { files[cache].append(change(cache, number)) }
                 }
             }
             for cache in 0..<4 {

@@ -97,7 +97,7 @@ import Testing
         store.flush()
         store.maintenance.pause()
         _ = store.variants(of: .test("a"))
-        store.setNextLook(.max)
+        store.setNextCheck(.max)
         _ = files.takeCalls()
         #expect(!store.mayContain(.test("b")))
         #expect(store.mayContain(.test("a")))

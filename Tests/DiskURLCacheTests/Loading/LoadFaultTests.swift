@@ -34,19 +34,19 @@ import Testing
     /// What was asked before the change may be the state before it.
     @Test func whoAsksAfterAChangeJoinsNoLoadFromBeforeIt() async throws {
         let network = exchanges.network()
-        let first = LoadReader(request, from: cache, over: network, takesPieces: true)
+        let first = LoadReader(request, from: cache, over: network, acceptsPieces: true)
         let exchange = await exchanges.next(1)
         exchange.head(200, ["Cache-Control": "max-age=60"])
         exchange.piece("before")
         _ = try await first.head()
         var post = request
         post.httpMethod = "POST"
-        let changing = LoadReader(post, from: cache, over: network, takesPieces: true)
+        let changing = LoadReader(post, from: cache, over: network, acceptsPieces: true)
         let answer = await exchanges.next(2)
         answer.head(204)
         answer.end()
         #expect(try await changing.next() == nil)
-        let second = LoadReader(request, from: cache, over: network, takesPieces: true)
+        let second = LoadReader(request, from: cache, over: network, acceptsPieces: true)
         await eventually { network.requests.count == 3 }
         exchange.end()
         let third = await exchanges.next(3)

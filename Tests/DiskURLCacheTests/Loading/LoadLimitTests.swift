@@ -156,7 +156,7 @@ import Testing
         beginning.piece("0123")
         beginning.end()
         _ = try await first.answer()
-        let reader = LoadReader(request, from: cache, over: network, takesPieces: true, timeout: 0.05)
+        let reader = LoadReader(request, from: cache, over: network, acceptsPieces: true, timeout: 0.05)
         let rest = await exchanges.next(2)
         rest.head(206, fields("4-7"))
         await eventually { reader.driver.isCompleting }

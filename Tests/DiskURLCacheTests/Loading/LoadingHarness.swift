@@ -84,12 +84,12 @@ struct Loaded: Sendable {
 
 extension LoadReader {
     convenience init(
-        _ request: URLRequest, from cache: DiskURLCache, over transport: any LoadTransport, takesPieces: Bool = false,
+        _ request: URLRequest, from cache: DiskURLCache, over transport: any LoadTransport, acceptsPieces: Bool = false,
         timeout: TimeInterval? = nil
     ) {
         self.init(
             cache.keyed(DiskURLCache.Request(request), variant: transport.keyVariant), from: cache, over: transport,
-            takesPieces: takesPieces, timeout: timeout)
+            acceptsPieces: acceptsPieces, timeout: timeout)
     }
 }
 

@@ -108,7 +108,7 @@ import Testing
         let table = LoadTable()
         let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
         let (now, load) = (Date(timeIntervalSince1970: 1_790_000_000), ObjectIdentifier(table))
-        func join(after seconds: TimeInterval) -> LoadTable.Place {
+        func join(after seconds: TimeInterval) -> LoadTable.Role {
             table.join(identity(key), as: load, now: now + seconds) { _ in }
         }
         #expect(join(after: 0) == .leads)
@@ -140,10 +140,10 @@ import Testing
             exchange.end()
         }
         var request = Responses.request("/a")
-        let stopped = LoadReader(request, from: cache, over: network, takesPieces: true)
+        let stopped = LoadReader(request, from: cache, over: network, acceptsPieces: true)
         #expect(try await stopped.head().status == 200)
         if !saidByTransport { request.timeoutInterval = 0.02 }
-        let late = LoadReader(request, from: cache, over: other, takesPieces: true)
+        let late = LoadReader(request, from: cache, over: other, acceptsPieces: true)
         #expect(try await late.next() == Data("whole".utf8))
         #expect(try await late.next() == nil)
         #expect(network.requests.count == 1 && other.requests.count == 1 && stopped.report.isStored == nil)

@@ -60,7 +60,7 @@ final class PieceClient: LoadClient {
         completion(confirms.map { $0(response) } ?? response)
     }
 
-    var takesPieces: Bool { true }
+    var acceptsPieces: Bool { true }
     var undeliveredBytes: Int { state.withLock { $0.undelivered } }
 
     func takeAll() { state.withLock { $0.undelivered = 0 } }

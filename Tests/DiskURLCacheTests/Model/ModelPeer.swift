@@ -76,7 +76,7 @@
                 return "stored"
             default:
                 // What another process removed is gone within a second: the model does not wait for it.
-                (cache.store.disk as? DiskStore)?.lookNow()
+                (cache.store.disk as? DiskStore)?.checkNow()
                 guard let found = cache.cachedResponse(for: request), let response = found.response as? HTTPURLResponse
                 else { return "nothing" }
                 return [

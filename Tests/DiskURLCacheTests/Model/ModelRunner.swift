@@ -281,7 +281,7 @@ final class ModelRunner: @unchecked Sendable {
     }
 
     /// What another process changed is seen within a second: the model does not wait for it.
-    private func lookAtOnce() { (cache.store.disk as? DiskStore)?.lookNow() }
+    private func lookAtOnce() { (cache.store.disk as? DiskStore)?.checkNow() }
 
     private func askPeer(_ step: ModelStep) {
         guard let peer else { return }

@@ -38,7 +38,7 @@
 
         /// What a lookup finds that comes a second later.
         private static func body(_ key: RequestKey = key, in store: TieredStore) -> String? {
-            (store.disk as? DiskStore)?.lookNow()
+            (store.disk as? DiskStore)?.checkNow()
             return store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
         }
 
@@ -388,7 +388,7 @@
             var misses = 0
             for number in 0..<1_500 {
                 let change = DirectoryChange.removed(KeyName(resource: 1, low: UInt64(number)))
-                writer.tell(change)
+                writer.append(change)
                 let heard = read(steady)
                 #expect(heard == [change] || heard == [.removedAll])
                 if heard == [.removedAll] { misses += 1 }

@@ -33,7 +33,7 @@
 
         /// What a lookup finds that comes a second later.
         private static func body(_ key: RequestKey = key, in store: TieredStore) -> String? {
-            (store.disk as? DiskStore)?.setNextLook(0)
+            (store.disk as? DiskStore)?.setNextCheck(0)
             return store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
         }
 

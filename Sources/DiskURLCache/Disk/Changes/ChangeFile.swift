@@ -15,7 +15,7 @@ import Foundation
 /// rows, takes every record for removed. That is how a file that is full, or cannot be written, is replaced: by any other one.
 final class ChangeFile: Sendable {
     /// The end of the changes that a cache has read.
-    private enum Place {
+    private enum Position {
         /// No look yet: no record is in memory.
         case unknown
         /// There was no file that could be read: the next one is read from its first row on.
@@ -30,7 +30,7 @@ final class ChangeFile: Sendable {
     /// Tells this cache's own rows from those of others. Its last byte is the row's kind.
     private let writer = UInt64.random(in: .min ... .max) & ~0xFF
     /// Held while changes are read and applied: a caller that comes meanwhile finds them applied.
-    private let reading = Mutex(Place.unknown)
+    private let reading = Mutex(Position.unknown)
 
     /// - Parameter capacity: the directory's, in bytes.
     init(_ files: any FileSystem, _ paths: DiskPaths, capacity: Int) {
@@ -53,7 +53,7 @@ final class ChangeFile: Sendable {
     /// - Parameter mayMake: whether there is a folder of records. Then a file that is missing is made, so that there is one on a disk that
     ///   is full later.
     func read(mayMake: Bool, _ apply: ([DirectoryChange]) -> Void) {
-        reading.withLock { place in
+        reading.withLock { position in
             var status: FileStatus?
             do throws(Errno) {
                 status = try files.status(at: path)
@@ -62,12 +62,12 @@ final class ChangeFile: Sendable {
                 if !error.isMissing { return }
             }
             let changes: [DirectoryChange]?
-            if case .at(let file, let identity, let offset) = place, let status, status.identity == identity {
+            if case .at(let file, let identity, let offset) = position, let status, status.identity == identity {
                 if status.size == offset { return }
                 changes = rows(of: file, from: offset, to: status.size)
-                place = .at(file, identity, offset: status.size)
+                position = .at(file, identity, offset: status.size)
             } else {
-                changes = goOn(from: &place, isThere: status != nil, mayMake: mayMake)
+                changes = goOn(from: &position, isThere: status != nil, mayMake: mayMake)
             }
             // Any change may have been missed.
             guard let changes else { return apply([.removedAll]) }
@@ -76,12 +76,12 @@ final class ChangeFile: Sendable {
     }
 
     /// To the end of the file that is at the path now. Nil for the changes where any may have been missed.
-    private func goOn(from place: inout Place, isThere: Bool, mayMake: Bool) -> [DirectoryChange]? {
-        let before = place
-        place = .noFile
+    private func goOn(from position: inout Position, isThere: Bool, mayMake: Bool) -> [DirectoryChange]? {
+        let before = position
+        position = .noFile
         do throws(Errno) {
             let (file, status) = try open(mayMake: mayMake)
-            place = .at(file, status.identity, offset: status.size)
+            position = .at(file, status.identity, offset: status.size)
             switch before {
             case .unknown: return []
             case .noFile: return rows(of: file, from: 0, to: status.size)
@@ -128,7 +128,7 @@ final class ChangeFile: Sendable {
     // MARK: Writing
 
     /// Tells the other caches. Never fails: if a row cannot be appended, they take every record for removed.
-    func tell(_ change: DirectoryChange) {
+    func append(_ change: DirectoryChange) {
         // A different cache may replace the file meanwhile, but not again and again.
         for _ in 0..<8 {
             guard let isDone = try? append(change, O_CREAT) else { break }

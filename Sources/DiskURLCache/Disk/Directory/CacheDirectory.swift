@@ -16,7 +16,7 @@ struct CacheDirectory {
     private(set) var error: DiskStoreError?
     private(set) var wasOpened = false
     /// This cache made the folder of records: no record is older than this cache.
-    private(set) var isFolderOwn = false
+    private(set) var isFolderTrusted = false
     /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
     /// The size of folders and index files on disk, in bytes.
@@ -46,7 +46,7 @@ struct CacheDirectory {
             let folder = try folderStatus(before?.folder, mayMake: mayMake)
         else { return nil }
         identity = Identity(directory: directory.identity, folder: folder.identity)
-        if folder.isNew || folder.identity != before?.folder { isFolderOwn = folder.isNew }
+        if folder.isNew || folder.identity != before?.folder { isFolderTrusted = folder.isNew }
         // A directory that was made just now is a new one, even if the file system gave it the same number again.
         if directory.isNew || directory.identity != before?.directory { return .otherDirectory }
         return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
@@ -194,7 +194,7 @@ struct CacheDirectory {
         try? files.makeDirectory(paths.records)
         guard let status = try? files.status(at: paths.records), owner.trusts(status) else { return }
         identity?.folder = status.identity
-        isFolderOwn = true
+        isFolderTrusted = true
     }
 
     /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process serves them.

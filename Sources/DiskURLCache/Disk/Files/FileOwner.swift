@@ -30,7 +30,7 @@ package enum FileOwner: Sendable, Hashable {
 
     /// Whether it is a file that a store may read: a second name would mean that the file lies elsewhere, too, and another user could change
     /// what he may write.
-    func isOwnFile(_ file: FileStatus) -> Bool {
+    func isTrustedFile(_ file: FileStatus) -> Bool {
         file.kind == .regular && file.links == 1 && owns(file) && file.permissions & 0o022 == 0
     }
 }

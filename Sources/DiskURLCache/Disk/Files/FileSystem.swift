@@ -94,7 +94,7 @@ extension FileSystem {
         let file = try openFile(path, flags)
         do throws(Errno) {
             let status = try status(file)
-            guard owner.isOwnFile(status) else { throw Errno(ELOOP) }
+            guard owner.isTrustedFile(status) else { throw Errno(ELOOP) }
             // The umask may have taken permissions that the cache needs.
             if flags & O_CREAT != 0, status.permissions != 0o600 { try setPermissions(file, 0o600) }
             return (file, status)

@@ -80,9 +80,9 @@ struct DiskIndex: Sendable {
             row.lastUse = max(time, rows[known].lastUse)
             replace(known, with: row)
             order.remove(known)
-            order.insert(known, newerThan: place(after: row.lastUse, from: order.mostRecent))
+            order.insert(known, newerThan: position(usedBy: row.lastUse, from: order.mostRecent))
         } else {
-            let older = place(after: time, from: order.mostRecent)
+            let older = position(usedBy: time, from: order.mostRecent)
             order.insert(add(row), newerThan: older)
         }
     }
@@ -166,7 +166,7 @@ struct DiskIndex: Sendable {
     private var newestUse: UInt64 { order.mostRecent.map { rows[$0].lastUse } ?? 0 }
 
     /// The most recent row, from a position on, that was not used after that time.
-    private func place(after time: UInt64, from start: Int?) -> Int? {
+    private func position(usedBy time: UInt64, from start: Int?) -> Int? {
         var position = start
         while let current = position, rows[current].lastUse > time { position = order.older(than: current) }
         return position

@@ -13,7 +13,7 @@ struct FolderListing: Sendable {
         records.reserveCapacity(names.count)
         for name in names {
             let status = paths.withRecord(name) { try? files.status(at: $0) }
-            if let status, owner.isOwnFile(status) { records.append((name, status)) }
+            if let status, owner.isTrustedFile(status) { records.append((name, status)) }
         }
     }
 

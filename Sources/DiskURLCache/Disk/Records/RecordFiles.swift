@@ -33,7 +33,7 @@ struct RecordFiles: Sendable {
     /// Writes the record into a free slot of its name, and removes the record that it replaces. `ENOENT` if the folder is gone.
     /// - Parameter body: the file that has the body already, if there is one.
     /// - Returns: what the record takes on disk; nil where another process stored a later one of its variant meanwhile, which stays.
-    func place(
+    func put(
         _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64, _ events: inout [DiskEvent]
     ) throws(Errno) -> Int? {
         let key = record.footer.name.key
@@ -120,7 +120,7 @@ struct RecordFiles: Sendable {
             var record = PreparedRecord(
                 StoredEntry(metadata: metadata, body: body), for: DiskKey(old.footer), keepsURL: keepsURLs)
         else { return false }
-        _ = try place(&record, usedAt: usedAt, &events)
+        _ = try put(&record, usedAt: usedAt, &events)
         // By its new tail the record is a different variant: it was not replaced.
         if name != record.footer.name, status(of: name) != nil { unlink(name, &events) }
         return true
@@ -284,6 +284,6 @@ struct RecordFiles: Sendable {
     /// The status of a record's file; nil when there is none, or what has the name is not a file of ours.
     func status(of name: RecordName) -> FileStatus? {
         let status = paths.withRecord(name) { try? files.status(at: $0) }
-        return status.flatMap { reader.owner.isOwnFile($0) ? $0 : nil }
+        return status.flatMap { reader.owner.isTrustedFile($0) ? $0 : nil }
     }
 }

@@ -9,7 +9,7 @@ struct RecordLookup: Sendable {
     let maintenance: MaintenanceQueue
 
     /// Runs a look at all slots while no file of this process changes: under `DiskStore.io`.
-    typealias Exclusively = (_ look: () -> [LoadedRecord]?) -> [LoadedRecord]?
+    typealias Exclusively = (_ read: () -> [LoadedRecord]?) -> [LoadedRecord]?
 
     /// All live variants of a key, the most recent first. A single small record is read whole at once, its body verified.
     /// Counts as a use of the key.

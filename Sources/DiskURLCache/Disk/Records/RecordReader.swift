@@ -83,7 +83,7 @@ package struct RecordReader: Sendable {
         _ file: Int32, _ name: RecordName, _ extent: Extent, _ limit: Int
     ) throws(Errno) -> RecordReading {
         let status = try files.status(file)
-        guard owner.isOwnFile(status) else { return .foreign }
+        guard owner.isTrustedFile(status) else { return .foreign }
         guard status.size >= RecordFooter.length else { return .damaged }
         guard status.size <= max(limit, RecordFooter.length) else { return .foreign }
         let wantsBody = extent == .whole || extent == .lookup && status.size <= Self.wholeLimit
