@@ -55,13 +55,11 @@ enum StoreChange: Sendable, Hashable {
 
 extension ResponseDecision {
     static func decide(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
-        if StatusCode.isServerTrouble(exchange.status),
-            let reuse = ErrorFallback.verdict(
-                for: exchange.request, candidates: exchange.candidates, policy: exchange.policy, options: options,
-                now: exchange.responseTime
-            ).reuse
-        {
-            return .useStaleOnError(reuse)
+        if StatusCode.isServerTrouble(exchange.status) {
+            let decider = RequestDecider(
+                request: exchange.request, candidates: exchange.candidates, policy: exchange.policy, options: options,
+                now: exchange.responseTime)
+            if let reuse = decider.errorFallback().reuse { return .useStaleOnError(reuse) }
         }
         if let revalidation = exchange.revalidation {
             switch revalidation.purpose {

@@ -12,15 +12,14 @@ package final class ReuseFacts: Sendable {
     let ageOnArrival: Age.OnArrival
     /// Nil when the response states no lifetime.
     private let explicitLifetime: Freshness.Stated?
-    /// For a shared cache; nil when the response has no `s-maxage`.
-    private let sharedLifetime: Freshness.Stated?
     /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and when
     /// the lifetime is explicit.
     let unchangedFor: TimeInterval?
 
     /// Nil when the response states no lifetime.
     func statedLifetime(inSharedCache isShared: Bool) -> Freshness.Stated? {
-        isShared ? sharedLifetime ?? explicitLifetime : explicitLifetime
+        guard isShared, let seconds = directives.sharedMaxAge else { return explicitLifetime }
+        return Freshness.Stated(seconds: seconds, source: .sharedMaxAge)
     }
 
     /// Options never lengthen the life of an error: a missing image would stay missing.
@@ -53,7 +52,6 @@ package final class ReuseFacts: Sendable {
         directives = known ?? ResponseDirectives(response.fields)
         ageOnArrival = Age.OnArrival(of: response)
         explicitLifetime = Freshness.explicitLifetime(of: response, directives: directives)
-        sharedLifetime = Freshness.sharedLifetime(directives)
         unchangedFor =
             explicitLifetime == nil
             ? response.lastModified.map { max(0, Freshness.date(of: response).timeIntervalSince($0)) } : nil

@@ -28,7 +28,7 @@ enum Storability {
         } else if request.method != "GET", response.method == "GET" {
             // RFC 9110 §9.3.3: only with explicit freshness may a later GET get the answer to a POST. Neither the heuristic
             // nor a lifetime set by the cache's owner is explicit.
-            guard let stated = facts.statedLifetime(inSharedCache: options.isShared), stated.seconds > 0 else {
+            guard let stated = facts.statedLifetime(inSharedCache: options.isShared), stated.seconds.count > 0 else {
                 return .refuse(.notReusable)
             }
             return .store(response, replacing: [])

@@ -145,13 +145,9 @@ extension LoadMachine {
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
         if isRefresh { return endRefresh() }
         // Not after the beginning of another answer was delivered.
-        if fetch.answer?.isDelivered != true, hop.key != nil {
-            let verdict = ErrorFallback.verdict(
-                for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
-            if let reuse = verdict.reuse {
-                state = .reading(reuse)
-                return [.readBody(index: reuse.index)]
-            }
+        if fetch.answer?.isDelivered != true, hop.key != nil, let reuse = decider(now: now).errorFallback().reuse {
+            state = .reading(reuse)
+            return [.readBody(index: reuse.index)]
         }
         return fail(error)
     }
