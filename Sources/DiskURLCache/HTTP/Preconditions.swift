@@ -7,10 +7,6 @@ enum Preconditions {
         request.fields["If-Match"] != nil || request.fields["If-Unmodified-Since"] != nil
     }
 
-    static func areConditional(_ request: RequestFacts) -> Bool {
-        request.fields["If-None-Match"] != nil || request.fields["If-Modified-Since"] != nil
-    }
-
     /// Whether the client has the stored response already. `If-None-Match` takes precedence over `If-Modified-Since`.
     static func isNotModified(_ stored: StoredResponse, for request: RequestFacts) -> Bool {
         if let value = request.fields["If-None-Match"] {

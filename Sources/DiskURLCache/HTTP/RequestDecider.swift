@@ -49,8 +49,8 @@ struct RequestDecider {
     /// A stored 206 can answer a range that it holds, or be completed to a whole.
     private func part(_ index: Int) -> CacheDecision {
         let candidate = candidates[index]
-        guard let held = PartialContent.held(by: candidate), !Preconditions.areConditional(request),
-            request.fields["If-Range"] == nil
+        guard let held = PartialContent.held(by: candidate),
+            ["If-None-Match", "If-Modified-Since", "If-Range"].allSatisfy({ request.fields[$0] == nil })
         else { return network(.rangeNotHeld) }
         let verdict = verdict(on: candidate)
         switch request.fields["Range"].map(RangeRequest.init) {

@@ -35,6 +35,11 @@ package final class ReuseFacts: Sendable {
         directives.staleIfError ?? (isError ? nil : options.defaultStaleIfError)
     }
 
+    /// Whether the response answers its own request again without the origin.
+    func needNoValidation(_ options: CachingOptions, now: Date) -> Bool {
+        !directives.noCache && Freshness(of: self, options: options, now: now).isFresh
+    }
+
     private let response: StoredResponse
 
     /// The facts for a cache that looks at targeted fields first (RFC 9213). Without such a field, the same ones.

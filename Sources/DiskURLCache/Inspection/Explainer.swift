@@ -239,7 +239,7 @@ package struct Explainer {
         let what = "The response (status \(status)\(control))"
         let (response, replacing): (StoredResponse, [Int])
         switch Storability.verdict(for: exchange, options: received.options) {
-        case .store(let stored, let others): (response, replacing) = (stored, others)
+        case .store(let stored, let others, _): (response, replacing) = (stored, others)
         case .refuse(let reason):
             say(.storing, "\(what) is not stored", because: reason)
             if let advice = reason.advice { say(.advice, advice) }

@@ -148,7 +148,7 @@ struct PureCache {
 
     private mutating func store(_ verdict: StorageVerdict, _ body: Data) {
         lastVerdict = verdict
-        guard case .store(let response, let replaced) = verdict,
+        guard case .store(let response, let replaced, _) = verdict,
             PartialContent.isConsistent(response, length: body.count)
         else { return }
         entries = entries.indices.filter { !replaced.contains($0) }.map { entries[$0] }

@@ -26,3 +26,7 @@ extension VaryKey {
         self.init(response: ["Vary": vary], request: RequestFacts(method: "GET", fields: request, salt: salt))
     }
 }
+
+extension EntityTagCondition {
+    var tags: [EntityTag] { if case .tags(let tags) = self { tags } else { [] } }
+}
