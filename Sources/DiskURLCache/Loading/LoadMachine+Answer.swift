@@ -57,13 +57,13 @@ extension LoadMachine {
         actions.reserveCapacity(4)
         if let revalidation = reuse.backgroundRevalidation { actions.append(.refreshInBackground(revalidation)) }
         // A stored redirect is followed like one from the network; a condition of the client is no redirect.
-        if reuse.presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
+        let part = body.part(reuse.presentation)
+        if reuse.presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
             let head = reuse.presentation.head(of: stored, age: reuse.age)
-            return actions + redirected(Answer(head: head, redirect: next, stored: body), next: next)
+            return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)
         }
         state = .ended
         actions.append(.deliverReusedHead(reuse))
-        let part = body.part(reuse.presentation)
         if part.count > 0 { actions.append(.deliverBody(part)) }
         actions.append(.finish)
         return actions

@@ -185,12 +185,12 @@ extension LoadMachine {
         let head = presentation.head(of: stored, age: nil)
         report.note(
             .revalidated(index: index), status: head.status, forwardStatus: answer.head.status, storage: storage)
-        if presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
-            return actions + redirected(Answer(head: head, redirect: next, stored: whole), next: next)
+        let part = whole.part(presentation)
+        if presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
+            return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)
         }
         state = .ended
         actions.append(.deliverStoredHead(head))
-        let part = whole.part(presentation)
         if part.count > 0 { actions.append(.deliverBody(part)) }
         return actions + [.finish]
     }
