@@ -252,10 +252,8 @@ extension DiskStore {
 
     /// Deletes what clearings left, up to `limit` files, and what bodies did whose process died; false where some of the former is left.
     private func sweep(limit: Int) -> Bool {
-        var names: [String] = []
-        try? files.list(paths.directory) { names.append(String(cString: $0)) }
-        if catalog.state.isOwner { incoming.sweep(names.filter(DiskPaths.isIncoming), files, paths) }
-        return CacheDirectory.sweepTrash(names.filter(DiskPaths.isTrash), files, paths, limit: limit)
+        if catalog.state.isOwner { incoming.sweep(files, paths) }
+        return CacheDirectory.sweepTrash(files, paths, limit: limit)
     }
 
     // MARK: Ending

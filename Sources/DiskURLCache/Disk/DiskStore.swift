@@ -131,12 +131,11 @@ package final class DiskStore: Sendable {
         do throws(DiskURLCache.Error) {
             opening = try io.directory.open(mayMake: mayMake)
         } catch {
-            if io.directory.failed(error) { io.events.append(.unavailable(error)) }
             catalog.forget()
-            become(.unusable(isReadable: !error.isForeign))
+            note(error, &io)
             return false
         }
-        if opening != nil { io.directory.succeeded() }
+        if opening != nil { note(nil, &io) }
         switch opening {
         case nil:
             leave(&io)
@@ -168,6 +167,14 @@ package final class DiskStore: Sendable {
         return true
     }
 
+    /// - Parameter error: why the directory cannot be used, which is told once; nil if it can.
+    private func note(_ error: DiskURLCache.Error?, _ io: inout Section) {
+        let isNew = io.directory.note(error)
+        guard let error else { return }
+        become(.unusable(isReadable: !error.isForeign))
+        if isNew { io.events.append(.unavailable(error)) }
+    }
+
     /// No fact about a directory holds for a different one: its lock is a different one, too.
     private func leave(_ io: inout Section) {
         catalog.forget()
@@ -194,12 +201,8 @@ package final class DiskStore: Sendable {
         guard isOpeningProcess else { return }
         withIO { io in
             let error = io.directory.readingError(reader)
-            if let error {
-                if io.directory.failed(error) { io.events.append(.unavailable(error)) }
-            } else {
-                io.directory.succeeded()
-            }
-            become(error.map { .unusable(isReadable: !$0.isForeign) } ?? .guest)
+            note(error, &io)
+            if error == nil { become(.guest) }
         }
     }
 
@@ -306,10 +309,7 @@ package final class DiskStore: Sendable {
     /// Why the directory cannot be used; nil while it can. Waits for the first look at it.
     var openingError: DiskURLCache.Error? {
         maintenance.perform {
-            if configuration.isReadOnly {
-                checkReadOnly()
-                return withIO { $0.directory.error }
-            }
+            if configuration.isReadOnly { checkReadOnly() }
             return withIO { io in
                 if !io.directory.wasOpened && isOpeningProcess { _ = prepareDirectory(&io, mayMake: true) }
                 return io.directory.error

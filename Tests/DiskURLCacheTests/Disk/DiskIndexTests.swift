@@ -176,8 +176,8 @@ import Testing
         }
         let path = DiskPaths(directory: "/a/b//").withRecord(RecordName(key: key, slot: 3)) { String(cString: $0) }
         #expect(path == "/a/b/records/" + key.hex + "3")
-        #expect(DiskPaths.isTrash("trash-0123456789abcdef"))
-        #expect(!DiskPaths.isTrash("trash-0123456789abcdeX"))
-        #expect(!DiskPaths.isTrash("trash-"))
+        #expect(DiskPaths.isName("trash-0123456789abcdef", of: .trash))
+        #expect(!DiskPaths.isName("trash-0123456789abcdeX", of: .trash))
+        #expect(!DiskPaths.isName("trash-", of: .trash))
     }
 }

@@ -49,14 +49,9 @@ struct CacheDirectory {
         return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
     }
 
-    /// The directory can be used.
-    mutating func succeeded() {
-        error = nil
-        wasOpened = true
-    }
-
-    /// True when that was not known before.
-    mutating func failed(_ error: DiskURLCache.Error) -> Bool {
+    /// - Parameter error: why the directory cannot be used; nil if it can.
+    /// - Returns: whether that was not known before.
+    mutating func note(_ error: DiskURLCache.Error?) -> Bool {
         defer { self.error = error }
         wasOpened = true
         return self.error != error
@@ -163,7 +158,7 @@ struct CacheDirectory {
         do throws(Errno) {
             let status = try files.status(at: paths.records)
             guard status.kind == .directory else { throw Errno(ELOOP) }
-            try files.rename(paths.records, to: paths.newTrash())
+            try files.rename(paths.records, to: paths.new(.trash))
         } catch {
             // There is no folder of ours, so there is nothing to clear.
             if !error.isMissing, error.code != ELOOP, error.code != ENOTDIR, !unlinkRecords() {
@@ -206,12 +201,11 @@ struct CacheDirectory {
 
     // MARK: Cleared folders
 
-    /// Deletes these folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are
+    /// Deletes the folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are
     /// not ours: they are moved back to the records' folder. Needs no lock: no cache uses these folders.
-    static func sweepTrash(_ names: [String], _ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
+    static func sweepTrash(_ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
         var budget = limit
-        for name in names {
-            let folder = paths.directory + "/" + name
+        for folder in paths.all(.trash, in: files) {
             guard let status = try? files.status(at: folder), status.kind == .directory else { continue }
             var records: [String] = []
             var others: [String] = []

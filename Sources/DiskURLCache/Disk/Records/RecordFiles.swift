@@ -37,7 +37,7 @@ struct RecordFiles: Sendable {
         _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64, _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
         let key = record.footer.name.key
-        let variant = IndexRow(variantOf: record.footer)
+        let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
         var rows = rows(of: key, &events)
         /// Slots that a file had taken.
         var taken: UInt8 = 0
@@ -57,7 +57,7 @@ struct RecordFiles: Sendable {
         body?.becameRecord()
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
-        guard rows.contains(where: { $0.isSameVariant(as: row) && $0.slot != row.slot }) else { return true }
+        guard rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
         // Only now: the older record is the one to serve until the new one is whole. The files decide: another process may have written a
         // later response of the variant, or another variant, into that slot, and the row does not say so yet.
         let slots = rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
@@ -65,13 +65,13 @@ struct RecordFiles: Sendable {
     }
 
     private func freeSlot(
-        beside rows: [IndexRow], not taken: UInt8, for variant: IndexRow, _ events: inout [DiskEvent]
+        beside rows: [IndexRow], not taken: UInt8, for variant: UInt32, _ events: inout [DiskEvent]
     ) throws(Errno) -> UInt8 {
         let used = rows.reduce(taken) { $0 | 1 << $1.slot }
         if used != .max { return UInt8((~used).trailingZeroBitCount) }
         // All slots hold variants: the one used longest ago makes room, unless it is the one to be replaced, which must
         // outlive a failure of the new one.
-        let others = rows.filter { !$0.isSameVariant(as: variant) && taken & 1 << $0.slot == 0 }
+        let others = rows.filter { $0.varyHash != variant && taken & 1 << $0.slot == 0 }
         let oldest = others.min { ($0.lastUse, $0.accessedAt) < ($1.lastUse, $1.accessedAt) }
         guard let oldest, unlink(oldest.name, &events) else { throw Errno(EEXIST) }
         events.append(.evicted(key: oldest.key, bytes: oldest.bytes))
