@@ -43,7 +43,8 @@ package enum MetadataCodec {
             response = .other(mimeType: mimeType, expectedContentLength: length, textEncodingName: encoding)
         default: return nil
         }
-        guard let userInfo = PropertyValueCodec.readDictionary(from: &reader), let tags = reader.list(4, { $0.string() }),
+        guard let userInfo = PropertyValueCodec.readDictionary(from: &reader),
+            let tags = reader.list(4, { $0.string() }),
             reader.remaining == 0
         else { return nil }
         return EntryMetadata(
