@@ -139,8 +139,12 @@ extension FileSystem {
         }
     }
 
-    package func writeFully(_ file: Int32, _ bytes: [UInt8]) throws(Errno) {
-        try bytes.withUnsafeBytes { buffer in Result { () throws(Errno) in try writeFully(file, buffer) } }.get()
+    package func writeFully(
+        _ file: Int32, _ bytes: some ContiguousBytes, _ second: UnsafeRawBufferPointer = .init(start: nil, count: 0)
+    ) throws(Errno) {
+        try bytes.withUnsafeBytes { first in
+            Result { () throws(Errno) in try writeFully(file, first, second) }
+        }.get()
     }
 
     /// So many bytes from that place of the file on, or fewer at its end.
