@@ -95,8 +95,11 @@ extension FileSystem {
         do throws(Errno) {
             let status = try status(file)
             guard owner.isTrustedFile(status) else { throw Errno(ELOOP) }
-            // The umask may have taken permissions that the cache needs.
-            if flags & O_CREAT != 0, status.permissions != 0o600 { try setPermissions(file, 0o600) }
+            // The umask may have taken permissions that the cache needs. A file that lost this name meanwhile is not the cache's.
+            if flags & O_CREAT != 0, status.permissions != 0o600 {
+                guard try self.status(at: path).identity == status.identity else { throw Errno(ELOOP) }
+                try setPermissions(file, 0o600)
+            }
             return (file, status)
         } catch {
             closeQuietly(file)
