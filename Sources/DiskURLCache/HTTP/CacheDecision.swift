@@ -21,7 +21,7 @@ package struct Candidate: Sendable {
 }
 
 /// How a cache handles a request, given the stored responses (RFC 9111 §4).
-enum CacheDecision: Sendable, Hashable {
+enum CacheDecision: Sendable, Equatable {
     /// Answer from the store.
     case useStored(Reuse)
     /// Send the request with the fields of the revalidation set, and hand its answer to `ResponseDecision`.
@@ -34,8 +34,8 @@ enum CacheDecision: Sendable, Hashable {
 }
 
 /// A stored response that may be used for a request.
-struct Reuse: Sendable, Hashable {
-    enum Basis: Sendable, Hashable {
+struct Reuse: Sendable, Equatable {
+    enum Basis: Sendable, Equatable {
         case fresh
         case stale(DiskURLCache.Reason)
     }

@@ -2,7 +2,7 @@ import Foundation
 
 /// May the selected response be reused without a validation (RFC 9111 §4, last list; §4.2.4; §5.2.1)?
 struct ReuseVerdict {
-    enum Outcome: Sendable, Hashable {
+    enum Outcome: Sendable, Equatable {
         case reuse(Reuse.Basis)
         case ask(DiskURLCache.Reason)
     }

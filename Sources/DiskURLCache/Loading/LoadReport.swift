@@ -93,12 +93,12 @@ extension LoadReport {
             status.forward = collapsedInto?.forward
             status.timeToLive = reuse?.timeToLive
             status.detail = allowance?.code
-        case .revalidated: status.forward = .stale
+        case .revalidated: status.forward = "stale"
         case .miss(let reason):
             status.forward = reason.forward
             status.detail = reason.detail
         case .bypass(let reason):
-            status.forward = .bypass
+            status.forward = "bypass"
             status.detail = reason.code
         case .notAllowed(let reason): status.detail = reason.code
         case .failed(let code): status.detail = code

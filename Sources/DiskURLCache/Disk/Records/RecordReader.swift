@@ -178,7 +178,7 @@ package struct RecordReader: Sendable {
             defer { buffer.deallocate() }
             guard let sum = try? checksum(ofBody: length, in: file, through: buffer) else { return .notFound }
             guard sum == record.footer.bodyChecksum else { return .damaged }
-            return .record(record, OpenBody(count: length, of: opened, read: opened.bytes))
+            return .record(record, OpenBody(count: length, read: opened.bytes))
         case .damaged: return .damaged
         case .missing, .unreadable, .foreign: return .notFound
         }
