@@ -35,23 +35,13 @@ enum CacheDecision: Sendable, Equatable {
 
 /// A stored response that may be used for a request.
 struct Reuse: Sendable, Equatable {
-    enum Basis: Sendable, Equatable {
-        case fresh
-        case stale(DiskURLCache.Reason)
-    }
-
     /// The index of the candidate that answers.
     var index: Int
-    var basis: Basis
-    /// `current_age` in seconds (RFC 9111 §4.2.3): the `Age` to deliver.
-    var age: Int64
-    /// `freshness_lifetime` in seconds (RFC 9111 §4.2.1).
-    var lifetime: Int64
+    /// The reason that allows the use of a stale response; nil for a fresh one.
+    var allowance: DiskURLCache.Reason?
+    var freshness: Freshness
     var presentation: Presentation
     /// Set when `stale-while-revalidate` allowed the reuse: the request to send to the origin in the background, once. It is sent
     /// with `RequestFacts.unconditional`; without fields when there is no validator.
     var backgroundRevalidation: Revalidation?
-
-    /// RFC 9211 §2.4: seconds of freshness left, negative when stale.
-    var timeToLive: Int64 { lifetime.subtractingSaturated(age) }
 }

@@ -30,6 +30,9 @@ package struct Freshness: Sendable, Equatable {
     /// `response_is_fresh`
     var isFresh: Bool { lifetime > age }
 
+    /// RFC 9211 §2.4: seconds of freshness left, negative when stale.
+    var timeToLive: Int64 { lifetime.subtractingSaturated(age) }
+
     /// Seconds since the response became stale; 0 at the moment it does.
     package var staleness: Int64 { age.subtractingSaturated(lifetime) }
 
