@@ -59,17 +59,6 @@ import Testing
         #expect(origin.requests.count == 1)
     }
 
-    @Test func errorsAreThrown() async throws {
-        let refusing = try RefusingPort()
-        let url = refusing.url("/gone")
-        let cache = makeCache()
-        await #expect(throws: URLError.self) { try await cache.data(from: url) }
-        cache.isOffline = true
-        let error = await #expect(throws: URLError.self) { try await cache.data(from: url) }
-        #expect(error?.code == .notConnectedToInternet)
-        withExtendedLifetime(refusing) {}
-    }
-
     @Test func cancellingTheTaskCancelsTheLoad() async throws {
         let gate = DispatchSemaphore(value: 0)
         let origin = try OriginServer { _ in

@@ -105,6 +105,9 @@ final class Oracle: Sendable {
 
 @Suite("Concurrency") struct ConcurrencyTests {
     private let key = RequestKey.test("a")
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
 
     /// A body that tells its number, of a length that follows from it.
     private static func body(_ number: Int) -> Data {
@@ -162,7 +165,6 @@ final class Oracle: Sendable {
         "Faults 53-54: eight threads, all operations mixed: some serial order, and all agree after a flush",
         arguments: [100 << 20, 300 << 10])
     func eightThreads(capacity: Int) async throws {
-        let fixture = try DiskFixture()
         let store = fixture.open(capacity: capacity)
         let oracle = Oracle(keys: 60)
         await Self.run([store], threads: 8, operations: Self.operations, oracle: oracle, keys: 60, removesAll: true)
@@ -180,7 +182,6 @@ final class Oracle: Sendable {
     @Test("Fault 56: two caches on one directory: right bytes, one maintainer, usage converges") func twoCaches()
         async throws
     {
-        let fixture = try DiskFixture()
         let stores = [fixture.open(), fixture.open()]
         await onThreads(8) { thread in
             var random = TestRandom(thread)
@@ -240,7 +241,6 @@ final class Oracle: Sendable {
 
     @Test("Faults 46, 56: lookups see by themselves what others stored, and that the folder is another one")
     func lookingOutside() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         // Elected before the other one is there: on a loaded machine either could be first.
         store.flush()
@@ -279,7 +279,6 @@ final class Oracle: Sendable {
     /// The variant that was asked for moved on while its key was read, and its old slot has the beginning of a later record: the older
     /// variant beside it is no answer.
     @Test func aSlotThatIsBeingWrittenAgainHidesNothing() async throws {
-        let fixture = try DiskFixture()
         let (key, first) = (key, fixture.recordPath(key))
         let (isBegun, isRead) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let files = FaultyFileSystem()
@@ -322,7 +321,6 @@ final class Oracle: Sendable {
     }
 
     @Test("Fault 56: a secondary cache neither writes the index nor evicts") func secondaryKeepsOut() throws {
-        let fixture = try DiskFixture()
         let maintainer = fixture.open()
         maintainer.flush()
         let files = FaultyFileSystem()
@@ -344,7 +342,6 @@ final class Oracle: Sendable {
     /// Between making its file and locking it a writer may be held up for any time.
     @Test("Fault 56: a record that another cache took for torn before its writer had locked it is written again")
     func removedBeforeItsLock() throws {
-        let fixture = try DiskFixture()
         let other = fixture.open { $0.maintenanceDelay = 3600 }
         other.flush()
         let count = Mutex(0)
@@ -374,7 +371,6 @@ final class Oracle: Sendable {
     @Test("Fault 56: who fails to become the maintainer leaves the place of another as it is") func failedElection()
         throws
     {
-        let fixture = try DiskFixture()
         let moved = fixture.scratch.appending("moved").path
         let other = Mutex<DiskStore?>(nil)
         let isFirst = Mutex(true)
@@ -409,27 +405,7 @@ final class Oracle: Sendable {
         #expect(!third.isOwner)
     }
 
-    @Test func theLockCanBeGivenUpAndTakenBack() throws {
-        let fixture = try DiskFixture()
-        let one = fixture.open()
-        one.flush()
-        one.suspend()
-        let other = fixture.open()
-        other.flush()
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
-        one.store(.test(testBody(1)), for: key)
-        one.flush()
-        #expect(other.entryCount == 1)
-        other.close()
-        one.flush()
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
-        one.resume()
-        one.flush()
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 3)
-    }
-
     @Test("Fault 55: eviction while a reader holds the body: its bytes stay whole") func evictionWhileReading() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         store.store(.test(testBody(1, length: 2_000_000)), for: key)
         store.flush()
@@ -448,7 +424,6 @@ final class Oracle: Sendable {
     @Test("Fault 53: removeAll racing stores: nothing that was stored before it is found after it") func clearing()
         async throws
     {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         for round in 0..<TestLength.pick(plain: 10, long: 100) {
             await onThreads(4) { thread in

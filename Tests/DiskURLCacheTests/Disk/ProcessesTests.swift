@@ -204,10 +204,12 @@
 
     @Suite("Several processes") struct ProcessesTests {
         private let key = ProcessScenarios.key
+        private let fixture: DiskFixture
+
+        init() throws { fixture = try DiskFixture() }
 
         @Test("Fault 57: four processes with four threads each: right bytes always, usage converges, one maintainer")
         func fourProcesses() throws {
-            let fixture = try DiskFixture()
             let children = try (0..<4).map { _ in try ChildProcess("share", directory: fixture.directory) }
             var maintainers = 0
             for child in children {
@@ -235,7 +237,6 @@
         }
 
         @Test("Fault 58: the maintaining process is killed: another takes over") func takingOver() throws {
-            let fixture = try DiskFixture()
             let child = try ChildProcess("hold", directory: fixture.directory)
             #expect(child.nextLine() == "maintainer")
             #expect(child.nextLine() == "held")
@@ -253,7 +254,6 @@
         }
 
         @Test("Fault 59: a forked child never writes the index or frees the lock") func forking() throws {
-            let fixture = try DiskFixture()
             let child = try ChildProcess("fork", directory: fixture.directory)
             var lines: [String] = []
             while let line = child.nextLine() {
@@ -277,7 +277,6 @@
         }
 
         @Test("Fault 60: no descriptor leaks over exec, and every open says so") func descriptors() throws {
-            let fixture = try DiskFixture()
             let files = FaultyFileSystem()
             let store = fixture.open(files: files)
             store.store(.test(testBody(1)), for: key)
@@ -309,7 +308,6 @@
         @Test("Fault 61: a process stopped in mid-write: others go on, and its fresh file is not swept") func stopped()
             throws
         {
-            let fixture = try DiskFixture()
             let child = try ChildProcess("stop", directory: fixture.directory)
             #expect(child.nextLine() == "maintainer")
             #expect(child.nextLine() == "stopping")
@@ -337,7 +335,6 @@
         @Test("Faults 38-39: RLIMIT_FSIZE and RLIMIT_NOFILE: dropped, nothing deleted, works again") func limits()
             throws
         {
-            let fixture = try DiskFixture()
             let lines = try ChildProcess("limits", directory: fixture.directory).remainingLines()
             #expect(lines == ["maintainer", "size: kept", "size: works again", "files: kept", "files: works again"])
         }
@@ -346,7 +343,6 @@
             "Fault 43: modes 000 and 500, seen without root's rights",
             .enabled(if: ChildProcess.canBeNobody, "as root it needs setpriv, and a test binary that others may run"))
         func otherUser() throws {
-            let fixture = try DiskFixture()
             chmod(fixture.scratch.url.path, 0o777)
             let lines = try ChildProcess("nobody", directory: fixture.directory, asNobody: true).remainingLines()
             #expect(

@@ -218,15 +218,6 @@ import Testing
         #expect(cache.load().fields["Set-Cookie"] == nil)
     }
 
-    /// cache-tests `cc-resp-no-cache-revalidate`
-    @Test func noCacheIsValidatedEachTime() {
-        var cache = PureCache()
-        _ = cache.load(answer: ["Cache-Control": "max-age=10000, no-cache", "ETag": "\"abcd\""])
-        for _ in 0..<2 {
-            #expect(cache.load(origin: Self.notModified(["ETag": "\"abcd\""])).source == .validated)
-        }
-    }
-
     @Test func headIsValidatedAndFreshensTheStoredGet() {
         var cache = Self.stale(["ETag": "\"a\""])
         let update: HeaderFields = ["ETag": "\"a\"", "Cache-Control": "max-age=60"]
