@@ -312,10 +312,7 @@ import Testing
         let count = Mutex(0)
         let directory = fixture.directory
         files.rule = { call in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             if number == step { try? FileManager.default.removeItem(atPath: directory) }
             return nil
         }

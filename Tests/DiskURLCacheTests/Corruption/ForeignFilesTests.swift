@@ -74,6 +74,7 @@ import Testing
             store.flush()
         }
         #expect(store.usage == 0)
+        #expect(throws: Never.self, "it is not ours to remove") { try SystemFiles().status(at: path) }
         store.store(.test(testBody(2)), for: key)
         store.flush()
         #expect(store.body(key) == testBody(2))

@@ -26,22 +26,6 @@ private func begin(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) -> D
     return group
 }
 
-/// Numbers that look random and are the same in each run.
-struct TestRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: Int) {
-        state = UInt64(truncatingIfNeeded: seed) &* 0x9E37_79B9_7F4A_7C15 | 1
-    }
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state &* 0x2545_F491_4F6C_DD1D
-    }
-}
-
 /// What has been stored and removed, by number; decides whether a value read was possible.
 ///
 /// A value was possible unless a removal, or the storing of another value for the key, began after the value was stored and
@@ -142,10 +126,7 @@ final class Oracle: Sendable {
                     let value = (step * threads + thread) + 1
                     oracle.change(key, to: value) {
                         // As the owner of the layers gives them: later entries have larger numbers.
-                        let sequence = sequences.withLock { last in
-                            last += 1
-                            return last
-                        }
+                        let sequence = sequences.next()
                         store.store(.test(body(value), sequence: sequence), for: .test("\(key)"))
                     }
                 case 85..<95: oracle.change(key, to: nil) { store.remove(.test("\(key)")) }
@@ -293,10 +274,7 @@ final class Oracle: Sendable {
             guard call.path == first else { return nil }
             switch call.operation {
             case .open:
-                let number = opened.withLock { count in
-                    count += 1
-                    return count
-                }
+                let number = opened.next()
                 if number > 1 { return nil }
                 // The reader is about to open the first slot.
                 writer.enter()
@@ -348,10 +326,7 @@ final class Oracle: Sendable {
         let key = key
         let files = FaultyFileSystem { call in
             guard call.isRecord, call.operation == .lockFile else { return nil }
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             if number <= 2 { other.withIO { other.examine(key.name, &$0) } }
             return nil
         }
@@ -378,10 +353,7 @@ final class Oracle: Sendable {
         let log = fixture.log
         let files = FaultyFileSystem { call in
             guard call.operation == .lockProcess,
-                isFirst.withLock({ isFirst in
-                    defer { isFirst = false }
-                    return isFirst
-                })
+                isFirst.disarm()
             else { return nil }
             // Meanwhile the directory is that of another cache.
             try? FileManager.default.moveItem(atPath: directory, toPath: moved)

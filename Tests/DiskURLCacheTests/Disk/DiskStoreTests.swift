@@ -66,28 +66,6 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
-    @Test func removedEntriesAreGone() throws {
-        let store = fixture.open()
-        for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
-        store.remove(.test("0"))
-        store.flush()
-        store.remove(.test("1"))
-        #expect(!store.contains(.test("0")))
-        #expect(!store.contains(.test("1")))
-        #expect(store.contains(.test("2")))
-        #expect(fixture.recordNames().count == 18)
-        store.removeAll()
-        #expect(store.variants(of: .test("2")).isEmpty)
-        #expect(fixture.recordNames().isEmpty)
-        #expect(store.usage == 0)
-        store.store(.test(testBody(3)), for: .test("3"))
-        store.flush()
-        #expect(store.body(.test("3")) == testBody(3))
-        #expect(
-            try FileManager.default.contentsOfDirectory(atPath: fixture.directory).allSatisfy { !$0.hasPrefix("trash") }
-        )
-    }
-
     @Test func whatAKilledProcessLeftIsSwept() throws {
         let leftovers = ["index.plist.new"].map { fixture.directory + "/" + $0 }
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)

@@ -62,10 +62,7 @@
             let count = Mutex(0)
             files.rule = { call in
                 guard call.isRecord, call.operation == .write else { return nil }
-                let number = count.withLock { count in
-                    count += 1
-                    return count
-                }
+                let number = count.next()
                 if number == 1 { return .short(50) }
                 if number == 2 {
                     ChildProcess.say("stopping")
@@ -356,11 +353,9 @@
             .enabled(if: ScratchMount.hasTmpfs, "needs root, and the right to mount"),
             arguments: ["size=1m,nr_inodes=1000", "size=4m,nr_inodes=20"])
         func fullFileSystem(options: String) throws {
-            let scratch = try ScratchDirectory()
-            try #require(try run("/bin/mount", ["-t", "tmpfs", "-o", options, "tmpfs", scratch.url.path]) == 0)
-            defer { _ = try? run("/bin/umount", [scratch.url.path]) }
+            let mount = try ScratchMount(.tmpfs, options)
             let log = EventLog()
-            let directory = scratch.url.path + "/cache"
+            let directory = mount.path + "/cache"
             let store = DiskStore(configuration: .init(directory: directory, capacity: 1 << 30), report: log.report)
             store.store(.test(testBody(0), sequence: 1), for: key)
             store.flush()
@@ -381,16 +376,7 @@
             #expect(store.body(key) == testBody(1, length: 300_000))
             #expect(store.entryCount == 1)
             store.close()
-        }
-
-        private func run(_ path: String, _ arguments: [String]) throws -> Int32 {
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: path)
-            process.arguments = arguments
-            process.standardError = FileHandle.nullDevice
-            try process.run()
-            process.waitUntilExit()
-            return process.terminationStatus
+            withExtendedLifetime(mount) {}
         }
     }
 #endif

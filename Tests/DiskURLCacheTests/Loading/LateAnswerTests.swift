@@ -38,10 +38,7 @@ import Testing
     {
         let count = Mutex(0)
         return MemoryTransport { _, exchange in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             if number == 1 {
                 exchange.head(
                     200, ["ETag": "\"1\"", "Cache-Control": "max-age=10, stale-while-revalidate=1000"])

@@ -227,18 +227,11 @@ import Testing
         #expect(load.end() == ["store whole /a", "report miss", "networkHead", "data whole", "finish"])
     }
 
-    @Test(arguments: ["store", "stored!"]) func storedPartOfAnotherLengthIsNotJoined(_ stored: String) {
+    @Test(arguments: ["store", "stored!", nil]) func storedPartOfAnotherLengthIsNotJoined(_ stored: String?) {
         var load = completing()
         _ = load.data("rest")
         _ = load.end()
         #expect(load.body(stored) == ["fetch collapsible"])
-    }
-
-    @Test func storedPartThatIsGoneIsAskedForAgain() {
-        var load = completing()
-        _ = load.data("rest")
-        _ = load.end()
-        #expect(load.body(nil) == ["fetch collapsible"])
     }
 
     @Test(arguments: [304, 416]) func answerToTheCachesOwnRangeIsNotDelivered(_ status: Int) {

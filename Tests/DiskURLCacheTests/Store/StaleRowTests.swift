@@ -66,14 +66,17 @@
 
         /// A 304 gives a record another head, in its place. A secondary cache, whose row is of the head before, removes what was
         /// stored since a time before that.
-        @Test(arguments: [true, false]) func whatAnotherCacheFreshenedIsRemoved(isSecondary: Bool) throws {
+        @Test(arguments: [true, false], ["since", "older"])
+        func whatAnotherCacheFreshenedIsRemoved(isSecondary: Bool, what: String) throws {
             let (writer, remover) = try Self.writerAndRemover(
                 directory, isSecondary: isSecondary, storing: "private", storedAt: Date() - 1_000)
             try Self.update(in: writer) { $0.storedAt = Date() - 10 }
-            remover.remove(matching: EntryCriteria(storedAfter: Date() - 100))
-            #expect(Self.body(in: writer) == nil)
-            #expect(Self.body(in: remover) == nil)
-            #expect(Self.body(in: Self.open(directory)) == nil)
+            let limit = Date() - 100
+            remover.remove(
+                matching: what == "since" ? EntryCriteria(storedAfter: limit) : EntryCriteria(storedBefore: limit))
+            // The other direction: what was freshened is not old.
+            let left = what == "since" ? nil : "private"
+            for store in [writer, remover, Self.open(directory)] { #expect(Self.body(in: store) == left) }
         }
 
         /// The same by two stores, of which the second one has the slot that the row tells of.
@@ -90,39 +93,6 @@
             #expect(Self.body(in: remover) == nil)
             remover.maintenance.resume()
             #expect(Self.body(in: Self.open(directory)) == nil)
-        }
-
-        /// The other direction: what was freshened is not old.
-        @Test(arguments: [true, false]) func whatAnotherCacheFreshenedIsNotOld(isSecondary: Bool) throws {
-            let (writer, remover) = try Self.writerAndRemover(
-                directory, isSecondary: isSecondary, storing: "kept", storedAt: Date() - 1_000)
-            try Self.update(in: writer) { $0.storedAt = Date() - 10 }
-            remover.remove(matching: EntryCriteria(storedBefore: Date() - 100))
-            #expect(Self.body(in: writer) == "kept")
-            #expect(Self.body(in: Self.open(directory)) == "kept")
-        }
-
-        /// The maintainer hears of it a moment later: the writer's pass tells it.
-        @Test(arguments: ["since", "older"]) func whatIsNotToldYetCounts(what: String) throws {
-            let remover = Self.open(directory)
-            let writer = Self.open(directory)
-            Self.store("a", storedAt: Date() - 1_000, in: remover)
-            remover.flush()
-            #expect(Self.body(in: writer) == "a")
-            writer.maintenance.pause()
-            let number = try #require(writer.lookup(Self.key).variants().first).metadata.sequence
-            try #require(writer.update(number, of: Self.key) { $0.storedAt = Date() - 10 } != nil)
-            if what == "since" {
-                remover.remove(matching: EntryCriteria(storedAfter: Date() - 100))
-            } else {
-                remover.remove(matching: EntryCriteria(storedBefore: Date() - 100))
-            }
-            let left = what == "since" ? nil : "a"
-            #expect(Self.body(in: writer) == left)
-            remover.removeMemory()
-            #expect(Self.body(in: remover) == left)
-            #expect(Self.body(in: Self.open(directory)) == left)
-            writer.maintenance.resume()
         }
 
         /// A process is killed between its record and the row that tells of it. The owner has looked at the key just before.
@@ -470,16 +440,6 @@
             #expect(try SystemFiles().status(at: directory + "/records").allocated <= 64 << 10)
             store.removeMemory()
             #expect(Self.body(in: store) == "new")
-        }
-    }
-
-    extension Mutex<Bool> {
-        /// True the first time.
-        fileprivate func disarm() -> Bool {
-            withLock { isArmed in
-                defer { isArmed = false }
-                return isArmed
-            }
         }
     }
 #endif

@@ -349,27 +349,6 @@ import Testing
 
     // MARK: Races
 
-    /// A read of the disk that began before a store brings nothing old into memory afterwards.
-    @Test func aReadUnderWayIsVoidedByAStore() throws {
-        let fixture = try Fixture()
-        fixture.store("/a", "old")
-        fixture.cache.flush()
-        fixture.cache.removeAllCachedResponses(from: .memory)
-        let key = try fixture.key("/a")
-        let ticket = fixture.store.memory.beginRead(key)
-        let old = try #require(fixture.store.disk?.variants(of: key))
-        fixture.store("/a", "new")
-        fixture.store.memory.endRead(key, ticket: ticket, promoting: MemoryRecord(variants: old, isComplete: true))
-        #expect(fixture.body("/a") == "new")
-        // One whose body is read after the removal.
-        fixture.cache.flush()
-        fixture.cache.removeAllCachedResponses(from: .memory)
-        let variants = fixture.store.lookup(key).variants()
-        fixture.cache.removeCachedResponse(for: Responses.request("/a"))
-        _ = variants.first?.load()
-        #expect(fixture.body("/a") == nil)
-    }
-
     /// What a lookup reads from disk while a removal runs is not in memory afterwards.
     @Test("Concurrency: a lookup during a removal brings nothing back", arguments: [true, false])
     func nothingComesBack(isOfAll: Bool) throws {
