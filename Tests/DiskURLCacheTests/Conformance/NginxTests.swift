@@ -101,16 +101,6 @@
             #expect(plain.text == text && plain["X-Status"] == "304" && plain.id != first.id)
         }
 
-        @Test func partsAreNeverServedAsTheWhole() async throws {
-            try serve("0123456789", at: "/fresh/a.txt")
-            let part = try await load("/fresh/a.txt", ["Range": "bytes=2-4"])
-            #expect(part.status == 206 && part.text == "234")
-            let whole = try await load("/fresh/a.txt")
-            #expect(whole.status == 200 && whole.text == "0123456789")
-            let again = try await load("/fresh/a.txt")
-            #expect(again.text == "0123456789" && again.id == whole.id)
-        }
-
         @Test func permanentRedirectLeadsToTheStoredTarget() async throws {
             try serve("target", at: "/fresh/target.txt")
             // The first load of a URL that redirects may be Foundation's own, which asks for the target anew and stores it.

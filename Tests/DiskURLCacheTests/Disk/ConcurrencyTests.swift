@@ -392,24 +392,4 @@ final class Oracle: Sendable {
         #expect(body == testBody(1, length: 2_000_000))
         #expect(candidate.load() == nil)
     }
-
-    @Test("Fault 53: removeAll racing stores: nothing that was stored before it is found after it") func clearing()
-        async throws
-    {
-        let store = fixture.open()
-        for round in 0..<TestLength.pick(plain: 10, long: 100) {
-            await onThreads(4) { thread in
-                for number in 0..<20 { store.store(.test(testBody(round)), for: .test("\(thread) \(number)")) }
-            }
-            store.removeAll()
-            for thread in 0..<4 {
-                for number in 0..<20 where store.contains(.test("\(thread) \(number)")) {
-                    Issue.record("found after removeAll")
-                }
-            }
-        }
-        store.flush()
-        #expect(fixture.recordNames().isEmpty)
-        #expect(store.usage == 0)
-    }
 }

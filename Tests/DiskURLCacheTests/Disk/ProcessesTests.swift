@@ -305,11 +305,12 @@
         @Test("Fault 61: a process stopped in mid-write: others go on, and its fresh file is not swept") func stopped()
             throws
         {
+            // The cache that maintains the directory removes what looks torn.
+            var store = fixture.open()
+            store.flush()
             let child = try ChildProcess("stop", directory: fixture.directory)
-            #expect(child.nextLine() == "maintainer")
             #expect(child.nextLine() == "stopping")
             #expect(child.waitUntilStopped())
-            var store = fixture.open()
             for _ in 0..<2 {
                 #expect(store.variants(of: key).isEmpty)
                 store.flush()

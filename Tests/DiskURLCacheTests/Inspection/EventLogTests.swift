@@ -23,16 +23,6 @@ struct EventLogTests {
         cache.storeCachedResponse(Responses.cached(Responses.url(path)), for: Responses.request(path))
     }
 
-    @Test func eachEventIsALineThatCanBeReadBack() throws {
-        let file = scratch.appending("log")
-        let log = DiskURLCache.EventLog(cache, file: file)
-        store("/a")
-        store("/b")
-        log.flush()
-        let entries = DiskURLCache.EventLog.entries(in: file)
-        #expect(entries.compactMap { storedURL($0.event) } == ["https://example.com/a", "https://example.com/b"])
-    }
-
     @Test func theLogLiesInTheCacheForItsOwnerAlone() throws {
         let log = DiskURLCache.EventLog(cache)
         store("/a")

@@ -46,20 +46,6 @@ import Testing
         #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
     }
 
-    @Test func whileSuspended() async throws {
-        let origin = try OriginServer.counting()
-        let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate)
-        let neverResumed = harness.session.dataTask(with: origin.url("/a"))
-        neverResumed.cancel()
-        #expect(await delegate.end(of: neverResumed).error != nil)
-        let suspended = harness.session.dataTask(with: origin.url("/b"))
-        suspended.resume()
-        suspended.suspend()
-        suspended.cancel()
-        #expect(await delegate.end(of: suspended).error != nil)
-    }
-
     /// From memory, from disk, from the network, past the cache: the moment of cancellation falls everywhere between
     /// resume and end.
     @Test(arguments: ["memory", "disk", "network", "redirect", "pass"]) func atAnyMoment(source: String) async throws {

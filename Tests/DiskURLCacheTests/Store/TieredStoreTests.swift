@@ -76,22 +76,6 @@ import Testing
         #expect(fixture.body("/a") == "4 again")
     }
 
-    @Test(.loadsOnLinux) func tasksSeeIt() async throws {
-        let fixture = try Fixture(memory: 0)
-        let session = LoadingHarness.session(of: fixture.cache)
-        defer { session.invalidateAndCancel() }
-        fixture.store("/a", "1")
-        let answer = try await LoadingHarness.load(Responses.request("/a"), in: session)
-        #expect(answer.text == "1")
-        fixture.store("/a", "2")
-        let task = session.dataTask(with: Responses.request("/a"))
-        let body = await withCheckedContinuation { continuation in
-            fixture.cache.getCachedResponse(for: task) { continuation.resume(returning: $0?.data) }
-        }
-        #expect(body == Data("2".utf8))
-        task.cancel()
-    }
-
     @Test func layersAreEmptiedOneByOne() throws {
         let fixture = try Fixture()
         fixture.store("/a", "1")

@@ -106,14 +106,3 @@ import Testing
         #expect(HTTPDateText.rfc850(date) == "Sunday, 06-Nov-94 08:49:37 GMT")
     }
 }
-
-@Suite struct ScratchDirectoryTests {
-    @Test func goesWithItsOwner() throws {
-        var scratch: ScratchDirectory? = try ScratchDirectory()
-        let path = try #require(scratch?.url.path)
-        try Data("x".utf8).write(to: try #require(scratch?.appending("file")))
-        #expect(scratch?.files() == ["file"])
-        scratch = nil
-        #expect(!FileManager.default.fileExists(atPath: path))
-    }
-}
