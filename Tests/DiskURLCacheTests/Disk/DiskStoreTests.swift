@@ -95,6 +95,15 @@ import Testing
         }
     }
 
+    /// A pin gives an older response a larger number, and a newer response replaces it all the same.
+    @Test func aPinMakesNoResponseNewer() throws {
+        let store = fixture.open()
+        let now = EntrySequence.number(at: Date())
+        store.store(.test(testBody(1), sequence: now, storedAt: Date() - 100), for: .test("a"))
+        store.store(.test(testBody(2), sequence: now - 1), for: .test("a"))
+        #expect(store.body(.test("a")) == testBody(2))
+    }
+
     /// A record from before the clock was set back keeps nothing out.
     @Test func aRecordFromTheFutureIsReplaced() throws {
         let store = fixture.open()

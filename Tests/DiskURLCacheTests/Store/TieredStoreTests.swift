@@ -333,34 +333,6 @@ import Testing
 
     // MARK: Races
 
-    /// What a lookup reads from disk while a removal runs is not in memory afterwards.
-    @Test("Concurrency: a lookup during a removal brings nothing back", arguments: [true, false])
-    func nothingComesBack(isOfAll: Bool) throws {
-        let fixture = try Fixture()
-        let requests = (0..<64).map { Responses.request("/\($0)", fields: Self.german) }
-        for _ in 0..<TestLength.pick(plain: 20, long: 1_000) {
-            for number in 0..<64 { fixture.store("/\(number)", "old", Self.byLanguage, request: Self.german) }
-            // On disk only, so that lookups read it and let memory know.
-            fixture.cache.removeAllCachedResponses(from: .memory)
-            let isRemoved = Mutex(false)
-            DispatchQueue.concurrentPerform(iterations: 2) { thread in
-                if thread == 0 {
-                    if isOfAll {
-                        fixture.cache.removeAllCachedResponses()
-                    } else {
-                        fixture.cache.removeCachedResponses(since: .distantPast)
-                    }
-                    isRemoved.withLock { $0 = true }
-                } else {
-                    while !isRemoved.withLock({ $0 }) {
-                        for request in requests { _ = fixture.cache.cachedResponse(for: request) }
-                    }
-                }
-            }
-            #expect(requests.filter { fixture.cache.cachedResponse(for: $0) != nil } == [])
-        }
-    }
-
     /// One thread stores larger and larger numbers for a key, others look: nobody sees a number below one whose store had
     /// returned before the lookup began.
     @Test("Concurrency: a store that returned is seen", arguments: [0, 20_000, 1 << 20]) func monotonic(memory: Int)
