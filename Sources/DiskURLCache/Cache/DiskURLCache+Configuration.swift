@@ -12,8 +12,6 @@ extension DiskURLCache {
     public struct Configuration: Sendable {
         /// Bytes the memory layer may take. 0 turns it off.
         public var memoryCapacity: Int
-        /// Entries that the memory layer may hold, whatever their size; ``memoryCapacity`` limits them, too.
-        var memoryCountLimit = Int.max
         /// Bytes on disk, counted in allocated blocks, index and folders included. 0 turns the disk layer off: then no folder is opened,
         /// made or emptied.
         public var diskCapacity: Int
@@ -113,8 +111,8 @@ extension DiskURLCache {
         /// The settings that two caches on one folder share, by name.
         var ofStore: [String: String] {
             [
-                "memoryCapacity": "\(memoryCapacity)", "memoryCountLimit": "\(memoryCountLimit)",
-                "diskCapacity": "\(diskCapacity)", "maximumEntryFraction": "\(maximumEntryFraction)",
+                "memoryCapacity": "\(memoryCapacity)", "diskCapacity": "\(diskCapacity)",
+                "maximumEntryFraction": "\(maximumEntryFraction)",
                 "lowWaterFraction": "\(lowWaterFraction)", "pinnedFraction": "\(pinnedFraction)",
                 "keepsURLs": "\(keepsURLs)",
                 "maximumAgeSinceAccess": "\(maximumAgeSinceAccess ?? -1)",

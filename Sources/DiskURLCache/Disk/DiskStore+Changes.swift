@@ -120,7 +120,7 @@ extension DiskStore {
     /// A file for a body that begins to arrive. Nothing finds it before `adopt`.
     func beginIncoming() throws(Errno) -> IncomingBody {
         guard !configuration.isReadOnly, withIO({ isUsable(&$0) }) else { throw Errno(0) }
-        return try IncomingBody(files, paths, space: incoming, locks: passTime == nil && !catalog.state.isSuspended)
+        return try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
     }
 
     /// Makes a record of a body that has arrived whole, which replaces the one of the same key and variant. As `write` does, it removes

@@ -248,7 +248,7 @@ final class Oracle: Sendable {
         store.maintenance.pause()
         /// As if a second had gone by.
         func body(_ key: RequestKey) -> Data? {
-            store.setNextCheck(0)
+            store.nextCheck.set(0)
             return store.body(key)
         }
         #expect(body(key) == nil)
@@ -407,25 +407,6 @@ final class Oracle: Sendable {
         let third = DiskStore(configuration: .init(directory: moved, capacity: 1 << 20), report: log.report)
         third.flush()
         #expect(!third.isOwner)
-    }
-
-    @Test func theLockCanBeGivenUpAndTakenBack() throws {
-        let fixture = try DiskFixture()
-        let one = fixture.open()
-        one.flush()
-        one.suspend()
-        let other = fixture.open()
-        other.flush()
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
-        one.store(.test(testBody(1)), for: key)
-        one.flush()
-        #expect(other.entryCount == 1)
-        other.close()
-        one.flush()
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 2)
-        one.resume()
-        one.flush()
-        #expect(fixture.log.count { $0 == .becameMaintainer } == 3)
     }
 
     @Test("Fault 55: eviction while a reader holds the body: its bytes stay whole") func evictionWhileReading() throws {

@@ -12,7 +12,7 @@ import Testing
         let disk = DiskStore(
             configuration: .init(directory: fixture.directory, capacity: 100 << 20), maintenance: maintenance)
         let store = TieredStore(
-            memory: MemoryCache(costLimit: 10 << 20, countLimit: .max), maximumEntryFraction: 0.5,
+            memory: MemoryCache(costLimit: 10 << 20), maximumEntryFraction: 0.5,
             disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
         return (store, disk)
     }
@@ -45,7 +45,7 @@ import Testing
         case "criteria": remover.remove(matching: EntryCriteria(storedAfter: .distantPast))
         default: remover.removeAll()
         }
-        for disk in [firstDisk, secondDisk] { disk.setNextCheck(0) }
+        for disk in [firstDisk, secondDisk] { disk.nextCheck.set(0) }
         #expect(body(key, in: first) == nil && body(key, in: second) == nil)
         #expect(fixture.recordNames().isEmpty)
         // What is stored afterwards stays.
@@ -53,7 +53,7 @@ import Testing
         put(3, .test("b"), in: second)
         first.flush()
         second.flush()
-        for disk in [firstDisk, secondDisk] { disk.setNextCheck(0) }
+        for disk in [firstDisk, secondDisk] { disk.nextCheck.set(0) }
         #expect(body(key, in: second) == testBody(2) && body(.test("b"), in: first) == testBody(3))
     }
 

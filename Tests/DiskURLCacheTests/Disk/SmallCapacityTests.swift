@@ -97,7 +97,7 @@ import Testing
         store.flush()
         store.maintenance.pause()
         _ = store.variants(of: .test("a"))
-        store.setNextCheck(.max)
+        store.nextCheck.set(.max)
         _ = files.takeCalls()
         #expect(!store.mayContain(.test("b")))
         #expect(store.mayContain(.test("a")))

@@ -195,31 +195,6 @@ import Testing
         #expect(next.entryCount == 1)
         #expect(next.body(key) == nil)
     }
-
-    @Test func aSuspendedCacheLocksNothingAndWorks() throws {
-        let fixture = try DiskFixture()
-        let files = FaultyFileSystem()
-        let store = fixture.open(files: files)
-        store.store(.test(testBody(1)), for: key)
-        store.flush()
-        #expect(store.isOwner)
-        store.suspend()
-        #expect(!store.isOwner)
-        _ = files.takeCalls()
-        store.store(.test(testBody(2), sequence: 2), for: key)
-        store.store(.test(testBody(3)), for: .test("b"))
-        store.remove(.test("b"))
-        store.flush()
-        #expect(Self.locks(files.takeCalls()).isEmpty)
-        #expect(store.body(key) == testBody(2) && !store.contains(.test("b")))
-        let other = fixture.open()
-        other.flush()
-        #expect(other.isOwner && other.body(key) == testBody(2))
-        other.close()
-        store.resume()
-        store.flush()
-        #expect(store.isOwner && store.entryCount == 1)
-    }
 }
 
 /// A device that is locked: files are there and cannot be read.

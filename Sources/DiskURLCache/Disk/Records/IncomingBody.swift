@@ -39,7 +39,7 @@ package final class IncomingBody: Sendable {
         if status.links != 1 { throw Errno(EAGAIN) }
         // The umask may have removed permissions that we need ourselves.
         if status.permissions != 0o600 { try files.setPermissions(opened.file, 0o600) }
-        space.add(self)
+        space.add(path)
     }
 
     deinit { discard() }
@@ -85,12 +85,9 @@ package final class IncomingBody: Sendable {
         guard status.links > 0 else { throw Errno(ENOENT) }
         try files.rename(self.path, to: path)
         // A record is locked only while it is changed.
-        unlock()
+        try? files.unlockFile(opened.file)
         return status
     }
-
-    /// Gives up the lock, as before the process may be suspended: another process may take the file for a leftover by then.
-    func unlock() { try? files.unlockFile(opened.file) }
 
     /// The file has a record's name, and a row tells of what it takes.
     func becameRecord() { letGo() }
@@ -120,13 +117,13 @@ package final class IncomingBody: Sendable {
 
 /// The share of the capacity that bodies take while they arrive, and their files.
 final class IncomingSpace: Sendable {
-    private let state = Mutex((bytes: 0, bodies: [String: WeakReference<IncomingBody>]()))
+    private let state = Mutex((bytes: 0, paths: Set<String>()))
 
     var bytes: Int { state.withLock { $0.bytes } }
 
     /// Deletes what processes that died left behind: a writer that lives holds its file's lock.
     func sweep(_ names: [String], _ files: any FileSystem, _ paths: DiskPaths) {
-        for path in names.map({ paths.directory + "/" + $0 }) where state.withLock({ $0.bodies[path] == nil }) {
+        for path in names.map({ paths.directory + "/" + $0 }) where !state.withLock({ $0.paths.contains(path) }) {
             guard let file = try? files.openRegular(path, O_RDONLY).file else { continue }
             if (try? files.lockFile(file)) == true { try? files.unlink(path) }
             files.closeQuietly(file)
@@ -143,22 +140,13 @@ final class IncomingSpace: Sendable {
         }
     }
 
-    /// No body's file is locked from now on.
-    func unlock() {
-        for body in state.withLock({ Array($0.bodies.values) }) { body.object?.unlock() }
-    }
-
-    fileprivate func add(_ body: IncomingBody) {
-        let reference = WeakReference<IncomingBody>()
-        reference.object = body
-        state.withLock { $0.bodies[body.path] = reference }
-    }
+    fileprivate func add(_ path: String) { state.withLock { _ = $0.paths.insert(path) } }
 
     fileprivate func change(by bytes: Int) { if bytes != 0 { state.withLock { $0.bytes += bytes } } }
 
     fileprivate func remove(_ path: String, _ bytes: Int) {
         state.withLock { state in
-            state.bodies[path] = nil
+            state.paths.remove(path)
             state.bytes -= bytes
         }
     }
