@@ -25,12 +25,10 @@ extension DiskURLCache {
             return reason
         }
         let facts = RequestFacts(target.request, salt: store.salt)
-        if CacheControl.forbidsStoring(fields?["Cache-Control"])
-            || CacheControl.forbidsStoring(facts.fields["Cache-Control"])
-        {
+        if facts.directives.noStore || CacheControl.forbidsStoring(fields?["Cache-Control"]) {
             return refuse(.responseNoStore)
         }
-        let vary = VaryKey(fields?["Vary"], request: facts.fields, salt: facts.salt)
+        let vary = VaryKey(response: fields ?? [:], request: facts)
         guard !vary.matchesNothing else { return .varyAsterisk }
         if isBySystem, SystemHead.isSelectedUnseen(vary) { return refuse(.variesByUnseenField) }
         let options = cachingOptions(by: cacheOptions)
