@@ -57,8 +57,6 @@ extension DiskURLCache {
         public var rules: [Rule] = []
         /// The largest entry as a share of the layer's capacity. A larger one is not stored, and an event says so.
         public var maximumEntryFraction = 0.5
-        /// When the disk is above its capacity, eviction goes down to this share of it, so that not every store evicts.
-        var lowWaterFraction = 0.9
         /// Pinned entries are evicted last while they take no more than this share of the disk capacity.
         public var pinnedFraction = 0.25
         /// Guesses a lifetime for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2): a tenth of the time since
@@ -89,17 +87,15 @@ extension DiskURLCache {
         /// response as it arrived, or a response with a changed body, header fields or `userInfo`; nil stores none. The caller gets
         /// the response as it arrived. Called on any thread. Not called for `storeCachedResponse(_:for:)`.
         public var willCacheResponse: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
-        /// Injected by tests.
+
+        // Injected by tests.
         var clock = WallClock.system
-        /// Injected by tests: the differences between platforms.
-        var platform = Platform.current
-        /// Injected by tests that run on Linux as on another platform: Foundation's `URLCache` there writes each response into its
-        /// folder, whatever its capacity.
-        var superclassDirectory = Platform.superclassDirectory
-        /// Injected by tests: see `PassTime`.
-        var passActivity: PassTime.Activity = ExpiringActivity.request
-        /// Injected by tests.
         var fileSystem: any FileSystem = SystemFiles()
+        var passActivity: PassTime.Activity = ExpiringActivity.request
+        var platform = Platform.current
+        /// For tests that run on Linux as on another platform: Foundation's `URLCache` there writes each response into its folder,
+        /// whatever its capacity.
+        var superclassDirectory = Platform.superclassDirectory
 
         /// Capacities in bytes. The defaults suit an app that shows images: 16 MB in memory, 200 MB on disk.
         public init(memoryCapacity: Int = 16 << 20, diskCapacity: Int = 200 << 20, directory: URL? = nil) {
@@ -113,8 +109,7 @@ extension DiskURLCache {
             [
                 "memoryCapacity": "\(memoryCapacity)", "diskCapacity": "\(diskCapacity)",
                 "maximumEntryFraction": "\(maximumEntryFraction)",
-                "lowWaterFraction": "\(lowWaterFraction)", "pinnedFraction": "\(pinnedFraction)",
-                "keepsURLs": "\(keepsURLs)",
+                "pinnedFraction": "\(pinnedFraction)", "keepsURLs": "\(keepsURLs)",
                 "maximumAgeSinceAccess": "\(maximumAgeSinceAccess ?? -1)",
                 "maximumAgeSinceStorage": "\(maximumAgeSinceStorage ?? -1)",
                 "fileProtection": fileProtection.rawValue,

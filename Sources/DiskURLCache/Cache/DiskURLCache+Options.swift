@@ -22,8 +22,6 @@ extension DiskURLCache {
 
     func target(_ request: URLRequest) -> RuleTarget { target(Request(request)) }
 
-    /// A request with what a load derives from it, each value computed once. Calls the app's rules and key closures.
-    /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
     func keyed(_ request: Request, variant: String? = nil) -> KeyedRequest {
         let target = target(request)
         return KeyedRequest(target, keyDecision(for: target, variant: variant), salt: store.salt)
@@ -60,7 +58,6 @@ extension DiskURLCache {
         return false
     }
 
-    /// The options for a request. Rules by content type count if the head of a stored or received response is given.
     func cachingOptions(for target: RuleTarget, response: HeaderFields?) -> CachingOptions {
         let contentType = configuration.rules.isEmpty ? nil : response?["Content-Type"]
         return cachingOptions(by: cacheOptions(for: target, contentType: contentType))
@@ -117,7 +114,6 @@ extension DiskURLCache {
         }
     }
 
-    /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
     func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: KeyedRequest) {
         guard let key = hop.key else { return }
         let now = now

@@ -13,7 +13,6 @@ extension DiskURLCache.Configuration {
         var disk = storage?.layer(keepsURLs: keepsURLs)
         if let directory {
             var settings = DiskStore.Configuration(directory: directory.path, capacity: diskCapacity)
-            settings.lowWaterFraction = min(max(0, lowWaterFraction), 1)
             settings.maximumEntryFraction = share
             settings.pinnedFraction = min(max(0, pinnedFraction), 1)
             settings.keepsURLs = keepsURLs

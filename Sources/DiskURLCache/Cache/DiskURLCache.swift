@@ -137,16 +137,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             guard let entry = variant.load() else { continue }
             hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
             addTags(to: variant.metadata, of: key, for: target)
-            return present(entry, for: request, key)
+            let response =
+                isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
+            return key.isForHead ? response?.withoutBody() : response
         }
         hub.count(for: key) { $0.misses += 1 }
         return nil
-    }
-
-    private func present(_ entry: StoredEntry, for request: URLRequest, _ key: RequestKey) -> CachedURLResponse? {
-        let response =
-            isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
-        return key.isForHead ? response?.withoutBody() : response
     }
 
     /// Stores a response for a request instead of the one stored before. When this returns, lookups find the response, and its record on

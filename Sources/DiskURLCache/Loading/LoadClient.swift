@@ -15,8 +15,6 @@ enum LoadCall {
     /// The report is nil for a body whose rest cannot be read.
     indirect case finish(LoadReport)
     indirect case fail(Swift.Error, LoadReport?)
-
-    static var unreadable: LoadCall { .fail(URLError(.resourceUnavailable), nil) }
 }
 
 /// The recipient of a load's calls.

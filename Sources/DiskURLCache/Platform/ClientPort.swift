@@ -108,7 +108,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             #endif
             client.urlProtocol(urlProtocol, didLoad: data)
         case .read(let body):
-            guard let piece = body.contents else { return deliver(.unreadable) }
+            guard let piece = body.contents else { return deliver(.fail(URLError(.resourceUnavailable), nil)) }
             awaitsDelegate = true
             client.urlProtocol(urlProtocol, didLoad: piece)
             session.delegateQueue.addOperation { [self] in
