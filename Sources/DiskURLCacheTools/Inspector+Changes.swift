@@ -43,34 +43,29 @@ extension DiskURLCache.Inspector {
         var removed = 0
         // Twice if the files that report the removals to other processes grew.
         for _ in 0..<3 {
-            let gone = try removeLeastRecentlyUsed(downTo: bytes, from: store, progress: progress)
-            removed += gone
-            if gone == 0 { break }
+            let victims = try leastRecentlyUsed(above: bytes)
+            if victims.isEmpty { break }
+            try checkWritable()
+            removed += remove(victims, from: store, progress: progress)
         }
         let left = try records()
         if left.isEmpty { store.replaceEmptyFolder(bytes) }
         return (removed, left.reduce(overhead) { $0 + $1.allocated })
     }
 
-    /// How many records were removed.
-    private func removeLeastRecentlyUsed(
-        downTo bytes: Int, from store: DiskStore, progress: (_ done: Int, _ total: Int) -> Void
-    ) throws(DiskURLCache.Error) -> Int {
+    /// The records to remove so that the directory takes no more than so many bytes.
+    private func leastRecentlyUsed(above bytes: Int) throws(DiskURLCache.Error) -> [Record] {
         let records = try records()
         var total = records.reduce(overhead) { $0 + $1.allocated }
-        var victims: [Record] = []
         let leastRecentFirst = records.reversed().filter { $0.problem == nil }
+        var victims: [Record] = []
         for record in leastRecentFirst.filter({ !$0.isPinned }) + leastRecentFirst.filter(\.isPinned)
         where total > bytes {
             victims.append(record)
             // The record's row in the index is removed as well.
             total -= record.allocated + IndexFileLayout.rowLength
         }
-        if victims.isEmpty { return 0 }
-        try checkWritable()
-        let removed = remove(victims, from: store, progress: progress)
-        store.flush()
-        return removed
+        return victims
     }
 
     /// Permission to write, and a file system that is not read-only.

@@ -42,7 +42,7 @@ extension DiskURLCache.Inspector {
                 otherVariants.append(candidate)
             }
         }
-        let received = response.map { Explainer.Received($0, sentAt: sentAt ?? now, options: options) }
+        let received = response.map { ($0, sentAt: sentAt ?? now, options: options) }
         var explainer = Explainer(
             request, key: key, variants: variants, now: now, options: options, received: received)
         (explainer.variant, explainer.otherVariants) = (name, otherVariants)

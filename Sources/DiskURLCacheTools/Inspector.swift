@@ -77,8 +77,8 @@ extension DiskURLCache {
                 if case .missing = reading { continue }
                 let used = positions[name].map { Date(recordSeconds: $0.accessedAt) }
                 let path = paths.records + "/" + name.text
-                records.append(
-                    Record(name, reading, path: path, status: status(of: name), lastUsed: used, now: now))
+                let status = try? files.status(at: path)
+                records.append(Record(name, reading, path: path, status: status, lastUsed: used, now: now))
             }
             progress(names.count, names.count)
             // Records used within one second have the order of the index.
@@ -110,10 +110,6 @@ extension DiskURLCache {
             var positions: [RecordName: (position: Int, accessedAt: UInt32)] = [:]
             for (position, row) in (loadIndex() ?? []).enumerated() { positions[row.name] = (position, row.accessedAt) }
             return positions
-        }
-
-        private func status(of name: RecordName) -> FileStatus? {
-            paths.withRecord(name) { try? files.status(at: $0) }
         }
     }
 }

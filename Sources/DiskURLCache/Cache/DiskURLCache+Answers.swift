@@ -86,9 +86,7 @@ extension DiskURLCache {
             let response = variant.metadata.http
         else { return true }
         let options = cachingOptions(for: hop.target, response: response.fields)
-        let facts = ReuseFacts(response).governed(by: options)
-        let freshness = Freshness(of: facts, options: options, now: now)
-        return !freshness.isFresh || facts.directives.noCache
+        return !ReuseFacts(response).governed(by: options).needNoValidation(options, now: now)
     }
 
     /// Stores data that the app made, as a 200 response that replaces an earlier one. Does nothing for a request without

@@ -66,11 +66,8 @@ package final class StoredEntry: @unchecked Sendable {
 
     /// The entry as Foundation hands it out. The request's URL is used if the record holds none.
     func cachedURLResponse(for request: URLRequest) -> CachedURLResponse? {
-        given ?? request.url.map { cachedURLResponse(requestedURL: $0) }
-    }
-
-    func cachedURLResponse(requestedURL url: URL) -> CachedURLResponse {
-        cachedURLResponse { makeCachedURLResponse(requestedURL: url) }
+        guard let url = request.url else { return given }
+        return cachedURLResponse { makeCachedURLResponse(requestedURL: url) }
     }
 
     func cachedURLResponse(_ make: () -> CachedURLResponse) -> CachedURLResponse {
@@ -87,10 +84,9 @@ package final class StoredEntry: @unchecked Sendable {
 
     /// The facts that decide about reuse, parsed once. Nil for a response that is not HTTP.
     var reuseFacts: ReuseFacts? {
-        if let facts = SharedLock.withLock(of: self, { made.reuseFacts }) { return facts }
-        let facts = metadata.http.map { ReuseFacts($0) }
-        SharedLock.withLock(of: self) { made.reuseFacts = facts }
-        return facts
+        metadata.http.map { http in
+            SharedLock.once(of: self, { made.reuseFacts }, { ReuseFacts(http) }, keep: { made.reuseFacts = $0 })
+        }
     }
 
     /// The object that was handed out for this entry, if one was.

@@ -29,12 +29,8 @@ package final class EventHub: Sendable {
         counts.reduce(into: DiskURLCache.Statistics()) { sum, count in count.withLock { sum.add($0) } }
     }
 
-    func count(_ change: (inout DiskURLCache.Statistics) -> Void) {
-        counts[0].withLock(change)
-    }
-
-    func count(for key: RequestKey, _ change: (inout DiskURLCache.Statistics) -> Void) {
-        counts[key.stripe(of: counts.count)].withLock(change)
+    func count(for key: RequestKey? = nil, _ change: (inout DiskURLCache.Statistics) -> Void) {
+        counts[key?.stripe(of: counts.count) ?? 0].withLock(change)
     }
 
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }

@@ -10,7 +10,7 @@ enum Age {
 
     /// How old a response was when it arrived, in seconds.
     struct OnArrival: Sendable, Hashable {
-        /// `age_value`
+        /// `age_value`: the first member of the `Age` field when that is valid, 0 otherwise (RFC 9111 §5.1).
         let value: Int64
         /// `response_delay`
         let delay: Int64
@@ -21,14 +21,10 @@ enum Age {
         var corrected: Int64 { max(apparent, value.addingSaturated(delay)) }
 
         init(of response: StoredResponse) {
-            value = Age.value(of: response.fields)
+            let first = response.fields["Age"].flatMap { FieldSyntax.members(of: $0).first }
+            value = first.flatMap { FieldSyntax.deltaSeconds($0) } ?? 0
             delay = max(0, response.responseTime.timeIntervalSince(response.requestTime).wholeSeconds)
             apparent = max(0, response.responseTime.timeIntervalSince(Freshness.date(of: response)).wholeSeconds)
         }
-    }
-
-    /// `age_value`: the first member of the `Age` field when that is valid, 0 otherwise (RFC 9111 §5.1).
-    static func value(of fields: HeaderFields) -> Int64 {
-        fields["Age"].flatMap { FieldSyntax.members(of: $0).first }.flatMap { FieldSyntax.deltaSeconds($0) } ?? 0
     }
 }

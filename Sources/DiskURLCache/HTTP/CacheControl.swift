@@ -14,11 +14,13 @@ struct CacheControl: Sendable, Hashable {
         var argument: Argument
     }
 
-    /// Seconds given by one directive, over all its occurrences.
-    enum Seconds: Sendable, Hashable {
-        case absent
-        case invalid
-        case value(Int64)
+    /// A number of seconds that a response or a request states.
+    struct Seconds: Sendable, Hashable {
+        var count: Int64
+        var isValid = true
+
+        /// Counts as 0 seconds (RFC 9111 §4.2.1, §5.3).
+        static let invalid = Seconds(count: 0, isValid: false)
     }
 
     let directives: [Directive]
@@ -59,26 +61,19 @@ struct CacheControl: Sendable, Hashable {
     }
 
     /// The least of several values. RFC 9111 §4.2.1 lets a cache take the first or treat the response as stale; the least is
-    /// never fresher than either.
-    func seconds(_ name: String) -> Seconds {
-        var result = Seconds.absent
+    /// never fresher than either. Nil without the directive.
+    func seconds(_ name: String) -> Seconds? {
+        var least: Seconds?
         for directive in directives where directive.name == name {
-            guard case .value(let argument) = directive.argument,
-                let seconds = FieldSyntax.deltaSeconds(argument)
+            guard case .value(let argument) = directive.argument, let count = FieldSyntax.deltaSeconds(argument)
             else { return .invalid }
-            if case .value(let other) = result {
-                result = .value(min(seconds, other))
-            } else {
-                result = .value(seconds)
-            }
+            least = Seconds(count: min(count, least?.count ?? count))
         }
-        return result
+        return least
     }
 
     /// The value when it is valid: for directives that allow something.
-    func allowance(_ name: String) -> Int64? {
-        if case .value(let seconds) = seconds(name) { seconds } else { nil }
-    }
+    func allowance(_ name: String) -> Int64? { seconds(name).flatMap { $0.isValid ? $0.count : nil } }
 
     /// The field names that the qualified forms of `name` list, in lower case; nil when the unqualified form occurs.
     /// Empty when the directive does not occur.
@@ -109,9 +104,9 @@ package struct ResponseDirectives: Sendable, Hashable {
     var isPrivate: Bool
     var proxyRevalidate: Bool
     /// `s-maxage`
-    var sharedMaxAge: CacheControl.Seconds
+    var sharedMaxAge: CacheControl.Seconds?
     var isImmutable: Bool
-    var maxAge: CacheControl.Seconds
+    var maxAge: CacheControl.Seconds?
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
     /// The field that says all this instead of `Cache-Control` and `Expires`.
@@ -150,7 +145,6 @@ struct RequestDirectives: Sendable, Hashable {
     var noStore = false
     var noCache = false
     var onlyIfCached = false
-    /// An invalid `max-age` counts as 0.
     var maxAge: Int64?
     var minFresh: Int64?
     /// `Int64.max` for a `max-stale` without a number, which accepts any staleness.
@@ -164,11 +158,7 @@ struct RequestDirectives: Sendable, Hashable {
         noStore = control.contains("no-store")
         noCache = control.contains("no-cache")
         onlyIfCached = control.contains("only-if-cached")
-        switch control.seconds("max-age") {
-        case .absent: maxAge = nil
-        case .invalid: maxAge = 0
-        case .value(let seconds): maxAge = seconds
-        }
+        maxAge = control.seconds("max-age")?.count
         minFresh = control.allowance("min-fresh")
         let isUnlimited = control.directives.contains(.init(name: "max-stale", argument: .none))
         maxStale = control.allowance("max-stale") ?? (isUnlimited ? .max : nil)

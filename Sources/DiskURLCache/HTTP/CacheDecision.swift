@@ -55,13 +55,3 @@ struct Reuse: Sendable, Hashable {
     /// RFC 9211 §2.4: seconds of freshness left, negative when stale.
     var timeToLive: Int64 { lifetime.subtractingSaturated(age) }
 }
-
-extension CacheDecision {
-    /// - Parameter candidates: all responses stored for the key of the request, the most recent first, whatever method they
-    ///   answered.
-    static func decide(
-        for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
-    ) -> CacheDecision {
-        RequestDecider(request: request, candidates: candidates, policy: policy, options: options, now: now).decision()
-    }
-}

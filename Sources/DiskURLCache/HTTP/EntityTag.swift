@@ -87,10 +87,6 @@ enum EntityTagCondition: Sendable, Hashable {
         case .tags(let tags): tag.map { tag in tags.contains { $0.weaklyMatches(tag) } } ?? false
         }
     }
-
-    var tags: [EntityTag] {
-        if case .tags(let tags) = self { tags } else { [] }
-    }
 }
 
 extension StoredResponse {

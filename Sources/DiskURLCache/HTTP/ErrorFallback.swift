@@ -2,41 +2,35 @@ import Foundation
 
 /// May a stale response answer a request that failed (RFC 5861 §4)?
 enum ErrorFallback {
-    enum Verdict {
-        case reuse(Reuse)
-        case refused(DiskURLCache.Reason)
+    case reuse(Reuse)
+    /// Why the error is delivered.
+    case refused(DiskURLCache.Reason)
 
-        var reuse: Reuse? { if case .reuse(let reuse) = self { reuse } else { nil } }
-    }
+    var reuse: Reuse? { if case .reuse(let reuse) = self { reuse } else { nil } }
+}
 
-    /// After a network failure or a 5xx: the reuse of the selected candidate, or why the error is delivered.
-    static func verdict(
-        for request: RequestFacts, candidates: [Candidate], policy: ReusePolicy, options: CachingOptions, now: Date
-    ) -> Verdict {
+extension RequestDecider {
+    /// After a network failure or a 5xx.
+    func errorFallback() -> ErrorFallback {
         // A request that wants the origin's current answer gets the origin's error.
-        let asked = request.directives
         if policy != .useProtocol { return .refused(.cachePolicy) }
-        if asked.noCache { return .refused(.requestDirective) }
-        if asked.noStore { return .refused(.requestNoStore) }
+        if directives.noCache { return .refused(.requestDirective) }
+        if directives.noStore { return .refused(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return .refused(.precondition) }
-        let selected = candidates.indices.first {
-            candidates[$0].response.status != 206 && candidates[$0].response.answers(request)
-        }
-        guard let index = selected else { return .refused(.notStored) }
+        guard let index = firstMatch(where: { $0.status != 206 }) else { return .refused(.notStored) }
         let candidate = candidates[index]
         // A stored error is no better than the error that arrived.
         if StatusCode.isServerTrouble(candidate.response.status) { return .refused(.storedError) }
         let facts = candidate.reuseFacts.governed(by: options)
-        let said = facts.directives
-        if said.noCache { return .refused(.noCache) }
-        if said.mustRevalidate(inSharedCache: options.isShared) { return .refused(.mustRevalidate) }
+        if facts.directives.noCache { return .refused(.noCache) }
+        if facts.directives.mustRevalidate(inSharedCache: options.isShared) { return .refused(.mustRevalidate) }
         switch Presentation.fit(of: candidate, to: request) {
         case .unanswerable(let reason): return .refused(reason)
         case .presentation(let presentation):
             let freshness = Freshness(of: facts, options: options, now: now)
             // Either of response and request permits the reuse, so the longer window holds. One of 0 seconds allows no reuse, and one
             // of N seconds ends when the response has been stale for N.
-            let window = [facts.staleIfError(options), asked.staleIfError].compactMap { $0 }.max() ?? 0
+            let window = [facts.staleIfError(options), directives.staleIfError].compactMap { $0 }.max() ?? 0
             guard window > 0 else { return .refused(.noErrorWindow) }
             guard freshness.staleness < window else { return .refused(.errorWindowOver) }
             return .reuse(

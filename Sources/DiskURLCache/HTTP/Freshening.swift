@@ -56,8 +56,7 @@ enum Freshening {
     private static func change(of index: Int, by exchange: Exchange, _ options: CachingOptions) -> StoreChange? {
         let result = StorableFields.updated(
             exchange.candidates[index].response, by: exchange, isShared: options.isShared)
-        let names = VaryKey(result.fields["Vary"], request: HeaderFields()).fields.map(\.name)
-        guard names == result.vary.fields.map(\.name),
+        guard VaryKey.names(in: result.fields["Vary"]) == result.vary.fields.map(\.name),
             Storability.prohibition(ofUpdated: result, by: exchange, options: options) == nil
         else { return nil }
         return .update(index: index, result)

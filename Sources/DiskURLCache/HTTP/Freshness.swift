@@ -17,12 +17,8 @@ package struct Freshness: Sendable, Hashable {
 
     /// The lifetime that a response states.
     struct Stated: Sendable, Hashable {
-        var seconds: Int64
+        var seconds: CacheControl.Seconds
         var source: Source
-        /// An invalid value counts as 0 seconds (RFC 9111 §4.2.1, §5.3).
-        var isValid = true
-
-        static func invalid(_ source: Source) -> Stated { Stated(seconds: 0, source: source, isValid: false) }
     }
 
     /// `current_age` in seconds.
@@ -37,8 +33,8 @@ package struct Freshness: Sendable, Hashable {
     /// Seconds since the response became stale; 0 at the moment it does.
     package var staleness: Int64 { age.subtractingSaturated(lifetime) }
 
+    /// - Parameter facts: those that govern in a cache with these options.
     package init(of facts: ReuseFacts, options: CachingOptions, now: Date) {
-        let facts = facts.governed(by: options)
         age = Age.current(of: facts, now: now)
         (lifetime, source) = Self.lifetime(of: facts, options: options)
     }
@@ -47,31 +43,20 @@ package struct Freshness: Sendable, Hashable {
     static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
         let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status) && !facts.isError
         if isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
-        if let stated = facts.statedLifetime(inSharedCache: options.isShared) { return (stated.seconds, stated.source) }
+        let stated = facts.statedLifetime(inSharedCache: options.isShared)
+        if let stated { return (stated.seconds.count, stated.source) }
         if isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
         return heuristicLifetime(of: facts, options: options).map { ($0, .heuristic) } ?? (0, .none)
     }
 
-    /// `s-maxage`; nil when the response has none.
-    static func sharedLifetime(_ directives: ResponseDirectives) -> Stated? {
-        stated(directives.sharedMaxAge, .sharedMaxAge)
-    }
-
     /// `max-age`, or `Expires` minus `Date` without one.
     static func explicitLifetime(of response: StoredResponse, directives: ResponseDirectives) -> Stated? {
-        if let stated = stated(directives.maxAge, .maxAge) { return stated }
+        if let seconds = directives.maxAge { return Stated(seconds: seconds, source: .maxAge) }
         guard directives.targetedField == nil, let expires = response.fields["Expires"] else { return nil }
-        guard let expiry = HTTPDate.parse(expires, reference: response.responseTime) else { return .invalid(.expires) }
-        let seconds = max(0, expiry.timeIntervalSince(date(of: response)).wholeSeconds)
-        return Stated(seconds: seconds, source: .expires)
-    }
-
-    private static func stated(_ directive: CacheControl.Seconds, _ source: Source) -> Stated? {
-        switch directive {
-        case .value(let seconds): Stated(seconds: seconds, source: source)
-        case .invalid: .invalid(source)
-        case .absent: nil
+        let seconds = HTTPDate.parse(expires, reference: response.responseTime).map { expiry in
+            CacheControl.Seconds(count: max(0, expiry.timeIntervalSince(date(of: response)).wholeSeconds))
         }
+        return Stated(seconds: seconds ?? .invalid, source: .expires)
     }
 
     /// RFC 9111 §4.2.2: a part of the time since the last modification; nil when no heuristic may be used.

@@ -31,8 +31,7 @@ enum HTTPDate {
         let days = Int((seconds - Int64(time)) / 86_400)
         let (year, month, day) = civil(days: days)
         // 1970-01-01 was a Thursday.
-        let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][((days % 7) + 7) % 7]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        let weekday = shortDays[(((days + 3) % 7) + 7) % 7]
         let clock = [time / 3600, time / 60 % 60, time % 60].map { padded($0, to: 2) }.joined(separator: ":")
         return "\(weekday), \(padded(day, to: 2)) \(months[month - 1]) \(padded(year, to: 4)) \(clock) GMT"
     }
@@ -70,10 +69,10 @@ enum HTTPDate {
 }
 
 extension HTTPDate {
-    private static let shortDays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-    private static let longDays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+    private static let shortDays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    private static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
     private static let months = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
     /// Reads a date from left to right; nil if it has anything but what the form has.
@@ -83,11 +82,11 @@ extension HTTPDate {
         var (day, hour, minute, second, year, yearDigits) = (0, 0, 0, 0, 0, 0)
         for symbol in form {
             switch symbol {
-            case UInt8(ascii: "W"): guard shortDays.contains(word(&rest)) else { return nil }
-            case UInt8(ascii: "L"): guard longDays.contains(word(&rest)) else { return nil }
-            case UInt8(ascii: "Z"): guard word(&rest) == "gmt" else { return nil }
+            case UInt8(ascii: "W"): guard word(&rest, of: shortDays) != nil else { return nil }
+            case UInt8(ascii: "L"): guard word(&rest, of: longDays) != nil else { return nil }
+            case UInt8(ascii: "Z"): guard word(&rest, of: ["GMT"]) != nil else { return nil }
             case UInt8(ascii: "B"):
-                guard let index = months.firstIndex(of: word(&rest)) else { return nil }
+                guard let index = word(&rest, of: months) else { return nil }
                 month = index + 1
             case UInt8(ascii: "D"): guard digit(&rest, of: &day) else { return nil }
             case UInt8(ascii: "H"): guard digit(&rest, of: &hour) else { return nil }
@@ -117,11 +116,11 @@ extension HTTPDate {
         return true
     }
 
-    /// Letters up to the next other byte, in lower case.
-    private static func word(_ rest: inout ArraySlice<UInt8>) -> String {
+    /// Which of the words the letters up to the next other byte are.
+    private static func word(_ rest: inout ArraySlice<UInt8>, of words: [String]) -> Int? {
         let letters = rest.prefix { ($0 | 0x20) &- 97 < 26 }
         rest = rest.dropFirst(letters.count)
-        return String(decoding: letters.map { $0 | 0x20 }, as: UTF8.self)
+        return words.firstIndex(where: String(decoding: letters, as: UTF8.self).equalsIgnoringASCIICase)
     }
 }
 

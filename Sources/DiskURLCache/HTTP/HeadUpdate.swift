@@ -36,10 +36,8 @@ enum HeadUpdate {
             if let new = exchange.fields[name], new != stored.fields[name] { return false }
         }
         if let new = exchange.fields["Content-Length"], new != length(of: candidate) { return false }
-        guard let names = exchange.fields["Vary"].map({ VaryKey($0, request: HeaderFields()) }) else { return true }
-        if names.matchesNothing { return false }
-        let known = Set(stored.vary.fields.map(\.name))
-        if known.isSuperset(of: names.fields.map(\.name)) { return true }
+        guard let names = VaryKey.names(in: exchange.fields["Vary"]) else { return false }
+        if Set(stored.vary.fields.map(\.name)).isSuperset(of: names) { return true }
         // The values of the other fields in the stored response's request are not known. The same strong tag still
         // shows that this request selects the same bytes.
         guard let new = exchange.fields["ETag"].flatMap(EntityTag.init) else { return false }

@@ -118,15 +118,6 @@ package struct HeaderFields: Sendable, Hashable {
         return dictionary
     }
 
-    /// Each value of `name` as it came, in order.
-    func values(of name: String) -> [String] {
-        var values: [String] = []
-        forEachField { field, value in
-            if field.equalsIgnoringASCIICase(name) { values.append(value) }
-        }
-        return values
-    }
-
     mutating func append(_ name: String, _ value: String) {
         fields.append(Field(name: name, value: value))
     }
@@ -144,29 +135,21 @@ package struct HeaderFields: Sendable, Hashable {
 
 /// Shared by all copies of the fields.
 private final class LaterFields: @unchecked Sendable {
-    // @unchecked: `state` is reached only while this object's `SharedLock` is held.
-    private enum State {
-        case source(@Sendable () -> [HeaderFields.Field])
-        case made([HeaderFields.Field])
-    }
-
+    // @unchecked: `source` and `made` are reached only while this object's `SharedLock` is held, and the rest is constant.
     let estimatedSize: Int
-    @exclusivity(unchecked) private var state: State
+    /// Nil once the fields are made: the source may hold more than they do.
+    @exclusivity(unchecked) private var source: (@Sendable () -> [HeaderFields.Field])?
+    @exclusivity(unchecked) private var made: [HeaderFields.Field]?
 
-    init(estimatedSize: Int, _ make: @escaping @Sendable () -> [HeaderFields.Field]) {
-        self.estimatedSize = estimatedSize
-        state = .source(make)
+    init(estimatedSize: Int, _ source: @escaping @Sendable () -> [HeaderFields.Field]) {
+        (self.estimatedSize, self.source) = (estimatedSize, source)
     }
 
     var fields: [HeaderFields.Field] {
-        switch SharedLock.withLock(of: self, { state }) {
-        case .made(let fields): return fields
-        case .source(let make):
-            let fields = make()
-            // The source is no longer needed.
-            SharedLock.withLock(of: self) { state = .made(fields) }
-            return fields
-        }
+        // If a second thread was faster, there is no source, and the fields of that thread count.
+        SharedLock.once(
+            of: self, { made }, { SharedLock.withLock(of: self, { source })?() ?? [] },
+            keep: { (made, source) = ($0, nil) })
     }
 }
 

@@ -10,7 +10,7 @@ enum Invalidation {
         var urls = [target]
         for name in ["Location", "Content-Location"] {
             // Without this check one site could empty the cache of another.
-            guard let value = fields.values(of: name).first,
+            guard let value = fields.fields.first(where: { $0.name.equalsIgnoringASCIICase(name) })?.value,
                 let url = URL(string: value, relativeTo: target)?.absoluteURL, url.hasSameOrigin(as: target),
                 !urls.contains(url)
             else { continue }

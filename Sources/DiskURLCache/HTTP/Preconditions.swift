@@ -7,10 +7,6 @@ enum Preconditions {
         request.fields["If-Match"] != nil || request.fields["If-Unmodified-Since"] != nil
     }
 
-    static func areConditional(_ request: RequestFacts) -> Bool {
-        request.fields["If-None-Match"] != nil || request.fields["If-Modified-Since"] != nil
-    }
-
     /// Whether the client has the stored response already. `If-None-Match` takes precedence over `If-Modified-Since`.
     static func isNotModified(_ stored: StoredResponse, for request: RequestFacts) -> Bool {
         if let value = request.fields["If-None-Match"] {
@@ -28,16 +24,11 @@ enum Preconditions {
     static func rangeApplies(to stored: StoredResponse, for request: RequestFacts) -> Bool {
         guard let value = request.fields["If-Range"] else { return true }
         if let date = HTTPDate.parse(value, reference: stored.responseTime) {
-            return stored.lastModified == date && isStrong(lastModifiedOf: stored)
+            // RFC 9110 §8.8.2.2: a date is a strong validator when the response was made well after it, so that a second
+            // change within the same second cannot hide.
+            return stored.lastModified == date && Freshness.date(of: stored).timeIntervalSince(date) >= 60
         }
         guard let wanted = EntityTag(value), let tag = stored.entityTag else { return false }
         return tag.stronglyMatches(wanted)
-    }
-
-    /// RFC 9110 §8.8.2.2: a date is a strong validator when the response was made well after it, so that a second
-    /// change within the same second cannot hide.
-    private static func isStrong(lastModifiedOf stored: StoredResponse) -> Bool {
-        guard let modified = stored.lastModified else { return false }
-        return Freshness.date(of: stored).timeIntervalSince(modified) >= 60
     }
 }

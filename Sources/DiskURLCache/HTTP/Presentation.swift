@@ -12,6 +12,9 @@ enum Presentation: Sendable, Hashable {
     case range(Range<Int>, first: Int, total: Int)
     /// 416 without a body.
     case rangeNotSatisfiable(total: Int)
+
+    /// The status is that of the stored response: a stored redirect is one for `HEAD`, too.
+    var keepsStatus: Bool { self == .whole || self == .headersOnly }
 }
 
 /// Status and fields of a response made from the store.

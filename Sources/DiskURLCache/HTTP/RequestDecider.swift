@@ -3,12 +3,13 @@ import Foundation
 /// Decides about one request (RFC 9111 §4), from the stored responses and the client's wishes.
 struct RequestDecider {
     let request: RequestFacts
+    /// All responses stored for the key of the request, the most recent first, whatever method they answered.
     let candidates: [Candidate]
     let policy: ReusePolicy
     let options: CachingOptions
     let now: Date
 
-    private var directives: RequestDirectives { request.directives }
+    var directives: RequestDirectives { request.directives }
 
     func decision() -> CacheDecision {
         guard options.isCacheable(request.method) else { return network(.methodNotCached) }
@@ -22,12 +23,12 @@ struct RequestDecider {
         return hasOthers && index == nil ? validation(of: nil, because: .variantNotStored) : network(.notStored)
     }
 
-    private func firstMatch(where condition: (StoredResponse) -> Bool) -> Int? {
+    func firstMatch(where condition: (StoredResponse) -> Bool) -> Int? {
         candidates.firstIndex { condition($0.response) && $0.response.answers(request) }
     }
 
     /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take a stored response, however stale.
-    private var acceptsAnyAge: Bool { policy == .elseLoad || policy == .dontLoad }
+    var acceptsAnyAge: Bool { policy == .elseLoad || policy == .dontLoad }
 
     private func whole(_ index: Int) -> CacheDecision {
         let candidate = candidates[index]
@@ -48,8 +49,8 @@ struct RequestDecider {
     /// A stored 206 can answer a range that it holds, or be completed to a whole.
     private func part(_ index: Int) -> CacheDecision {
         let candidate = candidates[index]
-        guard let held = PartialContent.held(by: candidate), !Preconditions.areConditional(request),
-            request.fields["If-Range"] == nil
+        guard let held = PartialContent.held(by: candidate),
+            ["If-None-Match", "If-Modified-Since", "If-Range"].allSatisfy({ request.fields[$0] == nil })
         else { return network(.rangeNotHeld) }
         let verdict = verdict(on: candidate)
         switch request.fields["Range"].map(RangeRequest.init) {
@@ -72,10 +73,6 @@ struct RequestDecider {
             else { return network(.rangeNotHeld) }
             return .revalidate(completion)
         }
-    }
-
-    private func verdict(on candidate: Candidate) -> ReuseVerdict {
-        ReuseVerdict(of: candidate.reuseFacts, asked: directives, policy: policy, options: options, now: now)
     }
 
     private func reuse(

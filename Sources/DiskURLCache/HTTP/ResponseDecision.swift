@@ -39,8 +39,8 @@ enum ResponseDecision: Sendable, Hashable {
 /// Whether the answer is to be stored.
 enum StorageVerdict: Sendable, Hashable {
     /// Store the response instead of the candidates with these indices. Its method may differ from the request's: the
-    /// answer to a POST may be stored for GET.
-    case store(StoredResponse, replacing: [Int])
+    /// answer to a POST may be stored for GET. `servesOthers` if it answers the same request again without the origin.
+    case store(StoredResponse, replacing: [Int], servesOthers: Bool)
     case refuse(DiskURLCache.Reason)
 }
 
@@ -55,13 +55,11 @@ enum StoreChange: Sendable, Hashable {
 
 extension ResponseDecision {
     static func decide(_ exchange: Exchange, options: CachingOptions) -> ResponseDecision {
-        if StatusCode.isServerTrouble(exchange.status),
-            let reuse = ErrorFallback.verdict(
-                for: exchange.request, candidates: exchange.candidates, policy: exchange.policy, options: options,
-                now: exchange.responseTime
-            ).reuse
-        {
-            return .useStaleOnError(reuse)
+        if StatusCode.isServerTrouble(exchange.status) {
+            let decider = RequestDecider(
+                request: exchange.request, candidates: exchange.candidates, policy: exchange.policy, options: options,
+                now: exchange.responseTime)
+            if let reuse = decider.errorFallback().reuse { return .useStaleOnError(reuse) }
         }
         if let revalidation = exchange.revalidation {
             switch revalidation.purpose {
@@ -88,7 +86,7 @@ extension ResponseDecision {
                 exchange, with: exchange.candidates[index], from: start, isShared: options.isShared)
         else { return .repeatRequest }
         let prohibition = Storability.prohibition(ofUpdated: whole, by: exchange, options: options)
-        let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [index])
+        let verdict = prohibition.map(StorageVerdict.refuse) ?? .store(whole, replacing: [index], servesOthers: false)
         return .combine(index: index, whole, parts, verdict)
     }
 

@@ -12,15 +12,14 @@ package final class ReuseFacts: Sendable {
     let ageOnArrival: Age.OnArrival
     /// Nil when the response states no lifetime.
     private let explicitLifetime: Freshness.Stated?
-    /// For a shared cache; nil when the response has no `s-maxage`.
-    private let sharedLifetime: Freshness.Stated?
     /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and when
     /// the lifetime is explicit.
     let unchangedFor: TimeInterval?
 
     /// Nil when the response states no lifetime.
     func statedLifetime(inSharedCache isShared: Bool) -> Freshness.Stated? {
-        isShared ? sharedLifetime ?? explicitLifetime : explicitLifetime
+        guard isShared, let seconds = directives.sharedMaxAge else { return explicitLifetime }
+        return Freshness.Stated(seconds: seconds, source: .sharedMaxAge)
     }
 
     /// Options never lengthen the life of an error: a missing image would stay missing.
@@ -34,6 +33,11 @@ package final class ReuseFacts: Sendable {
     /// Seconds that the response may be used stale instead of an error (RFC 5861 §4).
     func staleIfError(_ options: CachingOptions) -> Int64? {
         directives.staleIfError ?? (isError ? nil : options.defaultStaleIfError)
+    }
+
+    /// Whether the response answers its own request again without the origin.
+    func needNoValidation(_ options: CachingOptions, now: Date) -> Bool {
+        !directives.noCache && Freshness(of: self, options: options, now: now).isFresh
     }
 
     private let response: StoredResponse
@@ -53,7 +57,6 @@ package final class ReuseFacts: Sendable {
         directives = known ?? ResponseDirectives(response.fields)
         ageOnArrival = Age.OnArrival(of: response)
         explicitLifetime = Freshness.explicitLifetime(of: response, directives: directives)
-        sharedLifetime = Freshness.sharedLifetime(directives)
         unchangedFor =
             explicitLifetime == nil
             ? response.lastModified.map { max(0, Freshness.date(of: response).timeIntervalSince($0)) } : nil

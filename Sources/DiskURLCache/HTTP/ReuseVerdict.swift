@@ -9,40 +9,38 @@ struct ReuseVerdict {
 
     let freshness: Freshness
     let outcome: Outcome
+}
 
-    init(
-        of facts: ReuseFacts, asked: RequestDirectives, policy: ReusePolicy, options: CachingOptions, now: Date
-    ) {
-        let facts = facts.governed(by: options)
-        freshness = Freshness(of: facts, options: options, now: now)
-        outcome = Self.outcome(freshness, facts, asked: asked, policy: policy, options: options)
+extension RequestDecider {
+    func verdict(on candidate: Candidate) -> ReuseVerdict {
+        let facts = candidate.reuseFacts.governed(by: options)
+        let freshness = Freshness(of: facts, options: options, now: now)
+        return ReuseVerdict(freshness: freshness, outcome: outcome(freshness, facts))
     }
 
-    private static func outcome(
-        _ freshness: Freshness, _ facts: ReuseFacts, asked: RequestDirectives, policy: ReusePolicy,
-        options: CachingOptions
-    ) -> Outcome {
+    private func outcome(_ freshness: Freshness, _ facts: ReuseFacts) -> ReuseVerdict.Outcome {
         let said = facts.directives
-        if policy == .elseLoad || policy == .dontLoad {
-            return .reuse(freshness.isFresh ? .fresh : .stale(.anyAge))
+        if acceptsAnyAge { return .reuse(freshness.isFresh ? .fresh : .stale(.anyAge)) }
+        if !overrulesResponse(freshness.source) {
+            if said.noCache { return .ask(.noCache) }
+            if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared) { return .ask(.stale) }
         }
-        let isOverruled = options.overrulesResponse(freshness.source)
-        if said.noCache && !isOverruled { return .ask(.noCache) }
-        if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared), !isOverruled {
-            return .ask(.stale)
-        }
-
-        if let reason = clientsObjection(freshness, said: said, asked: asked, policy: policy) {
+        if let reason = clientsObjection(freshness, said: said) {
             return options.isOffline ? .reuse(freshness.isFresh ? .fresh : .stale(.offline)) : .ask(reason)
         }
         if freshness.isFresh { return .reuse(.fresh) }
-        return allowance(freshness, facts, asked: asked, options: options).map { .reuse(.stale($0)) } ?? .ask(.stale)
+        return allowance(freshness, facts).map { .reuse(.stale($0)) } ?? .ask(.stale)
+    }
+
+    /// Whether the lifetime is one that the owner of the cache set for every response, which also overrules the response's
+    /// prohibitions.
+    private func overrulesResponse(_ source: Freshness.Source) -> Bool {
+        if case .always = options.lifetime, source == .option { true } else { false }
     }
 
     /// Why the client refuses the response, fresh or not.
-    private static func clientsObjection(
-        _ freshness: Freshness, said: ResponseDirectives, asked: RequestDirectives, policy: ReusePolicy
-    ) -> DiskURLCache.Reason? {
+    private func clientsObjection(_ freshness: Freshness, said: ResponseDirectives) -> DiskURLCache.Reason? {
+        let asked = directives
         // RFC 8246 §2: a fresh immutable response is not revalidated by an ordinary reload.
         if policy == .revalidate, !(said.isImmutable && freshness.isFresh) { return .cachePolicy }
         if asked.noCache { return .requestDirective }
@@ -57,19 +55,9 @@ struct ReuseVerdict {
     }
 
     /// The reason that allows the reuse of a stale response (RFC 9111 §4.2.4, RFC 5861 §3).
-    private static func allowance(
-        _ freshness: Freshness, _ facts: ReuseFacts, asked: RequestDirectives, options: CachingOptions
-    ) -> DiskURLCache.Reason? {
-        if let seconds = asked.maxStale, freshness.staleness <= seconds { return .maxStale }
+    private func allowance(_ freshness: Freshness, _ facts: ReuseFacts) -> DiskURLCache.Reason? {
+        if let seconds = directives.maxStale, freshness.staleness <= seconds { return .maxStale }
         if options.isOffline { return .offline }
         return facts.staleWhileRevalidate(options).flatMap { freshness.staleness < $0 ? .staleWhileRevalidate : nil }
-    }
-}
-
-extension CachingOptions {
-    /// Whether the lifetime is one that the owner of the cache set for every response, which also overrules the response's
-    /// prohibitions.
-    func overrulesResponse(_ source: Freshness.Source) -> Bool {
-        if case .always = lifetime, source == .option { true } else { false }
     }
 }

@@ -30,18 +30,17 @@ extension Revalidation {
     ) -> Revalidation? {
         guard request.method == "GET" || request.method == "HEAD" else { return nil }
         var tags = offeredTags(of: candidates, for: request, selected: selected)
-        let lastModified = selected.flatMap { index -> String? in
-            let response = candidates[index].response
-            guard isValidatable(response, for: request), response.lastModified != nil else { return nil }
-            return response.fields["Last-Modified"]
-        }
         var fields = HeaderFields()
         if let condition = request.fields["If-None-Match"] {
             guard case .tags(let requestTags) = EntityTagCondition(condition), !tags.isEmpty else { return nil }
             tags = requestTags + tags.filter { !requestTags.contains($0) }
         }
         if !tags.isEmpty { fields.set("If-None-Match", tags.map(\.text).joined(separator: ", ")) }
-        if let lastModified { fields.set("If-Modified-Since", lastModified) }
+        if let response = selected.map({ candidates[$0].response }), isValidatable(response, for: request),
+            response.lastModified != nil, let date = response.fields["Last-Modified"]
+        {
+            fields.set("If-Modified-Since", date)
+        }
         guard !fields.fields.isEmpty else { return nil }
         return Revalidation(index: selected, fields: fields, reason: reason)
     }

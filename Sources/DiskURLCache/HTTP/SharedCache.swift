@@ -15,10 +15,10 @@ enum SharedCache {
         if said.targetedField != nil, said.noStore, !said.mustUnderstand { return .responseNoStore }
         // No rule of RFC 9111, but of every well-known shared cache: a cookie is for one user.
         if fields["Set-Cookie"] != nil { return .setsCookie }
-        let isAllowed = said.isPublic || said.mustRevalidate || said.sharedMaxAge != .absent
+        let isAllowed = said.isPublic || said.mustRevalidate || said.sharedMaxAge != nil
         if request["Authorization"] != nil, !isAllowed { return .authorized }
         if options.isCautious, !options.keysCookie, request["Cookie"] != nil, !isAllowed,
-            !VaryKey(fields["Vary"], request: HeaderFields()).fields.contains(where: { $0.name == "cookie" })
+            VaryKey.names(in: fields["Vary"])?.contains("cookie") != true
         {
             return .cookie
         }
@@ -30,6 +30,6 @@ extension ResponseDirectives {
     /// Whether a stale response may not be used before the origin has confirmed it (RFC 9111 §5.2.2.2, §5.2.2.8). `s-maxage` says
     /// so to shared caches, too (§5.2.2.10).
     func mustRevalidate(inSharedCache isShared: Bool) -> Bool {
-        mustRevalidate || (isShared && (proxyRevalidate || sharedMaxAge != .absent))
+        mustRevalidate || (isShared && (proxyRevalidate || sharedMaxAge != nil))
     }
 }

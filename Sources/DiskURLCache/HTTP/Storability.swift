@@ -15,8 +15,10 @@ enum Storability {
         guard StorableFields.areWellFormed(exchange.fields) else { return .refuse(.malformed) }
         let facts = ReuseFacts(response, directives: directives)
         let (lifetime, _) = Freshness.lifetime(of: facts, options: options)
-        response.fields = StorableFields.stored(
-            exchange.fields, receivedAt: exchange.responseTime, isShared: options.isShared)
+        let servesOthers = facts.needNoValidation(options, now: exchange.responseTime)
+        response.fields = StorableFields.filtered(exchange.fields, isShared: options.isShared)
+        // RFC 9110 §6.6.1
+        if response.fields["Date"] == nil { response.fields.append("Date", HTTPDate.format(exchange.responseTime)) }
 
         let matching = exchange.candidates.indices.filter {
             exchange.candidates[$0].response.answers(request)
@@ -28,10 +30,10 @@ enum Storability {
         } else if request.method != "GET", response.method == "GET" {
             // RFC 9110 §9.3.3: only with explicit freshness may a later GET get the answer to a POST. Neither the heuristic
             // nor a lifetime set by the cache's owner is explicit.
-            guard let stated = facts.statedLifetime(inSharedCache: options.isShared), stated.seconds > 0 else {
+            guard let stated = facts.statedLifetime(inSharedCache: options.isShared), stated.seconds.count > 0 else {
                 return .refuse(.notReusable)
             }
-            return .store(response, replacing: [])
+            return .store(response, replacing: [], servesOthers: servesOthers)
         } else if ![200, 203, 204].contains(exchange.status), lifetime == 0 {
             // An error or a redirection that is never fresh is not stored: it would replace a good response that could still
             // be served on an error or offline. A success is stored for that.
@@ -42,7 +44,7 @@ enum Storability {
             response,
             replacing: exchange.candidates.indices.filter {
                 replaces(response, exchange.candidates[$0].response, matches: matching.contains($0))
-            })
+            }, servesOthers: servesOthers)
     }
 
     /// The reason not to store a response, whatever else it says: `no-store` of the request or the response (RFC 9111 §3,

@@ -30,13 +30,6 @@ enum StorableFields {
             })
     }
 
-    /// As stored: filtered, and with a `Date` when the origin sent none (RFC 9110 §6.6.1).
-    static func stored(_ fields: HeaderFields, receivedAt time: Date, isShared: Bool) -> HeaderFields {
-        var result = filtered(fields, isShared: isShared)
-        if result["Date"] == nil { result.append("Date", HTTPDate.format(time)) }
-        return result
-    }
-
     /// Whether every field can be written down and read again as the same field (RFC 9110 §5.1, §5.5).
     static func areWellFormed(_ fields: HeaderFields) -> Bool {
         fields.fields.allSatisfy { field in

@@ -27,32 +27,26 @@ extension StoredResponse {
 }
 
 /// The facts of a request that decide about caching.
-struct RequestFacts: Sendable, Hashable {
+struct RequestFacts: Sendable {
     /// In upper case.
     let method: String
-    let fields: HeaderFields
+    private(set) var fields: HeaderFields
     /// The directives in the fields about reuse, parsed once.
     let directives: RequestDirectives
     /// Of the cache; nil if the digests of credentials have none.
     let salt: CredentialSalt?
 
     init(method: String, fields: HeaderFields, salt: CredentialSalt? = nil) {
-        self.init(method: method, fields: fields, directives: RequestDirectives(fields), salt: salt)
-    }
-
-    private init(method: String, fields: HeaderFields, directives: RequestDirectives, salt: CredentialSalt?) {
-        self.method = method
-        self.fields = fields
-        self.directives = directives
-        self.salt = salt
+        (self.method, self.fields, self.salt) = (method, fields, salt)
+        directives = RequestDirectives(fields)
     }
 
     /// The request without the fields that ask for less than the whole response: the form in which a background refresh
     /// is sent.
     var unconditional: RequestFacts {
-        var fields = fields
-        for name in Self.partialFieldNames { fields.remove(name) }
-        return RequestFacts(method: method, fields: fields, directives: directives, salt: salt)
+        var facts = self
+        for name in Self.partialFieldNames { facts.fields.remove(name) }
+        return facts
     }
 
     static let partialFieldNames = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"]

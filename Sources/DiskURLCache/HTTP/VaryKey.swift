@@ -22,28 +22,25 @@ package struct VaryKey: Sendable, Hashable {
 extension VaryKey {
     /// The key of a response to a request.
     init(response: HeaderFields, request: RequestFacts) {
-        self.init(response["Vary"], request: request.fields, salt: request.salt)
+        let names = Self.names(in: response["Vary"])
+        matchesNothing = names == nil
+        fields = (names ?? []).map { name in
+            let isSalted = Self.isCredential(name) && request.fields[name] != nil
+            // The bytes as they are now: a record is written under a lock with which none are read.
+            let salt = isSalted ? request.salt.map { CredentialSalt($0.bytes) } : nil
+            return Field(name: name, value: Self.digest(of: name, in: request.fields, salt), salt: salt)
+        }
     }
 
-    /// The key of a response with this `Vary` field.
-    init(_ vary: String?, request: HeaderFields, salt: CredentialSalt? = nil) {
-        self = .none
-        guard let vary else { return }
+    /// The field names that a `Vary` lists, in lower case and sorted; nil when no request matches it.
+    static func names(in vary: String?) -> [String]? {
         var names = Set<String>()
-        for member in FieldSyntax.members(of: vary) {
+        for member in vary.map(FieldSyntax.members) ?? [] {
             // A member that is no field name cannot be compared, so it must not match either.
-            guard member != "*", FieldSyntax.isToken(member) else {
-                matchesNothing = true
-                fields = []
-                return
-            }
+            guard member != "*", FieldSyntax.isToken(member) else { return nil }
             names.insert(member.lowercased())
         }
-        fields = names.sorted().map { name in
-            // The bytes as they are now: a record is written under a lock with which none are read.
-            let salt = Self.isCredential(name) && request[name] != nil ? salt.map { CredentialSalt($0.bytes) } : nil
-            return Field(name: name, value: Self.digest(of: name, in: request, salt), salt: salt)
-        }
+        return names.sorted()
     }
 
     /// Whether a request with these fields may be answered by the response this key was made for.

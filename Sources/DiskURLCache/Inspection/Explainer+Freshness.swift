@@ -38,7 +38,7 @@ extension Explainer {
     private func origin(
         of freshness: Freshness, _ reuse: ReuseFacts, _ response: StoredResponse, _ options: CachingOptions
     ) -> (String, String?) {
-        let isValid = reuse.statedLifetime(inSharedCache: options.isShared)?.isValid ?? true
+        let isValid = reuse.statedLifetime(inSharedCache: options.isShared)?.seconds.isValid ?? true
         func directive(_ name: String, _ section: String) -> (String, String?) {
             let field = reuse.directives.targetedField ?? "Cache-Control"
             let name = isValid ? "" : "the invalid \(name) of "

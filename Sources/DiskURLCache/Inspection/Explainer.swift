@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 /// Prints the cache's decisions about one request. `KeyDecision`, `CacheDecision`, `Freshness`, `StorageVerdict` and
-/// `ErrorFallback.Verdict` carry their reasons and numbers: nothing is decided here.
+/// `ErrorFallback` carry their reasons and numbers: nothing is decided here.
 package struct Explainer {
     /// The headings, in the order in which a cache decides.
     enum Topic: String, CaseIterable {
@@ -19,18 +19,8 @@ package struct Explainer {
         case advice = "Changes that would help"
     }
 
-    /// An answer of the origin, and the options for it.
-    package struct Received {
-        var fields: HeaderFields
-        var status: Int
-        var sentAt: Date
-        var options: CachingOptions
-
-        package init(_ response: HTTPURLResponse, sentAt: Date, options: CachingOptions) {
-            (fields, status) = (HeaderFields(response), response.statusCode)
-            (self.sentAt, self.options) = (sentAt, options)
-        }
-    }
+    /// An answer of the origin, when the request for it was sent, and the options for it.
+    package typealias Received = (response: HTTPURLResponse, sentAt: Date, options: CachingOptions)
 
     private let request: DiskURLCache.Request
     let facts: RequestFacts
@@ -61,6 +51,9 @@ package struct Explainer {
     }
 
     private var policy: ReusePolicy { request.policy }
+    private var decider: RequestDecider {
+        RequestDecider(request: facts, candidates: candidates, policy: policy, options: options, now: now)
+    }
     /// The most recent response that `Vary` lets answer this request.
     private var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
 
@@ -71,8 +64,7 @@ package struct Explainer {
             return DiskURLCache.Explanation(
                 outcome: .bypass(reason), notStoredReason: received == nil ? nil : reason, description: text)
         }
-        let decision = CacheDecision.decide(
-            for: facts, candidates: candidates, policy: policy, options: options, now: now)
+        let decision = decider.decision()
         sayKey(key)
         sayRequest()
         sayStored()
@@ -217,7 +209,7 @@ package struct Explainer {
         case .fetch(let reason, _): say(.decision, "Loads from the network. Why", because: reason)
         }
         guard selected != nil else { return }
-        switch ErrorFallback.verdict(for: facts, candidates: candidates, policy: policy, options: options, now: now) {
+        switch decider.errorFallback() {
         case .reuse:
             say(.decision, "On a network error or a 5xx of the origin, the stored one is used.", "RFC 5861 §4")
         case .refused(let reason):
@@ -239,14 +231,15 @@ package struct Explainer {
     // MARK: The answer
 
     private mutating func sayStoring(_ received: Received) -> DiskURLCache.Reason? {
+        let (fields, status) = (HeaderFields(received.response), received.response.statusCode)
         let exchange = Exchange(
-            request: facts, url: request.url, candidates: candidates, status: received.status, fields: received.fields,
+            request: facts, url: request.url, candidates: candidates, status: status, fields: fields,
             requestTime: received.sentAt, responseTime: now, policy: policy)
-        let control = received.fields["Cache-Control"].map { $0.isEmpty ? "" : ", Cache-Control: \($0)" } ?? ""
-        let what = "The response (status \(received.status)\(control))"
+        let control = fields["Cache-Control"].map { $0.isEmpty ? "" : ", Cache-Control: \($0)" } ?? ""
+        let what = "The response (status \(status)\(control))"
         let (response, replacing): (StoredResponse, [Int])
         switch Storability.verdict(for: exchange, options: received.options) {
-        case .store(let stored, let others): (response, replacing) = (stored, others)
+        case .store(let stored, let others, _): (response, replacing) = (stored, others)
         case .refuse(let reason):
             say(.storing, "\(what) is not stored", because: reason)
             if let advice = reason.advice { say(.advice, advice) }
@@ -259,13 +252,13 @@ package struct Explainer {
             say(.storing, "It answers requests that are alike in \(names).", "RFC 9111 §4.1")
         }
         sayFreshness(of: response, received.options, .storing, .storing)
-        if let location = received.fields["Location"], (300...399).contains(received.status) {
+        if let location = fields["Location"], (300...399).contains(status) {
             say(.storing, "A load continues with \(location), which has another key.", "RFC 9110 §15.4")
         }
-        let next = CacheDecision.decide(
-            for: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,
+        let next = RequestDecider(
+            request: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,
             options: received.options, now: now)
-        say(.storing, "The same request a moment later: \(next.phrase).")
+        say(.storing, "The same request a moment later: \(next.decision().phrase).")
         if cacheOptions.storage == .memoryOnly {
             say(.storing, "It stays in memory: the options say storage: .memoryOnly.")
         }

@@ -42,10 +42,8 @@ extension DiskURLCache {
         let key = keyDecision(for: target, variant: variant)
         let variants = key.key.map { store.lookup($0).variants() } ?? []
         let now = configuration.clock.now()
-        let received = response.map { response in
-            Explainer.Received(
-                response, sentAt: sentAt ?? now,
-                options: cachingOptions(for: target, response: HeaderFields(response)))
+        let received = response.map {
+            ($0, sentAt: sentAt ?? now, options: cachingOptions(for: target, response: HeaderFields($0)))
         }
         var explainer = Explainer(
             request, key: key, variants: variants, now: now,

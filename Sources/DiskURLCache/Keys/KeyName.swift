@@ -21,16 +21,11 @@ package struct KeyName: Sendable, Hashable {
 
     /// - Parameter resource: see `resource(of:)`.
     init(_ text: String, resource: UInt64) {
-        self.init(resource: resource, low: Self.hash(text, seed: Self.seeds.low))
+        self.init(resource: resource, low: TextHash.hash(text, seed: Self.seeds.low))
     }
 
     /// The hash of a canonical URL. Two URLs may share one; each record holds the digest of its key.
-    static func resource(of uri: String) -> UInt64 { hash(uri, seed: seeds.resource) }
-
-    private static func hash(_ text: String, seed: UInt64) -> UInt64 {
-        var text = text
-        return text.withUTF8 { TextHash.hash(UnsafeRawBufferPointer($0), seed: seed) }
-    }
+    static func resource(of uri: String) -> UInt64 { TextHash.hash(uri, seed: seeds.resource) }
 
     /// 32 lower-case hexadecimal digits.
     package var hex: String {

@@ -57,23 +57,10 @@ package struct RequestKey: Sendable, Hashable {
         isForHead && response?.method == "HEAD" ? storedForHead : self
     }
 
-    var hostHash: UInt32 {
-        URLCanonicalizer.withHost(ofNormal: uri) { UInt32(truncatingIfNeeded: Self.hash64($0, seed: 2)) }
-    }
+    var hostHash: UInt32 { Self.hostHash(URLCanonicalizer.host(ofNormal: uri)) }
 
-    static func hostHash(_ host: String) -> UInt32 {
-        UInt32(truncatingIfNeeded: hash64(host, seed: 2))
-    }
-
-    private static func hash64(_ text: String, seed: UInt64) -> UInt64 {
-        var text = text
-        return text.withUTF8 { hash64($0, seed: seed) }
-    }
-
-    /// Two texts may have one hash, so a removal by hash may remove too much.
-    private static func hash64(_ bytes: UnsafeBufferPointer<UInt8>, seed: UInt64) -> UInt64 {
-        TextHash.hash(UnsafeRawBufferPointer(bytes), seed: seed)
-    }
+    /// Two hosts may have one hash, so a removal by hash may remove too much.
+    static func hostHash(_ host: String) -> UInt32 { UInt32(truncatingIfNeeded: TextHash.hash(host, seed: 2)) }
 }
 
 /// Whether a request has a key, and why it has none.
@@ -109,9 +96,6 @@ extension RequestKey {
 }
 
 extension DiskURLCache.KeyPolicy {
-    /// The key of a request; nil when the request has none.
-    func key(for request: URLRequest) -> RequestKey? { decision(for: DiskURLCache.Request(request)).key }
-
     package func decision(
         for request: DiskURLCache.Request, _ form: RequestKey.Form = RequestKey.Form()
     ) -> KeyDecision {

@@ -99,7 +99,9 @@ enum URLCanonicalizer {
 
     private static func isNormal(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         let count = bytes.count
-        guard count > 8, bytes[0] == 0x68, bytes[1] == 0x74, bytes[2] == 0x74, bytes[3] == 0x70 else { return false }
+        guard let base = bytes.baseAddress, count > 8, bytes[0] == 0x68, bytes[1] == 0x74, bytes[2] == 0x74,
+            bytes[3] == 0x70
+        else { return false }
         let isSecure = bytes[4] == 0x73
         var index = isSecure ? 5 : 4
         guard bytes[index] == .colon, bytes[index + 1] == .slash, bytes[index + 2] == .slash else { return false }
@@ -133,27 +135,20 @@ enum URLCanonicalizer {
             previous = byte
             index += 1
         }
-        return UnsafeBufferPointer(rebasing: bytes[index...]).position(of: .hash) == nil
+        return memchr(base + index, Int32(UInt8.hash), count - index) == nil
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
         byte &- 97 < 26 || byte &- 48 < 10 || byte == .dot || byte == 0x2d
     }
 
-    /// Calls with the host of a URL in canonical form.
-    static func withHost<Result>(ofNormal url: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        var url = url
-        return url.withUTF8 { bytes in
-            guard let slash = bytes.position(of: .slash), slash + 2 <= bytes.count else {
-                return body(.init(start: nil, count: 0))
-            }
-            let rest = UnsafeBufferPointer(rebasing: bytes[(slash + 2)...])
-            let host = UnsafeBufferPointer(rebasing: rest[..<(rest.position(of: .slash) ?? rest.count)])
-            // An IPv6 literal contains colons.
-            let start = host.lastIndex(of: .closingBracket) ?? 0
-            let end = host[start...].firstIndex(of: .colon) ?? host.count
-            return body(UnsafeBufferPointer(rebasing: host[..<end]))
-        }
+    /// The host of a URL in canonical form.
+    static func host(ofNormal url: String) -> String {
+        let authority = url.utf8.drop { $0 != .slash }.dropFirst(2).prefix { $0 != .slash }
+        // An IPv6 literal contains colons.
+        let start = authority.lastIndex(of: .closingBracket) ?? authority.startIndex
+        let end = authority[start...].firstIndex(of: .colon) ?? authority.endIndex
+        return String(decoding: authority[..<end], as: UTF8.self)
     }
 
     private static func asciiLowercased(_ bytes: some Collection<UInt8>) -> String {
@@ -172,9 +167,9 @@ enum URLCanonicalizer {
                 result.append(byte)
                 continue
             }
-            rest.removeFirst(2)
             let decoded = high << 4 | low
-            result += isUnreserved(decoded) ? [decoded] : [.percent, hexDigit(high), hexDigit(low)]
+            result += isUnreserved(decoded) ? [decoded] : [.percent] + rest.prefix(2).map { $0 < 97 ? $0 : $0 - 32 }
+            rest.removeFirst(2)
         }
         return result
     }
@@ -213,17 +208,6 @@ enum URLCanonicalizer {
         case 97...102: byte - 87
         default: nil
         }
-    }
-
-    private static func hexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? 48 + value : 55 + value
-    }
-}
-
-extension UnsafeBufferPointer<UInt8> {
-    fileprivate func position(of byte: UInt8) -> Int? {
-        guard let base = baseAddress, let found = memchr(base, Int32(byte), count) else { return nil }
-        return UnsafeRawPointer(base).distance(to: UnsafeRawPointer(found))
     }
 }
 

@@ -8,9 +8,7 @@ extension LoadMachine {
             // A hop without a key, such as a request to which a delegate gave a stream: the network answers, and the answer is not stored.
             return fetch(.methodNotCached, now: now)
         }
-        switch CacheDecision.decide(
-            for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
-        {
+        switch decider(now: now).decision() {
         case .useStored(let reuse):
             if let body = candidates[reuse.index].body { return answer(reuse, body: .whole(body), now: now) }
             state = .reading(reuse)
@@ -22,6 +20,11 @@ extension LoadMachine {
         case .unsatisfiable(let reason):
             return refuse(reason)
         }
+    }
+
+    /// Decides about the request of this hop, from the stored responses.
+    func decider(now: Date) -> RequestDecider {
+        RequestDecider(request: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
     }
 
     /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network have their
@@ -54,13 +57,13 @@ extension LoadMachine {
         actions.reserveCapacity(4)
         if let revalidation = reuse.backgroundRevalidation { actions.append(.refreshInBackground(revalidation)) }
         // A stored redirect is followed like one from the network; a condition of the client is no redirect.
-        if reuse.presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
+        let part = body.part(reuse.presentation)
+        if reuse.presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
             let head = reuse.presentation.head(of: stored, age: reuse.age)
-            return actions + redirected(Answer(head: head, redirect: next, stored: body), next: next)
+            return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)
         }
         state = .ended
         actions.append(.deliverReusedHead(reuse))
-        let part = body.part(reuse.presentation)
         if part.count > 0 { actions.append(.deliverBody(part)) }
         actions.append(.finish)
         return actions

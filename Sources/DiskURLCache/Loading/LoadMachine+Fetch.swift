@@ -53,10 +53,10 @@ extension LoadMachine {
                 hop.decision.refusal.map { .bypass($0) } ?? .miss(fetch.reason), status: head.status,
                 forwardStatus: head.status, storage: refusal.map { .refused($0) })
             // Loads need not wait for the end of an answer that cannot be shared: a stream of events may never end.
-            if fetch.isCollapsible, !servesOthers(verdict, options: options, now: now) { actions.append(.release) }
+            if fetch.isCollapsible, !verdict.servesOthers { actions.append(.release) }
             let isStreamed = streams && answer.redirect == nil
             switch verdict {
-            case .store(let response, _) where isStreamed || isRefresh:
+            case .store(let response, _, _) where isStreamed || isRefresh:
                 let length = facts.method == "HEAD" ? nil : head.bodyLength
                 actions.append(.gather(storing: response, length: length))
             case .refuse where isStreamed: answer.isGathered = false
@@ -76,13 +76,6 @@ extension LoadMachine {
         fetch.answer = answer
         state = .fetching(fetch)
         return actions
-    }
-
-    /// Whether the stored answer can answer the same request without the origin.
-    private func servesOthers(_ verdict: StorageVerdict, options: CachingOptions, now: Date) -> Bool {
-        guard case .store(let response, _) = verdict else { return false }
-        let facts = ReuseFacts(response).governed(by: options)
-        return !facts.directives.noCache && Freshness(of: facts, options: options, now: now).isFresh
     }
 
     /// In bytes. The body of a redirect is kept until the decision whether to follow the redirect. A text for people takes a few hundred.
@@ -112,7 +105,7 @@ extension LoadMachine {
         case .deliver(let verdict, let changes):
             guard hop.key != nil else { return proceed(answer) }
             let actions = changes.map { Action.change($0) }
-            guard case .store(let response, _) = verdict else { return actions + proceed(answer) }
+            guard case .store(let response, _, _) = verdict else { return actions + proceed(answer) }
             if confirmsStorage, PartialContent.isConsistent(response, length: arrivedBytes) {
                 state = .confirmingStorage(answer)
                 return actions + [.confirmStorage(response, byDelegate: answer.redirect == nil)]
@@ -124,7 +117,7 @@ extension LoadMachine {
     /// Stores the answer.
     /// - Parameter edited: nil if the delegate or the app refused it.
     mutating func store(_ answer: Answer, edited: EditedResponse?) -> [Action] {
-        guard let edited, case .deliver(.store(var response, let replaced), _)? = answer.decision else {
+        guard let edited, case .deliver(.store(var response, let replaced, _), _)? = answer.decision else {
             return proceed(answer)
         }
         if let fields = edited.fields { response.fields = fields }
@@ -145,13 +138,9 @@ extension LoadMachine {
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
         if isRefresh { return endRefresh() }
         // Not after the beginning of another answer was delivered.
-        if fetch.answer?.isDelivered != true, hop.key != nil {
-            let verdict = ErrorFallback.verdict(
-                for: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
-            if let reuse = verdict.reuse {
-                state = .reading(reuse)
-                return [.readBody(index: reuse.index)]
-            }
+        if fetch.answer?.isDelivered != true, hop.key != nil, let reuse = decider(now: now).errorFallback().reuse {
+            state = .reading(reuse)
+            return [.readBody(index: reuse.index)]
         }
         return fail(error)
     }
@@ -181,7 +170,7 @@ extension LoadMachine {
             else { return fetchWhole(now: now) }
             (stored, presentation, whole) = (response, .whole, .whole(joined))
             storage = verdict.refusal.map { .refused($0) }
-            if case .store(let response, let replaced) = verdict {
+            if case .store(let response, let replaced, _) = verdict {
                 actions = [
                     .store(
                         Storing(
@@ -196,12 +185,12 @@ extension LoadMachine {
         let head = presentation.head(of: stored, age: nil)
         report.note(
             .revalidated(index: index), status: head.status, forwardStatus: answer.head.status, storage: storage)
-        if presentation == .whole, let next = redirect(status: stored.status, fields: stored.fields) {
-            return actions + redirected(Answer(head: head, redirect: next, stored: whole), next: next)
+        let part = whole.part(presentation)
+        if presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
+            return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)
         }
         state = .ended
         actions.append(.deliverStoredHead(head))
-        let part = whole.part(presentation)
         if part.count > 0 { actions.append(.deliverBody(part)) }
         return actions + [.finish]
     }
@@ -210,6 +199,8 @@ extension LoadMachine {
 extension StorageVerdict {
     /// Why the answer is not stored.
     var refusal: DiskURLCache.Reason? { if case .refuse(let reason) = self { reason } else { nil } }
+
+    var servesOthers: Bool { if case .store(_, _, let servesOthers) = self { servesOthers } else { false } }
 }
 
 extension ResponseHead {

@@ -118,7 +118,7 @@
                 fields: HeaderFields(response), requestTime: startTime, responseTime: cache.now)
             let options = cache.cachingOptions(for: hop.target, response: exchange.fields)
             guard hop.key != nil,
-                case .store(var stored, _) = Storability.verdict(for: exchange, options: options),
+                case .store(var stored, _, _) = Storability.verdict(for: exchange, options: options),
                 stored.method == "GET",
                 let head = URLResponse.http(url: url, status: stored.status, fields: stored.fields) as? HTTPURLResponse
             else { return }

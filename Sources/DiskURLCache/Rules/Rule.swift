@@ -136,9 +136,7 @@ package struct RuleTarget: Sendable {
         url = hasRules ? URLCanonicalizer.canonical(request.url) : nil
     }
 
-    var host: String? {
-        url.map { url in URLCanonicalizer.withHost(ofNormal: url) { String(decoding: $0, as: UTF8.self) } }
-    }
+    var host: String? { url.map(URLCanonicalizer.host) }
 
     func isBelow(_ path: String, host: String?) -> Bool {
         guard let url, host == nil || host == self.host,

@@ -27,15 +27,11 @@ struct StoreCall: Sendable {
         var fields = (response.response as? HTTPURLResponse).map { HeaderFields($0) }
         if isBySystem { fields = fields.map { SystemHead.restored($0) } }
         let facts = RequestFacts(DiskURLCache.Request(request), salt: salt)
-        if CacheControl.forbidsStoring(fields?["Cache-Control"])
-            || CacheControl.forbidsStoring(facts.fields["Cache-Control"])
-        {
+        if facts.directives.noStore || CacheControl.forbidsStoring(fields?["Cache-Control"]) {
             return .refused(.responseNoStore, removesOlder: true)
         }
-        let vary = VaryKey(fields?["Vary"], request: facts.fields, salt: facts.salt)
-        guard !vary.matchesNothing else {
-            return .refused(.varyAsterisk, removesOlder: false)
-        }
+        let vary = VaryKey(response: fields ?? [:], request: facts)
+        guard !vary.matchesNothing else { return .refused(.varyAsterisk, removesOlder: false) }
         if isBySystem, SystemHead.isSelectedUnseen(vary) { return .refused(.variesByUnseenField, removesOlder: true) }
         if options.isShared, let fields,
             let reason = SharedCache.prohibition(

@@ -8,9 +8,11 @@ enum TextHash {
     private static let first: UInt64 = 0x9E37_79B9_7F4A_7C15
     private static let second: UInt64 = 0xD6E8_FEB8_6659_FD93
 
-    static func hash(_ text: String) -> Int {
+    static func hash(_ text: String) -> Int { Int(truncatingIfNeeded: hash(text, seed: processSeed)) }
+
+    static func hash(_ text: String, seed: UInt64) -> UInt64 {
         var text = text
-        return text.withUTF8 { Int(truncatingIfNeeded: hash(UnsafeRawBufferPointer($0), seed: processSeed)) }
+        return text.withUTF8 { hash(UnsafeRawBufferPointer($0), seed: seed) }
     }
 
     static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {

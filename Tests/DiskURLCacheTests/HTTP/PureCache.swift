@@ -53,8 +53,7 @@ struct PureCache {
         origin: (RequestFacts) -> Origin?
     ) -> Answer {
         let request = RequestFacts(method: method, fields: fields)
-        let decision = CacheDecision.decide(
-            for: request, candidates: candidates, policy: policy, options: options, now: now)
+        let decision = decider(request, policy).decision()
         var answer = Answer(source: .origin, decision: decision)
         switch decision {
         case .useStored(let reuse):
@@ -85,6 +84,10 @@ struct PureCache {
         entries.map { Candidate(response: $0.response, bodyLength: $0.body.count) }
     }
 
+    private func decider(_ request: RequestFacts, _ policy: ReusePolicy) -> RequestDecider {
+        RequestDecider(request: request, candidates: candidates, policy: policy, options: options, now: now)
+    }
+
     private func deliver(_ reuse: Reuse, into answer: inout Answer) {
         let entry = entries[reuse.index]
         let head = reuse.presentation.head(of: entry.response, age: reuse.age)
@@ -103,9 +106,7 @@ struct PureCache {
         answer.asked = sent
         answer.originRequests += 1
         guard let reply = origin(sent) else {
-            let reuse = ErrorFallback.verdict(
-                for: request, candidates: candidates, policy: policy, options: options, now: now
-            ).reuse
+            let reuse = decider(request, policy).errorFallback().reuse
             answer.source = reuse == nil ? .unsatisfiable : .staleOnError
             if let reuse { deliver(reuse, into: &answer) }
             return
@@ -147,7 +148,7 @@ struct PureCache {
 
     private mutating func store(_ verdict: StorageVerdict, _ body: Data) {
         lastVerdict = verdict
-        guard case .store(let response, let replaced) = verdict,
+        guard case .store(let response, let replaced, _) = verdict,
             PartialContent.isConsistent(response, length: body.count)
         else { return }
         entries = entries.indices.filter { !replaced.contains($0) }.map { entries[$0] }

@@ -40,15 +40,10 @@ import Testing
                 for policy in [ReusePolicy.useProtocol, .revalidate, .elseLoad] {
                     for seconds in [-5.0, 0, 10, 45, 65, 80, 5_000] {
                         func decide(_ candidate: Candidate) -> (CacheDecision, Reuse?) {
-                            let request = RequestFacts(method: "GET", fields: asked)
-                            let now = Self.arrival + seconds
-                            return (
-                                CacheDecision.decide(
-                                    for: request, candidates: [candidate], policy: policy, options: options, now: now),
-                                ErrorFallback.verdict(
-                                    for: request, candidates: [candidate], policy: policy, options: options, now: now
-                                ).reuse
-                            )
+                            let decider = RequestDecider(
+                                request: RequestFacts(method: "GET", fields: asked), candidates: [candidate],
+                                policy: policy, options: options, now: Self.arrival + seconds)
+                            return (decider.decision(), decider.errorFallback().reuse)
                         }
                         let kept = decide(Candidate(response: response, bodyLength: 4, facts: facts))
                         let anew = decide(Candidate(response: response, bodyLength: 4))
@@ -65,7 +60,7 @@ import Testing
             responseTime: Self.arrival, vary: .none)
         let entry = Self.entry(.http(response))
         #expect(entry.reuseFacts != nil && entry.reuseFacts === entry.reuseFacts)
-        #expect(entry.reuseFacts?.statedLifetime(inSharedCache: false)?.seconds == 60)
+        #expect(entry.reuseFacts?.statedLifetime(inSharedCache: false)?.seconds.count == 60)
         let other = Self.entry(.other(mimeType: nil, expectedContentLength: -1, textEncodingName: nil))
         #expect(other.reuseFacts == nil)
     }

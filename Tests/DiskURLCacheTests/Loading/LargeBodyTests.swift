@@ -472,7 +472,8 @@ import Testing
         exchange.head(200, fields)
         for start in stride(from: 0, to: Self.length, by: 100_003) {
             send(exchange, start..<min(start + 100_003, Self.length))
-            #expect(allocated <= capacity)
+            // Above the capacity a pass evicts at once; above nine eighths the body waits for it.
+            #expect(allocated <= capacity + capacity / 8)
         }
         exchange.end()
         #expect(await client.heard { $0.hasEnded }.report?.isStored == true)

@@ -72,6 +72,16 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    /// A stored redirect for `GET` answers `HEAD`, which follows it as the redirect from the network.
+    @Test func headFollowsAStoredRedirect() async throws {
+        let origin = try origin(301, ["Cache-Control": "max-age=60"])
+        let harness = try LoadingHarness()
+        #expect(try await harness.load(origin.url("/a")).text == "2")
+        let loaded = try await harness.load(origin.url("/a"), method: "HEAD")
+        #expect(loaded.response.statusCode == 200 && loaded.response.url == origin.url("/b") && loaded.text == "")
+        #expect(origin.requests.count == 2)
+    }
+
     @Test func onlyAPermanentRedirectIsKeptWithoutALifetime() async throws {
         let origin = try origin(302)
         let harness = try LoadingHarness()

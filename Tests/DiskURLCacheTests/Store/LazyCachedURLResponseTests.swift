@@ -26,7 +26,7 @@ import Testing
 
     @Test(arguments: [false, true]) func isEqualToOneBuiltAtOnce(isMemoryOnly: Bool) throws {
         let (entry, eager) = entry(isMemoryOnly: isMemoryOnly)
-        let lazy = entry.cachedURLResponse(requestedURL: Responses.url("/other"))
+        let lazy = entry.makeCachedURLResponse(requestedURL: Responses.url("/other"))
         let response = try #require(lazy.response as? HTTPURLResponse)
         let expected = try #require(eager.response as? HTTPURLResponse)
         #expect(response.url == expected.url)
@@ -41,18 +41,18 @@ import Testing
     }
 
     @Test func theSameResponseIsGivenEachTime() {
-        let lazy = entry().0.cachedURLResponse(requestedURL: Responses.url("/other"))
+        let lazy = entry().0.makeCachedURLResponse(requestedURL: Responses.url("/other"))
         #expect(lazy.response === lazy.response)
         #expect(lazy.isEqual(lazy))
     }
 
     @Test func theRequestedURLStandsInForOneThatIsNotKept() {
-        let lazy = entry(keepsURL: false).0.cachedURLResponse(requestedURL: Responses.url("/asked"))
+        let lazy = entry(keepsURL: false).0.makeCachedURLResponse(requestedURL: Responses.url("/asked"))
         #expect(lazy.response.url == Responses.url("/asked"))
     }
 
     @Test func threadsGetOneResponse() {
-        let lazy = entry().0.cachedURLResponse(requestedURL: Responses.url("/other"))
+        let lazy = entry().0.makeCachedURLResponse(requestedURL: Responses.url("/other"))
         let seen = Mutex<Set<ObjectIdentifier>>([])
         DispatchQueue.concurrentPerform(iterations: 64) { _ in
             let identity = ObjectIdentifier(lazy.response)
