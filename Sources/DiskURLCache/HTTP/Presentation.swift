@@ -13,7 +13,7 @@ enum Presentation: Sendable, Hashable {
     /// 416 without a body.
     case rangeNotSatisfiable(total: Int)
 
-    /// The status is that of the stored response: a stored redirect is one for `HEAD`, too.
+    /// The caller gets the stored status: a stored redirect is one for `HEAD`, too.
     var keepsStatus: Bool { self == .whole || self == .headersOnly }
 }
 
