@@ -46,7 +46,7 @@ final class StorageAdapter: StorageLayer {
         storage.store(
             DiskURLCache.Entry(StoredEntry(metadata: metadata, body: entry.body), key: diskKey),
             named: diskKey.digest.hex)
-        return .written(bytes: entry.memoryCost)
+        return .written
     }
 
     func update(_ metadata: EntryMetadata, of key: RequestKey, replacing sequence: UInt64, usedAt: UInt64) -> Bool {

@@ -54,7 +54,9 @@ extension DiskURLCache.Inspector {
             for: request, RequestKey.Form(isShared: isShared, variant: variant, salt: salt))
     }
 
-    private var salt: CredentialSalt? { .reading(files, paths, owner: owner) }
+    private var salt: CredentialSalt? {
+        (try? CredentialSalt.bytes(files, paths, owner: owner, adding: nil)).map(CredentialSalt.init)
+    }
 
     private func variants(of key: RequestKey) -> [StoredVariant] {
         let diskKey = key.diskKey

@@ -30,8 +30,8 @@ extension DiskURLCache.Configuration {
             ) { hub.report($0) }
         }
         let fallbacks = fallbackDirectories.filter(\.isFileURL).map { directory in
-            // The capacity has no meaning for a folder that is never written.
-            var settings = DiskStore.Configuration(directory: directory.path, capacity: .max)
+            // Of a folder that is never written, the capacity bounds only the largest record that is read.
+            var settings = DiskStore.Configuration(directory: directory.path, capacity: Int(Int32.max))
             settings.isReadOnly = true
             return DiskStore(configuration: settings, clock: clock) { hub.report($0) }
         }

@@ -313,7 +313,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// directory cannot be read; a second cache of this process has the folder open with other settings; a rule cannot be. Nil without
     /// a problem. Waits for the first look at the folders.
     public var openingError: DiskURLCache.Error? {
-        configurationError ?? store.openingError.map(DiskURLCache.Error.init)
+        configurationError ?? store.openingError
     }
 
     /// Counts since the cache was opened. Can be read from any thread.

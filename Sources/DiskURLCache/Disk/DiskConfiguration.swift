@@ -3,7 +3,7 @@ import Foundation
 package struct DiskConfiguration: Sendable {
     /// Absolute path; made (0700) when missing.
     var directory: String
-    /// Bytes that the directory may take on disk, everything counted in allocated blocks. 0 stores nothing.
+    /// Bytes that the directory may take on disk, everything counted in allocated blocks. 0 stores nothing. No larger record is read.
     var capacity: Int
     /// Eviction starts above `capacity` and ends at this fraction of it.
     var lowWaterFraction = 0.9

@@ -98,13 +98,13 @@ extension DiskStore {
     private func makeIndex(_ lock: OwnerLock) {
         // No thread of the app waits for it.
         var (saved, savedAt) = (catalog.read { $0.leastRecentFirst }, Int.max)
-        var problem: DiskEvent.RebuildReason?
+        var isRejected = false
         let start = MonotonicTime.seconds
         if saved.isEmpty {
             switch IndexFile(files: files, paths: paths).load() {
             case .loaded(let rows, let time): (saved, savedAt) = (rows, time)
-            case .missing: problem = .missing
-            case .rejected: problem = .rejected
+            case .missing: break
+            case .rejected: isRejected = true
             // It is not written over: the next pass tries again.
             case .unreadable: return
             }
@@ -124,13 +124,7 @@ extension DiskStore {
             if partial.count <= 512 {
                 for name in partial { catalog.requestExamination(of: name.key) }
             }
-            switch problem {
-            case .rejected: io.events.append(.rebuiltIndex(.rejected))
-            // A folder that this cache made has lost nothing.
-            case .missing:
-                if !partial.isEmpty, !io.directory.isFolderTrusted { io.events.append(.rebuiltIndex(.missing)) }
-            case nil: break
-            }
+            if isRejected { io.events.append(.rejectedIndex) }
             io.directory.updateOverhead()
             // Where each pass begins with it, it takes no more than a twentieth of the time, and a second lies between two.
             let end = MonotonicTime.seconds
@@ -175,7 +169,7 @@ extension DiskStore {
         return maintenance.perform {
             guard catalog.state.isOwner else { return false }
             catalog.distrust()
-            withIO { _ in forgetIndex() }
+            withIO { _ in catalog.forget() }
             try? files.unlink(paths.index)
             open(isFlush: true)
             save(now: true)
@@ -258,10 +252,8 @@ extension DiskStore {
 
     /// Deletes what clearings left, up to `limit` files, and what bodies did whose process died; false where some of the former is left.
     private func sweep(limit: Int) -> Bool {
-        var names: [String] = []
-        try? files.list(paths.directory) { names.append(String(cString: $0)) }
-        if catalog.state.isOwner { incoming.sweep(names.filter(DiskPaths.isIncoming), files, paths) }
-        return CacheDirectory.sweepTrash(names.filter(DiskPaths.isTrash), files, paths, limit: limit)
+        if catalog.state.isOwner { incoming.sweep(files, paths) }
+        return CacheDirectory.sweepTrash(files, paths, limit: limit)
     }
 
     // MARK: Ending
@@ -274,7 +266,7 @@ extension DiskStore {
             runPass(isFlush: true)
             withIO { _ in
                 giveUpLock()
-                forgetIndex()
+                catalog.forget()
                 become(.suspended)
             }
             incoming.unlock()

@@ -38,7 +38,6 @@ package final class DiskStore: Sendable {
     let catalog: Catalog
     /// To be used while `io` is held.
     let records: RecordFiles
-    private let lookup: RecordLookup
     private let io: Mutex<Section>
 
     /// The state of file operations; guarded by `io`. Each part owns its state.
@@ -84,8 +83,6 @@ package final class DiskStore: Sendable {
             keepsURLs: configuration.keepsURLs)
         io = Mutex(Section(directory: CacheDirectory(fileSystem, paths, owner: configuration.owner)))
         self.maintenance = maintenance ?? MaintenanceQueue()
-        lookup = RecordLookup(
-            catalog: catalog, reader: reader, configuration: configuration, clock: clock, maintenance: self.maintenance)
         if maintenance == nil {
             self.maintenance.setWork { [weak self] in self?.runPass(isFlush: false) }
         }
@@ -131,22 +128,21 @@ package final class DiskStore: Sendable {
     /// when they cannot be used, or are gone and `mayMake` is false.
     func prepareDirectory(_ io: inout Section, mayMake: Bool) -> Bool {
         let opening: CacheDirectory.Opening?
-        do throws(DiskStoreError) {
+        do throws(DiskURLCache.Error) {
             opening = try io.directory.open(mayMake: mayMake)
         } catch {
-            if io.directory.failed(error) { io.events.append(.unavailable(error)) }
-            forgetIndex()
-            become(.unusable(isReadable: !error.isForeign))
+            catalog.forget()
+            note(error, &io)
             return false
         }
-        if opening != nil { io.directory.succeeded() }
+        if opening != nil { note(nil, &io) }
         switch opening {
         case nil:
             leave(&io)
             return false
         case .otherDirectory: leave(&io)
         case .otherFolder:
-            forgetIndex()
+            catalog.forget()
             catalog.distrust()
         case .same: break
         }
@@ -156,9 +152,32 @@ package final class DiskStore: Sendable {
         return true
     }
 
+    /// Moves the records' folder away; false if that cannot be done: then nothing is read from it until it is.
+    func clear(_ io: inout Section) -> Bool {
+        let wasToClear = io.directory.mustClear
+        do throws(Errno) {
+            try io.directory.clear()
+        } catch {
+            if !wasToClear { io.events.append(.cannotDelete(errno: error.code)) }
+            become(.unusable(isReadable: false))
+            return false
+        }
+        if case .unusable = catalog.state { become(.guest) }
+        followFolder(io)
+        return true
+    }
+
+    /// - Parameter error: why the directory cannot be used, which is told once; nil if it can.
+    private func note(_ error: DiskURLCache.Error?, _ io: inout Section) {
+        let isNew = io.directory.note(error)
+        guard let error else { return }
+        become(.unusable(isReadable: !error.isForeign))
+        if isNew { io.events.append(.unavailable(error)) }
+    }
+
     /// No fact about a directory holds for a different one: its lock is a different one, too.
     private func leave(_ io: inout Section) {
-        forgetIndex()
+        catalog.forget()
         salt.directoryChanged()
         if !catalog.state.isSuspended { become(.guest) }
     }
@@ -167,8 +186,6 @@ package final class DiskStore: Sendable {
     func followFolder(_ io: Section) {
         if case .owner(let lock, .some) = catalog.state { become(.owner(lock, folder: io.directory.identity?.folder)) }
     }
-
-    func forgetIndex() { catalog.forget() }
 
     /// The directory's salt, which is the given one if it has none.
     private func directorySalt(_ new: [UInt8]) -> [UInt8]? {
@@ -184,38 +201,9 @@ package final class DiskStore: Sendable {
         guard isOpeningProcess else { return }
         withIO { io in
             let error = io.directory.readingError(reader)
-            if let error {
-                if io.directory.failed(error) { io.events.append(.unavailable(error)) }
-            } else {
-                io.directory.succeeded()
-            }
-            become(error.map { .unusable(isReadable: !$0.isForeign) } ?? .guest)
+            note(error, &io)
+            if error == nil { become(.guest) }
         }
-    }
-
-    // MARK: Lookups
-
-    /// All live variants of a key, the most recent first. Counts as a use of the key.
-    package func variants(of key: RequestKey) -> [StoredVariant] {
-        variants(named: key.name) { key.digest }
-    }
-
-    func variants(named name: KeyName, provedBy digest: () -> KeyDigest) -> [StoredVariant] {
-        checkIfDue(at: MonotonicTime.nanoseconds)
-        return lookup.variants(named: name, provedBy: digest) { read in withIO { _ in read() } }
-    }
-
-    /// Whether a lookup would find something. Not a use.
-    package func contains(_ key: RequestKey) -> Bool {
-        checkIfDue(at: MonotonicTime.nanoseconds)
-        return lookup.contains(
-            named: key.name, provedBy: { key.digest }, exclusively: { read in withIO { _ in read() } })
-    }
-
-    /// False only when a lookup would surely find nothing: the index is complete and has no row of that name.
-    package func mayContain(_ key: RequestKey) -> Bool {
-        checkIfDue(at: MonotonicTime.nanoseconds)
-        return catalog.mayContain(key.name)
     }
 
     // MARK: Other processes
@@ -319,12 +307,9 @@ package final class DiskStore: Sendable {
     var isOwner: Bool { catalog.state.isOwner }
 
     /// Why the directory cannot be used; nil while it can. Waits for the first look at it.
-    var openingError: DiskStoreError? {
+    var openingError: DiskURLCache.Error? {
         maintenance.perform {
-            if configuration.isReadOnly {
-                checkReadOnly()
-                return withIO { $0.directory.error }
-            }
+            if configuration.isReadOnly { checkReadOnly() }
             return withIO { io in
                 if !io.directory.wasOpened && isOpeningProcess { _ = prepareDirectory(&io, mayMake: true) }
                 return io.directory.error

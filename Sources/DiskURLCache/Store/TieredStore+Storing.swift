@@ -107,7 +107,7 @@ extension TieredStore {
             case .written: break
             // A different cache stored a later response of the variant.
             case .superseded: kept = nil
-            case .dropped(let reason): refusal = DiskURLCache.Reason(reason)
+            case .dropped(let reason): refusal = reason
             }
             // The response before it stays, as far as it can.
             if kept == nil, refusal == .diskFailed { return (refusal, false) }
@@ -144,7 +144,7 @@ extension TieredStore {
     ) -> DiskWriteResult {
         let now = MonotonicTime.nanoseconds
         if let entry, let disk { return disk.write(entry, for: key, usedAt: now) }
-        guard case .file(let file) = body, let diskStore else { return .dropped(.unavailable) }
+        guard case .file(let file) = body, let diskStore else { return .dropped(.diskFailed(errno: 0)) }
         return diskStore.adopt(file, metadata, for: key, usedAt: now)
     }
 

@@ -127,7 +127,7 @@ final class TieredStore: Sendable {
     }
 
     /// Why the disk, or one of the fallback directories, cannot be used.
-    var openingError: DiskStoreError? {
+    var openingError: DiskURLCache.Error? {
         diskStore?.openingError ?? fallbacks.lazy.compactMap(\.openingError).first
     }
 

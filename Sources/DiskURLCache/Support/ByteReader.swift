@@ -59,6 +59,18 @@ struct ByteReader {
         return string().map(Optional.some)
     }
 
+    /// So many values as a number before them says. A count that needs more bytes than are left is not worth an allocation.
+    /// - Parameter shortest: the bytes of the shortest value.
+    mutating func list<Value>(_ shortest: Int, _ read: (inout ByteReader) -> Value?) -> [Value]? {
+        guard let count = number(UInt32.self).map(Int.init), count <= remaining / shortest else { return nil }
+        var values: [Value] = []
+        for _ in 0..<count {
+            guard let value = read(&self) else { return nil }
+            values.append(value)
+        }
+        return values
+    }
+
     mutating func digest() -> KeyDigest? {
         guard remaining >= 32 else { return nil }
         var words = SIMD4<UInt64>()

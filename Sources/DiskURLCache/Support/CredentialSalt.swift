@@ -23,7 +23,7 @@ package final class CredentialSalt: Sendable, Hashable {
     }
 
     /// The bytes as they were read.
-    init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         read = { _ in nil }
         state = Mutex(State(bytes: bytes, isRead: true))
     }

@@ -71,7 +71,7 @@ import Testing
             store.flush()
         }
         #expect(store.entryCount == Self.entries.count)
-        #expect(fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } } == 0)
+        #expect(!fixture.log.events.contains(.rejectedIndex))
     }
 
     @Test func version1IndexHoldsWhatTheRecordsSay() throws {

@@ -20,9 +20,9 @@ import Testing
 
     /// Every record is served, before and after the index is known, and usage is exact.
     private func expectWhole(
-        _ fixture: DiskFixture, _ comment: Comment, isRebuilt: Bool = true, files: any FileSystem = SystemFiles()
+        _ fixture: DiskFixture, _ comment: Comment, isRejected: Bool = true, files: any FileSystem = SystemFiles()
     ) {
-        let rebuilt = fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } }
+        let before = fixture.log.count { $0 == .rejectedIndex }
         let store = fixture.open(files: files)
         for number in 0..<Self.count {
             if store.body(.test("\(number)")) != testBody(number) { Issue.record("\(number) is lost: \(comment)") }
@@ -36,8 +36,8 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords(), comment)
         #expect(store.entryCount == Self.count, comment)
         store.close()
-        let after = fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } }
-        #expect((after > rebuilt) == isRebuilt, comment)
+        let after = fixture.log.count { $0 == .rejectedIndex }
+        #expect((after > before) == isRejected, comment)
     }
 
     @Test("Faults 14-16, 24: index empty, missing, of a future version, XML, garbage: rebuilt") func replaced() throws {
@@ -58,8 +58,8 @@ import Testing
             expectWhole(fixture, "damage \(number)")
         }
         try FileManager.default.removeItem(at: index(fixture))
-        expectWhole(fixture, "missing")
-        expectWhole(fixture, "and good again", isRebuilt: false)
+        expectWhole(fixture, "missing", isRejected: false)
+        expectWhole(fixture, "and good again", isRejected: false)
     }
 
     @Test("Fault 11: every single-bit flip of the index: rejected") func everyBitFlip() throws {
@@ -295,7 +295,7 @@ import Testing
         // A name twice: one row of it counts.
         let rows = good.leastRecentFirst
         try Data(IndexFile.encode(rows + rows)).write(to: index(fixture))
-        expectWhole(fixture, "each row twice", isRebuilt: false)
+        expectWhole(fixture, "each row twice", isRejected: false)
     }
 
     @Test("Faults 22-24: plist bombs and a 10 GB sparse index: bounded, rebuilt") func bombs() throws {
@@ -319,7 +319,7 @@ import Testing
         /// As `expectWhole`, and no more was read of a file, and no more asked for at once, than so many bytes.
         func expectBounded(_ name: String, _ bytes: Int, _ comment: Comment) {
             _ = files.takeReadings()
-            expectWhole(fixture, comment, isRebuilt: name == "index.plist", files: files)
+            expectWhole(fixture, comment, isRejected: name == "index.plist", files: files)
             let reading = files.takeReadings()[name]
             // A file of another length than any index is rejected unread.
             #expect((reading?.bytes ?? 0) <= bytes, comment)

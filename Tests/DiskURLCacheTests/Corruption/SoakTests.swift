@@ -42,9 +42,7 @@
         static func runInChild(_ directory: String) {
             let configuration = DiskStore.Configuration(directory: directory, capacity: capacity)
             let dropped = Mutex(0)
-            let store = DiskStore(
-                configuration: configuration,
-                report: { event in if case .dropped = event { dropped.withLock { $0 += 1 } } })
+            let store = DiskStore(configuration: configuration)
             store.flush()
             // A hard limit: an allocation beyond it fails, and the process with it. Stacks of 8 MB count too.
             let stacks = (threads + 8) * 8 << 20
@@ -62,7 +60,8 @@
                     step += 1
                     let number = step * threads + thread
                     let body = body(number, &random)
-                    store.store(.test(body, sequence: UInt64(number)), for: .test("\(number % 500)"))
+                    let result = store.store(.test(body, sequence: UInt64(number)), for: .test("\(number % 500)"))
+                    if case .dropped = result { dropped.withLock { $0 += 1 } }
                     stored.withLock { $0 += body.count }
                     guard step % 4 == 0 else { continue }
                     let other = Int.random(in: 0..<500, using: &random)

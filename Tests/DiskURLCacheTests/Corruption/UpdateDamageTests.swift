@@ -102,7 +102,7 @@ import Testing
         files.rule = { _ in nil }
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
         #expect(store.variants(of: key).map(\.metadata.sequence) == [5])
-        #expect(fixture.log.events.contains(.notUpdated(key: key.name, .failed(errno: code))))
+        #expect(fixture.log.events.contains(.notUpdated(key: key.name, .diskFailed(errno: code))))
         #expect(update(store, to: 6, from: 5))
         #expect(store.variants(of: key).map(\.metadata.sequence) == [6])
         #expect(store.body(key) == testBody(1, length: 5000))
@@ -158,7 +158,7 @@ import Testing
         #expect(store.update(bad, of: key, replacing: 5, usedAt: 0))
         #expect(store.variants(of: key).isEmpty)
         #expect(fixture.recordNames().isEmpty)
-        #expect(fixture.log.events.contains(.notUpdated(key: key.name, .notRepresentable)))
+        #expect(fixture.log.events.contains(.notUpdated(key: key.name, .malformed)))
     }
 
     @Test("Fault 56: what a secondary cache updates the maintainer counts") func updatesOfOthers() throws {

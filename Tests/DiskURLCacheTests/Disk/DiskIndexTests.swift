@@ -61,9 +61,10 @@ import Testing
                     }
                 }
             default:
-                index.touch(row.key, at: now, seconds: 0)
-                let time = max(now, model.last?.time ?? 0)
-                for known in model where known.name.key == row.key { place(known.name, known.bytes, time) }
+                index.note([IndexUse(key: row.key, time: now, seconds: 0)])
+                for known in model where known.name.key == row.key && known.time < now {
+                    place(known.name, known.bytes, now)
+                }
             }
             guard step % 50 == 0 else { continue }
             let listed = list(index)
@@ -90,7 +91,7 @@ import Testing
         index.putUnknown([row(11, at: 1), row(3, at: 2), row(12, at: 35), row(13, at: 500)])
         #expect(list(index).map(\.key.resource) == [0, 11, 1, 2, 3, 10, 12, 4, 5, 6, 7, 8, 9, 13])
         // What was used in this process stays above all that was not.
-        index.touch(key(0), at: 5, seconds: 3)
+        index.note([IndexUse(key: key(0), time: 5, seconds: 3)])
         index.put(row(14, at: 2))
         #expect(list(index).map(\.key.resource) == [11, 14, 1, 2, 3, 10, 12, 4, 5, 6, 7, 8, 9, 13, 0])
         #expect(zip(list(index), list(index).dropFirst()).allSatisfy { $0.lastUse <= $1.lastUse })
@@ -175,8 +176,8 @@ import Testing
         }
         let path = DiskPaths(directory: "/a/b//").withRecord(RecordName(key: key, slot: 3)) { String(cString: $0) }
         #expect(path == "/a/b/records/" + key.hex + "3")
-        #expect(DiskPaths.isTrash("trash-0123456789abcdef"))
-        #expect(!DiskPaths.isTrash("trash-0123456789abcdeX"))
-        #expect(!DiskPaths.isTrash("trash-"))
+        #expect(DiskPaths.isName("trash-0123456789abcdef", of: .trash))
+        #expect(!DiskPaths.isName("trash-0123456789abcdeX", of: .trash))
+        #expect(!DiskPaths.isName("trash-", of: .trash))
     }
 }

@@ -131,6 +131,12 @@ extension DiskStore {
         write(entry, for: key, usedAt: MonotonicTime.nanoseconds)
     }
 
+    /// Writes an entry for a key that no request has.
+    func store(_ entry: StoredEntry, for key: DiskKey) {
+        let record = PreparedRecord(entry, for: key, keepsURL: true)
+        _ = write(record, entry.metadata, for: key, usedAt: MonotonicTime.nanoseconds)
+    }
+
     /// A use that memory answered just now.
     func touch(_ key: RequestKey) {
         noteUses([(key.name, MonotonicTime.nanoseconds)])
@@ -183,6 +189,18 @@ extension DiskStore {
 
 extension IndexFile {
     static func encode(_ index: DiskIndex) -> [UInt8] { encode(index.leastRecentFirst) }
+}
+
+extension DiskWriteResult {
+    /// The words of the reason, which have the system's error; nil if the disk did not refuse the entry.
+    var refusal: String? { if case .dropped(let reason) = self { reason.description } else { nil } }
+
+    static func words(_ errno: Int32) -> String { DiskURLCache.Reason.diskFailed(errno: errno).description }
+}
+
+extension DiskIndex {
+    /// Adds a row as the most recently used one, among rows that this process has not used.
+    mutating func append(_ row: IndexRow) { put(row, usedAt: 0) }
 }
 
 extension [IndexRow] {

@@ -31,7 +31,7 @@ import Testing
 
     /// Uses the store in every way, and sees that nothing was found, believed or changed.
     private func expectLeftAlone(
-        _ store: DiskStore, _ files: FaultyFileSystem, _ fixture: DiskFixture, _ error: DiskStoreError
+        _ store: DiskStore, _ files: FaultyFileSystem, _ fixture: DiskFixture, _ error: DiskURLCache.Error
     ) {
         _ = files.takeCalls()
         let names = fixture.scratch.files()
@@ -55,7 +55,7 @@ import Testing
         let fixture = try DiskFixture()
         fixture.open().storeAndClose(key)
         let files = Self.files(part, fixture) { $0.owner = Self.stranger }
-        let error = DiskStoreError.otherOwner(path: Self.path(part, fixture), user: Self.stranger)
+        let error = DiskURLCache.Error(.otherOwner, path: Self.path(part, fixture), userID: Self.stranger)
         expectLeftAlone(fixture.open(files: files), files, fixture, error)
         // By its true owner it is used.
         #expect(fixture.open().body(key) == testBody(1))
@@ -71,7 +71,7 @@ import Testing
         #expect(chmod(path, mode_t(mode)) == 0)
         let files = FaultyFileSystem()
         expectLeftAlone(
-            fixture.open(files: files), files, fixture, .writableByOthers(path: path, permissions: mode))
+            fixture.open(files: files), files, fixture, .init(.writableByOthers, path: path))
         // Reading may be allowed to others.
         #expect(chmod(path, 0o755) == 0)
         #expect(fixture.open().body(key) == testBody(1))
@@ -91,7 +91,7 @@ import Testing
         isGiven.withLock { $0 = true }
         #expect(store.store(.test(testBody(2), sequence: 2), for: key).isWritten == false)
         store.flush()
-        let error = DiskStoreError.otherOwner(path: Self.path(part, fixture), user: Self.stranger)
+        let error = DiskURLCache.Error(.otherOwner, path: Self.path(part, fixture), userID: Self.stranger)
         #expect(store.openingError == error)
         #expect(store.variants(of: key).isEmpty)
         isGiven.withLock { $0 = false }
@@ -160,17 +160,17 @@ import Testing
         let files = FaultyFileSystem { call in
             kind == "unreadable" && call.operation == .open && call.isRecord ? .error(EACCES) : nil
         }
-        let error: DiskStoreError
+        let error: DiskURLCache.Error
         switch kind {
-        case "missing": error = .notACache(path: fixture.directory, errno: ENOENT)
+        case "missing": error = .init(.notACache, path: fixture.directory, errno: ENOENT)
         case "file":
             try FileManager.default.removeItem(atPath: fixture.directory)
             try Data().write(to: URL(fileURLWithPath: fixture.directory))
-            error = .notADirectory(path: fixture.directory)
+            error = .init(.obstructed, path: fixture.directory)
         case "empty":
             try FileManager.default.removeItem(atPath: fixture.records)
-            error = .notACache(path: fixture.directory, errno: 0)
-        default: error = .notReadable(path: try #require(fixture.onlyRecord(key)), errno: EACCES)
+            error = .init(.notACache, path: fixture.directory, errno: 0)
+        default: error = .init(.notReadable, path: try #require(fixture.onlyRecord(key)), errno: EACCES)
         }
         let store = fixture.open(files: files) { $0.isReadOnly = true }
         for _ in 0..<2 { #expect(store.openingError == error) }
@@ -200,7 +200,7 @@ import Testing
             let child = try ChildProcess("owner", directory: fixture.scratch.url.path, asNobody: true)
             #expect(child.remainingLines() == ["700", "refused 0", "nothing", "read"])
             let store = DiskStore(configuration: .init(directory: theirs, capacity: 1 << 20))
-            #expect(store.openingError == .otherOwner(path: theirs, user: 65_534))
+            #expect(store.openingError == DiskURLCache.Error(.otherOwner, path: theirs, userID: 65_534))
             #expect(store.variants(of: key).isEmpty)
             let inspector = try DiskURLCache.Inspector(directory: URL(fileURLWithPath: theirs))
             #expect(try inspector.records().map(\.problem) == [nil], "root looks into any cache")
@@ -237,7 +237,9 @@ extension DiskStore {
             ChildProcess.say(String(mode, radix: 8))
             let ours = scratch + "/ours"
             let store = DiskStore(configuration: .init(directory: ours, capacity: 1 << 20))
-            if case .otherOwner(ours, let user) = store.openingError { ChildProcess.say("refused \(user)") }
+            if let error = store.openingError, error.code == .otherOwner, error.path == ours {
+                ChildProcess.say("refused \(error.userID ?? .max)")
+            }
             ChildProcess.say(store.variants(of: key).isEmpty ? "nothing" : "believed")
             var configuration = DiskStore.Configuration(directory: ours, capacity: 1 << 20)
             configuration.isReadOnly = true

@@ -368,11 +368,13 @@
             let store = DiskStore(configuration: .init(directory: directory, capacity: 1 << 30), report: log.report)
             store.store(.test(testBody(0), sequence: 1), for: key)
             store.flush()
-            for number in 0..<100 { store.store(.test(testBody(number, length: 30_000)), for: .test("\(number)")) }
+            let results = (0..<100).map { number in
+                store.store(.test(testBody(number, length: 30_000)), for: .test("\(number)"))
+            }
             store.flush()
             store.store(.test(testBody(1, length: 300_000), sequence: 2), for: key)
             store.flush()
-            #expect(log.count { if case .dropped(_, .failed(ENOSPC)) = $0 { true } else { false } } > 10)
+            #expect(results.filter { $0.refusal == DiskWriteResult.words(ENOSPC) }.count > 10)
             #expect(store.body(key) == testBody(0))
             let names = try FileManager.default.contentsOfDirectory(atPath: directory + "/records")
             #expect(store.entryCount == names.count)

@@ -248,7 +248,7 @@ import Testing
         store.flush()
         #expect(store.body(key) == testBody(1))
         #expect(store.entryCount == 1)
-        #expect(fixture.log.count { if case .rebuiltIndex = $0 { true } else { false } } == 0)
+        #expect(!fixture.log.events.contains(.rejectedIndex))
     }
 }
 

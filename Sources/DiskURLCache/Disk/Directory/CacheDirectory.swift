@@ -13,10 +13,8 @@ struct CacheDirectory {
 
     /// The directory and its folder of records as they were opened; nil before, and when they are gone.
     private(set) var identity: Identity?
-    private(set) var error: DiskStoreError?
+    private(set) var error: DiskURLCache.Error?
     private(set) var wasOpened = false
-    /// This cache made the folder of records: no record is older than this cache.
-    private(set) var isFolderTrusted = false
     /// A clearing could not move the folder away. It is tried again, and nothing is read until it succeeds.
     private(set) var mustClear = false
     /// The size of folders and index files on disk, in bytes.
@@ -39,27 +37,21 @@ struct CacheDirectory {
 
     /// Makes sure that the directory and its folder of records are there, are directories, and belong to the owner alone; two
     /// system calls when they do. Nil when they are gone and `mayMake` is false.
-    mutating func open(mayMake: Bool) throws(DiskStoreError) -> Opening? {
+    mutating func open(mayMake: Bool) throws(DiskURLCache.Error) -> Opening? {
         let before = identity
         identity = nil
         guard let directory = try directoryStatus(before?.directory, mayMake: mayMake),
             let folder = try folderStatus(before?.folder, mayMake: mayMake)
         else { return nil }
         identity = Identity(directory: directory.identity, folder: folder.identity)
-        if folder.isNew || folder.identity != before?.folder { isFolderTrusted = folder.isNew }
         // A directory that was made just now is a new one, even if the file system gave it the same number again.
         if directory.isNew || directory.identity != before?.directory { return .otherDirectory }
         return folder.isNew || folder.identity != before?.folder ? .otherFolder : .same
     }
 
-    /// The directory can be used.
-    mutating func succeeded() {
-        error = nil
-        wasOpened = true
-    }
-
-    /// True when that was not known before.
-    mutating func failed(_ error: DiskStoreError) -> Bool {
+    /// - Parameter error: why the directory cannot be used; nil if it can.
+    /// - Returns: whether that was not known before.
+    mutating func note(_ error: DiskURLCache.Error?) -> Bool {
         defer { self.error = error }
         wasOpened = true
         return self.error != error
@@ -68,21 +60,21 @@ struct CacheDirectory {
     private typealias Found = (identity: FileIdentity, isNew: Bool)
 
     /// A link to a directory is followed here, since the user gave the path.
-    private func directoryStatus(_ known: FileIdentity?, mayMake: Bool) throws(DiskStoreError) -> Found? {
+    private func directoryStatus(_ known: FileIdentity?, mayMake: Bool) throws(DiskURLCache.Error) -> Found? {
         let path = paths.directory
-        guard paths.canBeUsed else { throw .cannotMakeDirectory(path: path, errno: EINVAL) }
-        return try status(of: path, at: path + "/.", known, mayMake) { () throws(DiskStoreError) in
+        guard paths.canBeUsed else { throw .init(.notWritable, path: path, errno: EINVAL) }
+        return try status(of: path, at: path + "/.", known, mayMake) { () throws(DiskURLCache.Error) in
             try makeDirectories(path)
         }
     }
 
-    private func folderStatus(_ known: FileIdentity?, mayMake: Bool) throws(DiskStoreError) -> Found? {
+    private func folderStatus(_ known: FileIdentity?, mayMake: Bool) throws(DiskURLCache.Error) -> Found? {
         let path = paths.records
-        return try status(of: path, at: path, known, mayMake) { () throws(DiskStoreError) in
+        return try status(of: path, at: path, known, mayMake) { () throws(DiskURLCache.Error) in
             do throws(Errno) {
                 try files.makeDirectory(path)
             } catch {
-                if error.code != EEXIST { throw .notWritable(path: path, errno: error.code) }
+                if error.code != EEXIST { throw .init(.notWritable, path: path, errno: error.code) }
             }
         }
     }
@@ -90,28 +82,24 @@ struct CacheDirectory {
     /// Nil if it is missing and may not be made.
     private func status(
         of path: String, at other: String, _ known: FileIdentity?, _ mayMake: Bool,
-        make: () throws(DiskStoreError) -> Void
-    ) throws(DiskStoreError) -> Found? {
+        make: () throws(DiskURLCache.Error) -> Void
+    ) throws(DiskURLCache.Error) -> Found? {
         for isNew in [false, true] {
             var found: FileStatus
             do throws(Errno) {
                 found = try files.status(at: other)
             } catch {
                 switch error.code {
-                case ENOENT where isNew: throw .cannotMakeDirectory(path: path, errno: error.code)
+                case ENOENT where isNew: throw .init(.notWritable, path: path, errno: error.code)
                 case ENOENT:
                     guard mayMake else { return nil }
                     try make()
                     continue
-                case ENOTDIR: throw .notADirectory(path: path)
-                default: throw .notReadable(path: path, errno: error.code)
+                case ENOTDIR: throw .init(.obstructed, path: path)
+                default: throw .init(.notReadable, path: path, errno: error.code)
                 }
             }
-            switch found.kind {
-            case .directory: break
-            case .symbolicLink: throw .symbolicLink(path: path)
-            case .regular, .other: throw .notADirectory(path: path)
-            }
+            if found.kind != .directory { throw .init(.obstructed, path: path) }
             // The directory is checked once it is open: its path could lead to a third one.
             if found.identity != known, let file = try? files.openFile(other, O_RDONLY | O_DIRECTORY) {
                 defer { files.closeQuietly(file) }
@@ -123,7 +111,7 @@ struct CacheDirectory {
         return nil
     }
 
-    private func makeDirectories(_ path: String) throws(DiskStoreError) {
+    private func makeDirectories(_ path: String) throws(DiskURLCache.Error) {
         var partial = ""
         for component in path.split(separator: "/") {
             partial += "/" + component
@@ -133,20 +121,20 @@ struct CacheDirectory {
                 // A parent that exists already is fine. Whether the path leads to a directory is checked at the end.
                 let isThere = (try? files.status(at: partial + "/.")) != nil
                 if !isThere {
-                    if error.code == EEXIST || error.code == ENOTDIR { throw .notADirectory(path: partial) }
-                    throw .cannotMakeDirectory(path: partial, errno: error.code)
+                    if error.code == EEXIST || error.code == ENOTDIR { throw .init(.obstructed, path: partial) }
+                    throw .init(.notWritable, path: partial, errno: error.code)
                 }
             }
         }
     }
 
     /// Why a directory that is only read cannot be read.
-    mutating func readingError(_ reader: RecordReader) -> DiskStoreError? {
+    mutating func readingError(_ reader: RecordReader) -> DiskURLCache.Error? {
         var first: RecordName?
-        do throws(DiskStoreError) {
+        do throws(DiskURLCache.Error) {
             guard try open(mayMake: false) != nil else {
                 let isThere = (try? files.status(at: paths.directory + "/.")) != nil
-                return .notACache(path: paths.directory, errno: isThere ? 0 : ENOENT)
+                return .init(.notACache, path: paths.directory, errno: isThere ? 0 : ENOENT)
             }
         } catch {
             return error
@@ -154,11 +142,11 @@ struct CacheDirectory {
         do throws(Errno) {
             try files.list(paths.records) { name in if first == nil { first = RecordName(name) } }
         } catch {
-            return .notReadable(path: paths.records, errno: error.code)
+            return .init(.notReadable, path: paths.records, errno: error.code)
         }
         // The modes of the first record are those of all: whoever filled the directory wrote them.
         guard let first, case .unreadable(let error) = reader.read(first, .tail, limit: .max >> 1) else { return nil }
-        return .notReadable(path: paths.records + "/" + first.text, errno: error.code)
+        return .init(.notReadable, path: paths.records + "/" + first.text, errno: error.code)
     }
 
     // MARK: The folder of records
@@ -170,7 +158,7 @@ struct CacheDirectory {
         do throws(Errno) {
             let status = try files.status(at: paths.records)
             guard status.kind == .directory else { throw Errno(ELOOP) }
-            try files.rename(paths.records, to: paths.newTrash())
+            try files.rename(paths.records, to: paths.new(.trash))
         } catch {
             // There is no folder of ours, so there is nothing to clear.
             if !error.isMissing, error.code != ELOOP, error.code != ENOTDIR, !unlinkRecords() {
@@ -194,7 +182,6 @@ struct CacheDirectory {
         try? files.makeDirectory(paths.records)
         guard let status = try? files.status(at: paths.records), owner.trusts(status) else { return }
         identity?.folder = status.identity
-        isFolderTrusted = true
     }
 
     /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process serves them.
@@ -214,12 +201,11 @@ struct CacheDirectory {
 
     // MARK: Cleared folders
 
-    /// Deletes these folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are
+    /// Deletes the folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are
     /// not ours: they are moved back to the records' folder. Needs no lock: no cache uses these folders.
-    static func sweepTrash(_ names: [String], _ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
+    static func sweepTrash(_ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
         var budget = limit
-        for name in names {
-            let folder = paths.directory + "/" + name
+        for folder in paths.all(.trash, in: files) {
             guard let status = try? files.status(at: folder), status.kind == .directory else { continue }
             var records: [String] = []
             var others: [String] = []
@@ -252,4 +238,9 @@ struct CacheDirectory {
     mutating func updateOverhead() {
         overhead = paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }
     }
+}
+
+extension DiskURLCache.Error {
+    /// Nothing in the directory is read, written or removed.
+    var isForeign: Bool { [.obstructed, .otherOwner, .writableByOthers].contains(code) }
 }

@@ -23,29 +23,31 @@ package struct DiskPaths: Sendable {
         prefix = Array((directory + "/records/").utf8CString.dropLast())
     }
 
-    static let trashPrefix = "trash-"
-    static let incomingPrefix = "incoming-"
-
-    /// A name that no other clearing chose.
-    func newTrash() -> String { newName(Self.trashPrefix) }
-
-    /// A name that no other body that arrives has.
-    func newIncoming() -> String { newName(Self.incomingPrefix) }
-
-    private func newName(_ prefix: String) -> String {
-        let number = String(UInt64.random(in: 0 ... .max), radix: 16)
-        return directory + "/" + prefix + String(repeating: "0", count: 16 - number.count) + number
+    /// The beginning of a name that 16 hexadecimal digits end.
+    enum Temporary: String {
+        /// A folder of cleared records.
+        case trash = "trash-"
+        /// A body that arrives, or did.
+        case incoming = "incoming-"
     }
 
-    /// Whether a name in the directory is the name of a folder of cleared records.
-    static func isTrash(_ name: String) -> Bool { isName(name, trashPrefix) }
+    /// A path that no other clearing, or no other body that arrives, has.
+    func new(_ kind: Temporary) -> String {
+        let number = String(UInt64.random(in: 0 ... .max), radix: 16)
+        return directory + "/" + kind.rawValue + String(repeating: "0", count: 16 - number.count) + number
+    }
 
-    /// Whether a name in the directory is the name of a body that arrives, or did.
-    static func isIncoming(_ name: String) -> Bool { isName(name, incomingPrefix) }
+    /// The paths of that kind in the directory.
+    func all(_ kind: Temporary, in files: any FileSystem) -> [String] {
+        var names: [String] = []
+        try? files.list(directory) { names.append(String(cString: $0)) }
+        return names.filter { Self.isName($0, of: kind) }.map { directory + "/" + $0 }
+    }
 
-    private static func isName(_ name: String, _ prefix: String) -> Bool {
-        name.utf8.count == prefix.utf8.count + 16 && name.hasPrefix(prefix)
-            && name.utf8.dropFirst(prefix.utf8.count).allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+    static func isName(_ name: String, of kind: Temporary) -> Bool {
+        let length = kind.rawValue.utf8.count
+        return name.utf8.count == length + 16 && name.hasPrefix(kind.rawValue)
+            && name.utf8.dropFirst(length).allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
     }
 
     /// Calls with the path of a record, without allocating.

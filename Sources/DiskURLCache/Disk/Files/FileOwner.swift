@@ -18,9 +18,9 @@ package enum FileOwner: Sendable, Hashable {
     }
 
     /// - Throws: if the folder belongs to a different user, or if other users may put files into it.
-    func check(_ folder: FileStatus, at path: String) throws(DiskStoreError) {
-        if !owns(folder) { throw .otherOwner(path: path, user: folder.owner) }
-        if folder.permissions & 0o022 != 0 { throw .writableByOthers(path: path, permissions: folder.permissions) }
+    func check(_ folder: FileStatus, at path: String) throws(DiskURLCache.Error) {
+        if !owns(folder) { throw .init(.otherOwner, path: path, userID: folder.owner) }
+        if folder.permissions & 0o022 != 0 { throw .init(.writableByOthers, path: path) }
     }
 
     /// Whether it is a folder whose files a store may read.

@@ -38,14 +38,11 @@ final class Catalog: Sendable {
     /// How many keys of a kind are kept.
     private static let keyLimit = 65_536
     private let contents: Mutex<Contents>
-    /// The largest record that is read; nil for the capacity.
-    private let fixedLimit: Int?
     /// Seconds after which an entry that was not used is a miss.
     private let maximumAccessAge: TimeInterval?
 
     init(_ configuration: DiskStore.Configuration) {
         contents = Mutex(Contents(capacity: max(0, configuration.capacity)), isContended: true)
-        fixedLimit = configuration.isReadOnly ? 2 << 30 : nil
         maximumAccessAge = configuration.maximumAccessAge
     }
 
@@ -87,8 +84,6 @@ final class Catalog: Sendable {
         set { contents.withLock { $0.capacity = newValue } }
     }
 
-    var readLimit: Int { contents.withLock { fixedLimit ?? $0.capacity } }
-
     // MARK: Lookups
 
     /// Where to look for a key's records, decided under the lock; the reading follows without it.
@@ -110,7 +105,7 @@ final class Catalog: Sendable {
         return contents.withLock { contents in
             var plan = LookupPlan()
             if !contents.state.isReadable { return plan }
-            plan.limit = fixedLimit ?? contents.capacity
+            plan.limit = contents.capacity
             plan.isExact = contents.isExact(key)
             var expired: UInt8 = 0
             contents.index.forEachRow(of: key) { row in
@@ -119,11 +114,11 @@ final class Catalog: Sendable {
                 if contents.state.isCurrent, !row.isPartial { plan.known |= bit }
                 if contents.state.isCurrent, isUnused(row, now) { expired |= bit } else { plan.slots |= bit }
             }
+            let use = IndexUse(key: key, time: time, seconds: now.recordSeconds)
             if isUse, contents.state.isCurrent, plan.slots != 0 {
-                plan.isFirstChange = !contents.index.isChanged
-                contents.index.touch(key, at: time, seconds: now.recordSeconds)
+                plan.isFirstChange = contents.index.note([use])
             } else if isUse, !contents.state.isCurrent {
-                contents.noteEarly(IndexUse(key: key, time: time, seconds: now.recordSeconds))
+                contents.noteEarly(use)
             }
             if !plan.isExact { plan.slots = 0xFF & ~expired }
             return plan

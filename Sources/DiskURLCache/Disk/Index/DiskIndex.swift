@@ -26,13 +26,8 @@ struct DiskIndex: Sendable {
 
     @inline(__always)
     func forEachRow(of key: KeyName, _ body: (IndexRow) -> Void) {
-        forEachPosition(of: key) { body(rows[$0]) }
-    }
-
-    @inline(__always)
-    private func forEachPosition(of key: KeyName, _ body: (Int) -> Void) {
         _ = table.position(hash: Self.hash(of: key)) { position in
-            if rows[position].key == key { body(position) }
+            if rows[position].key == key { body(rows[position]) }
             return false
         }
     }
@@ -66,11 +61,6 @@ struct DiskIndex: Sendable {
     }
 
     // MARK: Changing
-
-    /// Adds a row as the most recently used one: how an index is loaded. The row of its name is replaced.
-    mutating func append(_ row: IndexRow) {
-        put(row, usedAt: newestUse)
-    }
 
     /// Adds a row that was used at that time of the monotonic clock, or replaces the row of its name.
     mutating func put(_ row: IndexRow, usedAt time: UInt64) {
@@ -163,8 +153,6 @@ struct DiskIndex: Sendable {
 
     // MARK: Use
 
-    private var newestUse: UInt64 { order.mostRecent.map { rows[$0].lastUse } ?? 0 }
-
     /// The most recent row, from a position on, that was not used after that time.
     private func position(usedBy time: UInt64, from start: Int?) -> Int? {
         var position = start
@@ -172,45 +160,26 @@ struct DiskIndex: Sendable {
         return position
     }
 
-    /// Makes every row of the key the most recent one.
-    mutating func touch(_ key: KeyName, at time: UInt64, seconds: UInt32) {
-        let time = max(time, newestUse)
-        // A search does not change the table, so the rows may.
-        var positions: (Int, rest: [Int]) = (-1, [])
-        forEachPosition(of: key) { position in
-            if positions.0 < 0 { positions.0 = position } else { positions.rest.append(position) }
-        }
-        if positions.0 >= 0 { touch(position: positions.0, time, seconds) }
-        for position in positions.rest { touch(position: position, time, seconds) }
-    }
-
-    private mutating func touch(position: Int, _ time: UInt64, _ seconds: UInt32) {
-        markUsed(position, time, seconds)
-        order.touch(position)
-    }
-
-    private mutating func markUsed(_ position: Int, _ time: UInt64, _ seconds: UInt32) {
-        rows[position].lastUse = time
-        rows[position].accessedAt = seconds
-        isChanged = true
-    }
-
-    /// Uses that were noted elsewhere: each row moves to the place of its use, unless it was used later than that. One walk
-    /// for all of them.
-    mutating func note(_ uses: [IndexUse]) {
+    /// Uses of keys: each row moves to the place of its use, unless it was used later than that. One walk for all of them.
+    /// - Returns: whether this was the first change since `noteSaved`.
+    @discardableResult
+    mutating func note(_ uses: [IndexUse]) -> Bool {
+        let wasChanged = isChanged
         var older = order.mostRecent
         for use in uses.sorted(by: { $0.time > $1.time }) {
-            var positions: [Int] = []
-            forEachPosition(of: use.key) { positions.append($0) }
-            for position in positions where rows[position].lastUse < use.time {
-                markUsed(position, use.time, use.seconds)
-                while let current = older, current == position || rows[current].lastUse > use.time {
-                    older = order.older(than: current)
-                }
-                order.remove(position)
-                order.insert(position, newerThan: older)
+            for slot in 0..<RecordName.slots {
+                guard let current = position(RecordName(key: use.key, slot: slot)), rows[current].lastUse < use.time
+                else { continue }
+                rows[current].lastUse = use.time
+                rows[current].accessedAt = use.seconds
+                isChanged = true
+                if older == current { older = order.older(than: current) }
+                order.remove(current)
+                older = position(usedBy: use.time, from: older)
+                order.insert(current, newerThan: older)
             }
         }
+        return isChanged && !wasChanged
     }
 
     // MARK: In order of use

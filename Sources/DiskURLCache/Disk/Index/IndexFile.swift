@@ -1,7 +1,7 @@
 import Foundation
 
 /// The file `index.plist`: what the index knows of each record, as a binary property list (`OnDiskFormat.md`). It is a hint. A row counts
-/// only if the record's file is provably the file that the row is about: see `DiskIndex.init(_:listing:)`.
+/// only if the record's file is provably the file that the row is about: see `DiskIndex.fill`.
 ///
 /// Rows lie in the order of use, the least recent first.
 package struct IndexFile {

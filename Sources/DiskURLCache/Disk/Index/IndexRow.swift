@@ -2,7 +2,7 @@
 package struct IndexRow: Sendable, Hashable {
     var key: KeyName
     var hostHash: UInt32 = 0
-    var tagFilter = TagFilter(bits: 0)
+    var tagFilter = TagFilter()
     var varyHash: UInt32 = 0
     /// The size of the file on disk, in blocks of 512 bytes as `stat` counts them.
     var blocks: UInt32
@@ -60,13 +60,6 @@ package struct IndexRow: Sendable, Hashable {
         flags = footer.isPinned ? .pinned : []
     }
 
-    /// The fields that tell variants apart, of a record that has no file yet.
-    init(variantOf footer: RecordFooter) {
-        self.init(footer.name, allocated: 0, accessedAt: 0)
-        varyHash = UInt32(truncatingIfNeeded: footer.varyHash)
-        storedAt = footer.storedAt
-    }
-
     /// Whether the file has the size and the time that the row says.
     func isAbout(_ status: FileStatus) -> Bool {
         modified == Int64(status.modified) && blocks == Self.blocks(status.allocated)
@@ -77,11 +70,6 @@ package struct IndexRow: Sendable, Hashable {
         var other = other
         (other.accessedAt, other.lastUse) = (accessedAt, lastUse)
         return self == other
-    }
-
-    /// Whether both are records of one variant of one key, or of keys that share a name.
-    func isSameVariant(as other: IndexRow) -> Bool {
-        key == other.key && varyHash == other.varyHash
     }
 
     private static func blocks(_ allocated: Int) -> UInt32 {

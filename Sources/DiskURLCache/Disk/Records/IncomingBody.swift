@@ -28,7 +28,7 @@ package final class IncomingBody: Sendable {
     /// Makes the file.
     /// - Parameter locks: whether the file may be locked while it is written.
     init(_ files: any FileSystem, _ paths: DiskPaths, space: IncomingSpace, locks: Bool) throws(Errno) {
-        path = paths.newIncoming()
+        path = paths.new(.incoming)
         self.files = files
         self.space = space
         opened = OpenFile(try files.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND), files)
@@ -125,8 +125,8 @@ final class IncomingSpace: Sendable {
     var bytes: Int { state.withLock { $0.bytes } }
 
     /// Deletes what processes that died left behind: a writer that lives holds its file's lock.
-    func sweep(_ names: [String], _ files: any FileSystem, _ paths: DiskPaths) {
-        for path in names.map({ paths.directory + "/" + $0 }) where state.withLock({ $0.bodies[path] == nil }) {
+    func sweep(_ files: any FileSystem, _ paths: DiskPaths) {
+        for path in paths.all(.incoming, in: files) where state.withLock({ $0.bodies[path] == nil }) {
             guard let file = try? files.openRegular(path, O_RDONLY).file else { continue }
             if (try? files.lockFile(file)) == true { try? files.unlink(path) }
             files.closeQuietly(file)
@@ -135,9 +135,7 @@ final class IncomingSpace: Sendable {
 
     /// No body that is arriving, in any process, is to become a record.
     func unlinkAll(_ files: any FileSystem, _ paths: DiskPaths) {
-        var names: [String] = []
-        try? files.list(paths.directory) { names.append(String(cString: $0)) }
-        for path in names.filter(DiskPaths.isIncoming).map({ paths.directory + "/" + $0 }) {
+        for path in paths.all(.incoming, in: files) {
             guard let status = try? files.status(at: path), status.kind == .regular else { continue }
             try? files.unlink(path)
         }

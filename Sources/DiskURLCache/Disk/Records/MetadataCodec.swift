@@ -43,7 +43,8 @@ package enum MetadataCodec {
             response = .other(mimeType: mimeType, expectedContentLength: length, textEncodingName: encoding)
         default: return nil
         }
-        guard let userInfo = PropertyValueCodec.readDictionary(from: &reader), let tags = readTags(from: &reader),
+        guard let userInfo = PropertyValueCodec.readDictionary(from: &reader),
+            let tags = reader.list(4, { $0.string() }),
             reader.remaining == 0
         else { return nil }
         return EntryMetadata(
@@ -111,36 +112,22 @@ package enum MetadataCodec {
     }
 
     private static func readVary(from reader: inout ByteReader) -> VaryKey? {
-        guard let matchesNothing = reader.boolean(), let count = reader.number(UInt32.self),
-            Int(count) <= reader.remaining / 5
-        else { return nil }
-        if count == 0 { return VaryKey(fields: [], matchesNothing: matchesNothing) }
-        var fields: [VaryKey.Field] = []
-        for _ in 0..<count {
-            guard let name = reader.string(), let form = reader.number(UInt8.self), form <= 2 else { return nil }
-            var field = VaryKey.Field(name: name)
-            if form == 2 {
-                guard let salt = reader.raw(CredentialSalt.length) else { return nil }
-                field.salt = CredentialSalt([UInt8](salt))
-            }
-            if form > 0 {
-                guard let digest = reader.digest() else { return nil }
-                field.value = digest
-            }
-            fields.append(field)
-        }
+        guard let matchesNothing = reader.boolean(), let fields = reader.list(5, readVaryField) else { return nil }
         return VaryKey(fields: fields, matchesNothing: matchesNothing)
     }
 
-    private static func readTags(from reader: inout ByteReader) -> [String]? {
-        guard let count = reader.number(UInt32.self), Int(count) <= reader.remaining / 4 else { return nil }
-        if count == 0 { return [] }
-        var tags: [String] = []
-        for _ in 0..<count {
-            guard let tag = reader.string() else { return nil }
-            tags.append(tag)
+    private static func readVaryField(from reader: inout ByteReader) -> VaryKey.Field? {
+        guard let name = reader.string(), let form = reader.number(UInt8.self), form <= 2 else { return nil }
+        var field = VaryKey.Field(name: name)
+        if form == 2 {
+            guard let salt = reader.raw(CredentialSalt.length) else { return nil }
+            field.salt = CredentialSalt([UInt8](salt))
         }
-        return tags
+        if form > 0 {
+            guard let digest = reader.digest() else { return nil }
+            field.value = digest
+        }
+        return field
     }
 
     // CR, LF and NUL end or cut a field: a program that writes the fields out again would write a different field.

@@ -83,16 +83,11 @@ enum PropertyValueCodec {
     private static func readDictionary(
         from reader: inout ByteReader, depth: Int, _ budget: inout Int
     ) -> [String: PropertyValue]? {
-        guard let count = reader.number(UInt32.self) else { return nil }
-        if count == 0 { return [:] }
-        var result: [String: PropertyValue] = [:]
-        for _ in 0..<count {
-            guard let name = reader.string(), let value = read(from: &reader, depth: depth + 1, &budget) else {
-                return nil
-            }
-            result[name] = value
+        let pairs = reader.list(5) { reader -> (String, PropertyValue)? in
+            guard let name = reader.string() else { return nil }
+            return read(from: &reader, depth: depth + 1, &budget).map { (name, $0) }
         }
-        return result
+        return pairs.map { Dictionary($0) { $1 } }
     }
 
     private static func read(from reader: inout ByteReader, depth: Int, _ budget: inout Int) -> PropertyValue? {
@@ -107,13 +102,7 @@ enum PropertyValueCodec {
         case Tag.date: return reader.double().map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
         case Tag.data: return reader.stringBytes().map { .data(Data($0)) }
         case Tag.array:
-            guard let count = reader.number(UInt32.self) else { return nil }
-            var values: [PropertyValue] = []
-            for _ in 0..<count {
-                guard let value = read(from: &reader, depth: depth + 1, &budget) else { return nil }
-                values.append(value)
-            }
-            return .array(values)
+            return reader.list(1) { read(from: &$0, depth: depth + 1, &budget) }.map(PropertyValue.array)
         case Tag.dictionary: return readDictionary(from: &reader, depth: depth, &budget).map(PropertyValue.dictionary)
         default: return nil
         }

@@ -32,12 +32,12 @@ struct RecordFiles: Sendable {
 
     /// Writes the record into a free slot of its name, and removes the record that it replaces. `ENOENT` if the folder is gone.
     /// - Parameter body: the file that has the body already, if there is one.
-    /// - Returns: what the record takes on disk; nil where another process stored a later one of its variant meanwhile, which stays.
+    /// - Returns: false if another process stored a later one of its variant meanwhile, which stays.
     func put(
         _ record: inout PreparedRecord, of body: IncomingBody? = nil, usedAt: UInt64, _ events: inout [DiskEvent]
-    ) throws(Errno) -> Int? {
+    ) throws(Errno) -> Bool {
         let key = record.footer.name.key
-        let variant = IndexRow(variantOf: record.footer)
+        let variant = UInt32(truncatingIfNeeded: record.footer.varyHash)
         var rows = rows(of: key, &events)
         /// Slots that a file had taken.
         var taken: UInt8 = 0
@@ -53,25 +53,25 @@ struct RecordFiles: Sendable {
                 rows = examine(key, &events)
             }
         }
-        guard let status else { return nil }
+        guard let status else { return false }
         body?.becameRecord()
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
-        guard rows.contains(where: { $0.isSameVariant(as: row) && $0.slot != row.slot }) else { return row.bytes }
+        guard rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
         // Only now: the older record is the one to serve until the new one is whole. The files decide: another process may have written a
         // later response of the variant, or another variant, into that slot, and the row does not say so yet.
         let slots = rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
-        return examine(key, &events, slots: slots, written: row.slot).contains { $0.slot == row.slot } ? row.bytes : nil
+        return examine(key, &events, slots: slots, written: row.slot).contains { $0.slot == row.slot }
     }
 
     private func freeSlot(
-        beside rows: [IndexRow], not taken: UInt8, for variant: IndexRow, _ events: inout [DiskEvent]
+        beside rows: [IndexRow], not taken: UInt8, for variant: UInt32, _ events: inout [DiskEvent]
     ) throws(Errno) -> UInt8 {
         let used = rows.reduce(taken) { $0 | 1 << $1.slot }
         if used != .max { return UInt8((~used).trailingZeroBitCount) }
         // All slots hold variants: the one used longest ago makes room, unless it is the one to be replaced, which must
         // outlive a failure of the new one.
-        let others = rows.filter { !$0.isSameVariant(as: variant) && taken & 1 << $0.slot == 0 }
+        let others = rows.filter { $0.varyHash != variant && taken & 1 << $0.slot == 0 }
         let oldest = others.min { ($0.lastUse, $0.accessedAt) < ($1.lastUse, $1.accessedAt) }
         guard let oldest, unlink(oldest.name, &events) else { throw Errno(EEXIST) }
         events.append(.evicted(key: oldest.key, bytes: oldest.bytes))
@@ -89,7 +89,7 @@ struct RecordFiles: Sendable {
             do throws(Errno) {
                 let update = try writer.append(
                     metadata, to: row.name, of: key.digest, replacing: sequence, keepsURL: keepsURLs,
-                    limit: catalog.readLimit)
+                    limit: catalog.capacity)
                 switch update {
                 case .appended(let footer, let status):
                     note(row.name, IndexRow(footer, status, accessedAt: clock.now().recordSeconds), usedAt: usedAt)
@@ -100,11 +100,11 @@ struct RecordFiles: Sendable {
                 case .notRepresentable:
                     // The old tail is out of date, and the new one cannot be written.
                     removeForGood(row.name, &events)
-                    events.append(.notUpdated(key: row.key, .notRepresentable))
+                    events.append(.notUpdated(key: row.key, .malformed))
                     return true
                 }
             } catch {
-                events.append(.notUpdated(key: row.key, .failed(errno: error.code)))
+                events.append(.notUpdated(key: row.key, .diskFailed(errno: error.code)))
             }
         }
         return false
@@ -115,7 +115,7 @@ struct RecordFiles: Sendable {
         _ name: RecordName, _ metadata: EntryMetadata, _ key: DiskKey, _ sequence: UInt64, _ usedAt: UInt64,
         _ events: inout [DiskEvent]
     ) throws(Errno) -> Bool {
-        guard case .record(let old) = reader.read(name, .whole, limit: catalog.readLimit),
+        guard case .record(let old) = reader.read(name, .whole, limit: catalog.capacity),
             old.footer.digest == key.digest, old.footer.sequence == sequence, let body = old.body,
             var record = PreparedRecord(
                 StoredEntry(metadata: metadata, body: body), for: DiskKey(old.footer), keepsURL: keepsURLs)
@@ -128,14 +128,9 @@ struct RecordFiles: Sendable {
 
     // MARK: Removing
 
-    /// Removes those records of a key, and of keys that share its name, that `isRemoved` names; false if there was none.
-    @discardableResult
-    func remove(_ key: DiskKey, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true })
-        -> Bool
-    {
-        let removed = rows(of: key.name, &events).filter(isRemoved)
-        for row in removed { removeForGood(row.name, &events) }
-        return !removed.isEmpty
+    /// Removes those records of a key, and of keys that share its name, that `isRemoved` names.
+    func remove(_ key: DiskKey, _ events: inout [DiskEvent], where isRemoved: (IndexRow) -> Bool = { _ in true }) {
+        for row in rows(of: key.name, &events) where isRemoved(row) { removeForGood(row.name, &events) }
     }
 
     /// Removes the records of all keys of a resource. Without an index the folder is listed for it.
@@ -224,7 +219,7 @@ struct RecordFiles: Sendable {
         for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
             let name = RecordName(key: key, slot: slot)
             let old = known.first { $0.slot == slot }
-            var reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: catalog.readLimit)
+            var reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: catalog.capacity)
             if case .damaged = reading { reading = removeIfDamaged(name, &events) }
             switch reading {
             case .record(let record):
@@ -268,7 +263,7 @@ struct RecordFiles: Sendable {
                 defer { files.closeQuietly(file) }
                 guard writer.mayLock(), try files.lockFile(file) else { return .damaged }
                 // While the lock is ours no other cache removes it as damaged, and no writer is at work.
-                let again = reader.read(name, .whole, limit: catalog.readLimit)
+                let again = reader.read(name, .whole, limit: catalog.capacity)
                 guard case .damaged = again else { return again }
                 // It was removed, and this is another record, which is being written.
                 guard files.isStill(file, at: path) else { return .damaged }

@@ -7,7 +7,11 @@ package struct LoadedRecord: Sendable {
     package var metadata: EntryMetadata
     /// Nil when only the tail was asked for.
     package var body: Data?
+    /// The body in its file, if it was asked for.
+    var opening: OpenBody?
     var status: FileStatus
+
+    var entry: StoredEntry? { body.map { StoredEntry(metadata: metadata, body: $0) } }
 }
 
 /// The result of reading a record's file.
@@ -50,14 +54,16 @@ package struct RecordReader: Sendable {
         case tail
         /// Whole when no larger than `wholeLimit`.
         case lookup
+        /// The body is verified and stays in its file, which stays open. Later reads use the same file, whose bytes are never changed by
+        /// anybody who keeps to the format.
+        case opened
     }
 
     /// `limit` bounds what is allocated: a file longer than that is not one that we would have written.
     package func read(_ name: RecordName, _ extent: Extent, limit: Int) -> RecordReading {
         paths.withRecord(name) { path in
-            let file: Int32
             do throws(Errno) {
-                file = try files.openFile(path, O_RDONLY)
+                return try read(OpenFile(try files.openFile(path, O_RDONLY), files), name, extent, limit: limit)
             } catch {
                 switch error.code {
                 case ENOENT, ENOTDIR: return .missing
@@ -65,23 +71,12 @@ package struct RecordReader: Sendable {
                 default: return .unreadable(error)
                 }
             }
-            defer { files.closeQuietly(file) }
-            return read(file, name, extent, limit: limit)
         }
     }
 
     /// The same of a file that is open.
-    func read(_ file: Int32, _ name: RecordName, _ extent: Extent, limit: Int) -> RecordReading {
-        do throws(Errno) {
-            return try readThrowing(file, name, extent, limit)
-        } catch {
-            return .unreadable(error)
-        }
-    }
-
-    private func readThrowing(
-        _ file: Int32, _ name: RecordName, _ extent: Extent, _ limit: Int
-    ) throws(Errno) -> RecordReading {
+    func read(_ opened: OpenFile, _ name: RecordName, _ extent: Extent, limit: Int) throws(Errno) -> RecordReading {
+        let file = opened.file
         let status = try files.status(file)
         guard owner.isTrustedFile(status) else { return .foreign }
         guard status.size >= RecordFooter.length else { return .damaged }
@@ -111,19 +106,25 @@ package struct RecordReader: Sendable {
         else { return .damaged }
         // Intact, but under a name that is not its own: somebody moved it.
         guard footer.name == name else { return .foreign }
-        var record = LoadedRecord(footer: footer, metadata: metadata, body: nil, status: status)
-        if count == status.size {
-            let body = UnsafeRawBufferPointer(start: memory, count: footer.bodyLength)
+        var record = LoadedRecord(footer: footer, metadata: metadata, status: status)
+        let length = footer.bodyLength
+        if extent == .opened {
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceLength, alignment: 16)
+            defer { buffer.deallocate() }
+            guard try checksum(ofBody: length, in: file, through: buffer) == footer.bodyChecksum
+            else { return .damaged }
+            record.opening = OpenBody(count: length, of: opened, read: opened.bytes)
+        } else if count == status.size {
+            let body = UnsafeRawBufferPointer(start: memory, count: length)
             guard Checksum.of(body) == footer.bodyChecksum else { return .damaged }
             // A body that is most of the memory keeps it.
-            isGivenAway = footer.bodyLength >= count / 4
-            record.body =
-                isGivenAway ? Data(bytesNoCopy: memory, count: footer.bodyLength, deallocator: .free) : Data(body)
+            isGivenAway = length >= count / 4
+            record.body = isGivenAway ? Data(bytesNoCopy: memory, count: length, deallocator: .free) : Data(body)
         } else if wantsBody {
-            guard let body = malloc(max(1, footer.bodyLength)) else { throw Errno(ENOMEM) }
-            record.body = Data(bytesNoCopy: body, count: footer.bodyLength, deallocator: .free)
-            let buffer = UnsafeMutableRawBufferPointer(start: body, count: footer.bodyLength)
-            guard try checksum(ofBody: footer.bodyLength, in: file, through: buffer) == footer.bodyChecksum
+            guard let body = malloc(max(1, length)) else { throw Errno(ENOMEM) }
+            record.body = Data(bytesNoCopy: body, count: length, deallocator: .free)
+            let buffer = UnsafeMutableRawBufferPointer(start: body, count: length)
+            guard try checksum(ofBody: length, in: file, through: buffer) == footer.bodyChecksum
             else { return .damaged }
         }
         return .record(record)
@@ -153,34 +154,6 @@ package struct RecordReader: Sendable {
             let bytes = UnsafeRawBufferPointer(rebasing: piece[..<read])
             if done == length || read < count { return checksum.finish(bytes) }
             checksum.update(bytes)
-        }
-    }
-
-    // MARK: Large bodies
-
-    enum Opening {
-        case record(LoadedRecord, OpenBody)
-        case damaged
-        /// Missing, not ours, or not to be read now.
-        case notFound
-    }
-
-    /// Opens a record and verifies it: the tail, then the body piece by piece. Later reads use the same open file, whose
-    /// bytes are never changed by anybody who keeps to the format.
-    func open(_ name: RecordName, limit: Int) -> Opening {
-        guard let file = paths.withRecord(name, { path in try? files.openFile(path, O_RDONLY) })
-        else { return .notFound }
-        let opened = OpenFile(file, files)
-        switch read(file, name, .tail, limit: limit) {
-        case .record(let record):
-            let length = record.footer.bodyLength
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceLength, alignment: 16)
-            defer { buffer.deallocate() }
-            guard let sum = try? checksum(ofBody: length, in: file, through: buffer) else { return .notFound }
-            guard sum == record.footer.bodyChecksum else { return .damaged }
-            return .record(record, OpenBody(count: length, of: opened, read: opened.bytes))
-        case .damaged: return .damaged
-        case .missing, .unreadable, .foreign: return .notFound
         }
     }
 }

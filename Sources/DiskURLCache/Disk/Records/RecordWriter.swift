@@ -127,17 +127,16 @@ struct RecordWriter: Sendable {
         keepsURL: Bool, limit: Int
     ) throws(Errno) -> Update {
         do throws(Errno) {
-            let file = try paths.withRecord(name) { path in
-                Result { () throws(Errno) in try files.openFile(path, O_RDWR | O_APPEND) }
+            let opened = try paths.withRecord(name) { path in
+                Result { () throws(Errno) in OpenFile(try files.openFile(path, O_RDWR | O_APPEND), files) }
             }.get()
-            defer { files.closeQuietly(file) }
-            guard mayLock(), try files.lockFile(file) else { return .mustRewrite }
+            guard mayLock(), try files.lockFile(opened.file) else { return .mustRewrite }
             // Read under the lock: from here on the file does not change.
             let reader = RecordReader(files: files, paths: paths, owner: .process)
-            guard case .record(let record) = reader.read(file, name, .tail, limit: limit),
+            guard case .record(let record) = try? reader.read(opened, name, .tail, limit: limit),
                 record.footer.digest == digest, record.footer.sequence == sequence
             else { return .notFound }
-            return try append(metadata, to: file, record, keepsURL: keepsURL, limit: limit)
+            return try append(metadata, to: opened.file, record, keepsURL: keepsURL, limit: limit)
         } catch {
             if error.isMissing { return .notFound }
             throw error
