@@ -66,7 +66,7 @@ extension Explainer {
         let freshness = Freshness(of: reuse, options: options, now: now)
         switch freshness.source {
         case _ where said.noCache:
-            say(.advice, "The response says no-cache: each use needs a validation. max-age allows uses without one.", "RFC 9111 §5.2.2.4")
+            say(.advice, "With no-cache each use needs a validation. max-age allows uses without one.", "RFC 9111 §5.2.2.4")
         case .none:
             // An error gets no lifetime by options.
             let options = "; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))"
@@ -76,7 +76,7 @@ extension Explainer {
             say(.advice, "The lifetime is a guess: a max-age of the origin is a promise.", "RFC 9111 §4.2.2")
         case .sharedMaxAge, .maxAge, .expires:
             guard freshness.lifetime == 0 else { break }
-            say(.advice, "The origin gives the response no lifetime: a max-age above 0 saves the request.", "RFC 9111 §5.2.2.1")
+            say(.advice, "The origin gives no lifetime: a max-age above 0 saves the request.", "RFC 9111 §5.2.2.1")
         case .option: break
         }
         if !said.noCache, !said.mustRevalidate(inSharedCache: options.isShared), freshness.lifetime > 0,
