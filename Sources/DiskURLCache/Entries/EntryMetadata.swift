@@ -1,7 +1,7 @@
 import Foundation
 
 /// Everything about a stored response except its body.
-package struct EntryMetadata: Sendable, Hashable {
+package struct EntryMetadata: Sendable, Equatable {
     /// Orders entries of one key by when they were stored: larger is more recent, even if the clock was set back. Made by
     /// `EntrySequence`.
     package var sequence: UInt64
@@ -19,7 +19,7 @@ package struct EntryMetadata: Sendable, Hashable {
     /// Pinned entries are evicted last, within the pinned share of the capacity.
     package var isPinned: Bool
 
-    enum Response: Sendable, Hashable {
+    enum Response: Sendable, Equatable {
         case http(StoredResponse)
         /// A response that is not HTTP (`data:`, `file:`, or made by hand).
         case other(mimeType: String?, expectedContentLength: Int64, textEncodingName: String?)
@@ -41,7 +41,7 @@ package struct EntryMetadata: Sendable, Hashable {
 }
 
 /// In which layers an entry may be stored: decided once, when the response is stored, and kept through every later change.
-enum EntryPlacement: Sendable, Hashable {
+enum EntryPlacement: Sendable, Equatable {
     case memoryAndDisk
     /// Never on disk, because the app or a delegate demands it (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).
     case memoryOnly

@@ -6,19 +6,14 @@ import Foundation
 package struct OpenBody: Sendable {
     /// The bytes that were not taken yet, as a range of the whole body.
     private(set) var range: Range<Int>
-    private let file: any AnyObject & Sendable
     private let read: @Sendable (Range<Int>) -> Data?
 
     /// Large enough that a piece costs little beside its bytes.
     static let pieceLength = 256 << 10
 
-    /// - Parameters:
-    ///   - file: open as long as this lives.
-    ///   - read: gives these bytes of the body; nil when they cannot be read.
-    init(count: Int, of file: any AnyObject & Sendable, read: @escaping @Sendable (Range<Int>) -> Data?) {
-        range = 0..<count
-        self.file = file
-        self.read = read
+    /// - Parameter read: keeps the file open, and gives these bytes of the body; nil when they cannot be read.
+    init(count: Int, read: @escaping @Sendable (Range<Int>) -> Data?) {
+        (range, self.read) = (0..<count, read)
     }
 
     var count: Int { range.count }

@@ -9,7 +9,7 @@ enum Age {
     }
 
     /// How old a response was when it arrived, in seconds.
-    struct OnArrival: Sendable, Hashable {
+    struct OnArrival: Sendable, Equatable {
         /// `age_value`: the first member of the `Age` field when that is valid, 0 otherwise (RFC 9111 §5.1).
         let value: Int64
         /// `response_delay`

@@ -1,5 +1,5 @@
 /// The value of a `Range` field (RFC 9110 §14.2).
-enum RangeRequest: Sendable, Hashable {
+enum RangeRequest: Sendable, Equatable {
     case single(ByteRange)
     /// Several ranges, or a unit that is not bytes: for the origin to answer.
     case other
@@ -21,7 +21,7 @@ enum RangeRequest: Sendable, Hashable {
 }
 
 /// One range of bytes, before the length of the representation is known.
-enum ByteRange: Sendable, Hashable {
+enum ByteRange: Sendable, Equatable {
     /// `first-last` or `first-`, both ends included.
     case from(Int, through: Int?)
     /// `-length`
@@ -52,7 +52,7 @@ enum ByteRange: Sendable, Hashable {
 }
 
 /// The value of a `Content-Range` (RFC 9110 §14.4): `bytes 0-4/10`.
-struct ContentRange: Sendable, Hashable {
+struct ContentRange: Sendable, Equatable {
     /// Positions within the representation.
     var range: Range<Int>
     /// Length of the whole representation.

@@ -1,6 +1,6 @@
 /// The directives of a `Cache-Control` field (RFC 9111 §5.2), parsed once.
-struct CacheControl: Sendable, Hashable {
-    enum Argument: Sendable, Hashable {
+struct CacheControl: Sendable, Equatable {
+    enum Argument: Sendable, Equatable {
         case none
         case value(String)
         /// The text behind the name breaks the grammar. The directive still counts: one that restricts is obeyed, one that
@@ -8,14 +8,14 @@ struct CacheControl: Sendable, Hashable {
         case malformed
     }
 
-    struct Directive: Sendable, Hashable {
+    struct Directive: Sendable, Equatable {
         /// In lower case.
         var name: String
         var argument: Argument
     }
 
     /// A number of seconds that a response or a request states.
-    struct Seconds: Sendable, Hashable {
+    struct Seconds: Sendable, Equatable {
         var count: Int64
         var isValid = true
 
@@ -91,7 +91,7 @@ struct CacheControl: Sendable, Hashable {
 
 /// The directives of a response about storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate` concern shared
 /// caches only.
-package struct ResponseDirectives: Sendable, Hashable {
+package struct ResponseDirectives: Sendable, Equatable {
     var noStore: Bool
     var mustUnderstand: Bool
     /// `no-cache` without field names: never reused without validation.
@@ -141,7 +141,7 @@ package struct ResponseDirectives: Sendable, Hashable {
 }
 
 /// The directives of a request about reuse (RFC 9111 §5.2.1).
-struct RequestDirectives: Sendable, Hashable {
+struct RequestDirectives: Sendable, Equatable {
     var noStore = false
     var noCache = false
     var onlyIfCached = false

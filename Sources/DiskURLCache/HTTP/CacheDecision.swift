@@ -21,7 +21,7 @@ package struct Candidate: Sendable {
 }
 
 /// How a cache handles a request, given the stored responses (RFC 9111 §4).
-enum CacheDecision: Sendable, Hashable {
+enum CacheDecision: Sendable, Equatable {
     /// Answer from the store.
     case useStored(Reuse)
     /// Send the request with the fields of the revalidation set, and hand its answer to `ResponseDecision`.
@@ -34,24 +34,14 @@ enum CacheDecision: Sendable, Hashable {
 }
 
 /// A stored response that may be used for a request.
-struct Reuse: Sendable, Hashable {
-    enum Basis: Sendable, Hashable {
-        case fresh
-        case stale(DiskURLCache.Reason)
-    }
-
+struct Reuse: Sendable, Equatable {
     /// The index of the candidate that answers.
     var index: Int
-    var basis: Basis
-    /// `current_age` in seconds (RFC 9111 §4.2.3): the `Age` to deliver.
-    var age: Int64
-    /// `freshness_lifetime` in seconds (RFC 9111 §4.2.1).
-    var lifetime: Int64
+    /// The reason that allows the use of a stale response; nil for a fresh one.
+    var allowance: DiskURLCache.Reason?
+    var freshness: Freshness
     var presentation: Presentation
     /// Set when `stale-while-revalidate` allowed the reuse: the request to send to the origin in the background, once. It is sent
     /// with `RequestFacts.unconditional`; without fields when there is no validator.
     var backgroundRevalidation: Revalidation?
-
-    /// RFC 9211 §2.4: seconds of freshness left, negative when stale.
-    var timeToLive: Int64 { lifetime.subtractingSaturated(age) }
 }

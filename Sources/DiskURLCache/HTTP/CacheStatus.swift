@@ -1,5 +1,5 @@
 /// The `Cache-Status` field (RFC 9211): how one request was handled, in one list member.
-struct CacheStatus: Sendable, Hashable {
+struct CacheStatus: Sendable, Equatable {
     static let fieldName = "Cache-Status"
 
     /// The name of the cache, the member's identifier.
@@ -7,7 +7,8 @@ struct CacheStatus: Sendable, Hashable {
     /// True when the answer came from the store and no request was sent. The member then has nothing about forwarding,
     /// whatever the other properties hold (RFC 9211 §2.2).
     var hit = false
-    var forward: ForwardReason?
+    /// Why the request was sent (RFC 9211 §2.2).
+    var forward: String?
     /// The status that the origin sent, when it differs from the one delivered.
     var forwardStatus: Int?
     /// True only once the answer is in the store: not for one that is still arriving (RFC 9211 §2.5).
@@ -21,24 +22,13 @@ struct CacheStatus: Sendable, Hashable {
         self.cacheName = cacheName
     }
 
-    enum ForwardReason: String, Sendable, Hashable {
-        case bypass
-        case method
-        case uriMiss = "uri-miss"
-        case varyMiss = "vary-miss"
-        case miss
-        case request
-        case stale
-        case partial
-    }
-
     /// The member as text for the field.
     var fieldValue: String {
         var parts = [Self.tokenOrString(cacheName)]
         if hit {
             parts.append("hit")
         } else {
-            if let forward { parts.append("fwd=\(forward.rawValue)") }
+            if let forward { parts.append("fwd=\(forward)") }
             if let forwardStatus { parts.append("fwd-status=\(forwardStatus)") }
         }
         if let timeToLive { parts.append("ttl=\(min(max(timeToLive, -Self.integerBound), Self.integerBound))") }
@@ -72,15 +62,15 @@ struct CacheStatus: Sendable, Hashable {
 
 extension DiskURLCache.Reason {
     /// RFC 9211 §2.2.
-    var forward: CacheStatus.ForwardReason {
+    var forward: String {
         switch self {
-        case .notStored: .uriMiss
-        case .variantNotStored: .varyMiss
-        case .stale, .noCache, .mismatchedAnswer: .stale
-        case .methodNotCached: .method
-        case .unsupportedRange: .bypass
-        case .rangeNotHeld: .partial
-        default: .request
+        case .notStored: "uri-miss"
+        case .variantNotStored: "vary-miss"
+        case .stale, .noCache, .mismatchedAnswer: "stale"
+        case .methodNotCached: "method"
+        case .unsupportedRange: "bypass"
+        case .rangeNotHeld: "partial"
+        default: "request"
         }
     }
 

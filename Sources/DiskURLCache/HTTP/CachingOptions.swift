@@ -1,9 +1,9 @@
 import Foundation
 
 /// The choices of the owner of a cache: those that the specifications leave open, and those beyond the specifications.
-package struct CachingOptions: Sendable, Hashable {
+package struct CachingOptions: Sendable, Equatable {
     /// How long a response is fresh.
-    enum Lifetime: Sendable, Hashable {
+    enum Lifetime: Sendable, Equatable {
         /// The lifetime that the response states, and the heuristic if it states none.
         case asServed
         /// The given seconds instead of the heuristic, if the response states no lifetime.
@@ -59,7 +59,7 @@ package struct CachingOptions: Sendable, Hashable {
 }
 
 /// The wish of the request's `cachePolicy`; `Loading/` maps `URLRequest.CachePolicy` to it.
-enum ReusePolicy: Sendable, Hashable {
+enum ReusePolicy: Sendable, Equatable {
     /// As the protocol says.
     case useProtocol
     /// Always fetch.

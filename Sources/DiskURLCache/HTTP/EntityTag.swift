@@ -1,7 +1,7 @@
 import Foundation
 
 /// The value of an `ETag` (RFC 9110 §8.8.3).
-struct EntityTag: Sendable, Hashable {
+struct EntityTag: Sendable, Equatable {
     /// As it is sent: `"abc"`, `W/"abc"`, or the bare text of a server that forgot the quotes.
     var text: String
     var isWeak: Bool
@@ -58,7 +58,7 @@ struct EntityTag: Sendable, Hashable {
 }
 
 /// The value of an `If-None-Match` (RFC 9110 §13.1.2).
-enum EntityTagCondition: Sendable, Hashable {
+enum EntityTagCondition: Sendable, Equatable {
     case any
     case tags([EntityTag])
 

@@ -35,8 +35,8 @@ extension RequestDecider {
             guard freshness.staleness < window else { return .refused(.errorWindowOver) }
             return .reuse(
                 Reuse(
-                    index: index, basis: freshness.isFresh ? .fresh : .stale(.staleIfError), age: freshness.age,
-                    lifetime: freshness.lifetime, presentation: presentation))
+                    index: index, allowance: freshness.isFresh ? nil : .staleIfError, freshness: freshness,
+                    presentation: presentation))
         }
     }
 }

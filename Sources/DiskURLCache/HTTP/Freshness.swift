@@ -1,9 +1,9 @@
 import Foundation
 
 /// How long a response is fresh, and how old it is (RFC 9111 §4.2).
-package struct Freshness: Sendable, Hashable {
+package struct Freshness: Sendable, Equatable {
     /// Where the lifetime comes from.
-    package enum Source: Sendable, Hashable {
+    package enum Source: Sendable, Equatable {
         /// `s-maxage` (RFC 9111 §5.2.2.10), in shared caches only.
         case sharedMaxAge
         case maxAge
@@ -16,7 +16,7 @@ package struct Freshness: Sendable, Hashable {
     }
 
     /// The lifetime that a response states.
-    struct Stated: Sendable, Hashable {
+    struct Stated: Sendable, Equatable {
         var seconds: CacheControl.Seconds
         var source: Source
     }
@@ -29,6 +29,9 @@ package struct Freshness: Sendable, Hashable {
 
     /// `response_is_fresh`
     var isFresh: Bool { lifetime > age }
+
+    /// RFC 9211 §2.4: seconds of freshness left, negative when stale.
+    var timeToLive: Int64 { lifetime.subtractingSaturated(age) }
 
     /// Seconds since the response became stale; 0 at the moment it does.
     package var staleness: Int64 { age.subtractingSaturated(lifetime) }

@@ -27,28 +27,17 @@ enum HTTPDate {
     static func format(_ date: Date) -> String {
         // The form has four digits for the year.
         let seconds = min(max(date.timeIntervalSince1970.wholeSeconds, -62_167_219_200), 253_402_300_799)
-        let time = Int(((seconds % 86_400) + 86_400) % 86_400)
-        let days = Int((seconds - Int64(time)) / 86_400)
-        let (year, month, day) = civil(days: days)
-        // 1970-01-01 was a Thursday.
-        let weekday = shortDays[(((days + 3) % 7) + 7) % 7]
-        let clock = [time / 3600, time / 60 % 60, time % 60].map { padded($0, to: 2) }.joined(separator: ":")
-        return "\(weekday), \(padded(day, to: 2)) \(months[month - 1]) \(padded(year, to: 4)) \(clock) GMT"
+        var (time, parts) = (time_t(clamping: seconds), tm())
+        gmtime_r(&time, &parts)
+        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { padded($0, to: 2) }.joined(separator: ":")
+        let day = "\(padded(parts.tm_mday, to: 2)) \(months[Int(parts.tm_mon)]) \(padded(1900 + parts.tm_year, to: 4))"
+        // The system's weeks begin on Sunday.
+        return "\(shortDays[Int(parts.tm_wday + 6) % 7]), \(day) \(clock) GMT"
     }
 
-    private static func padded(_ number: Int, to width: Int) -> String {
+    private static func padded(_ number: Int32, to width: Int) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
-
-    /// The reverse of `days(year:month:day:)`, for years of four digits.
-    private static func civil(days: Int) -> (year: Int, month: Int, day: Int) {
-        func first(_ year: Int, _ month: Int = 1) -> Int { Self.days(year: year, month: month, day: 1) ?? .max }
-        // Counted from 0000-01-01; at most a year too late or too early.
-        let guess = min((days + 719_528) * 400 / 146_097, 9999)
-        let year = first(guess) > days ? guess - 1 : first(guess + 1) <= days ? guess + 1 : guess
-        let month = (1...12).last { first(year, $0) <= days } ?? 1
-        return (year, month, days - first(year, month) + 1)
     }
 
     /// Days from 1970-01-01 to a day of the proleptic Gregorian calendar; nil when there is no such day.

@@ -1,8 +1,8 @@
 /// The header fields of one message, with case-insensitive names (RFC 9110 §5.1): in their order if that is known.
 ///
 /// A name may occur several times; `self[name]` gives the combined value as RFC 9110 §5.3 defines it.
-package struct HeaderFields: Sendable, Hashable {
-    package struct Field: Sendable, Hashable {
+package struct HeaderFields: Sendable, Equatable {
+    package struct Field: Sendable, Equatable {
         package var name: String
         package var value: String
 
@@ -62,10 +62,6 @@ package struct HeaderFields: Sendable, Hashable {
     /// an order that means nothing.
     package static func == (left: HeaderFields, right: HeaderFields) -> Bool {
         left.count == right.count && left.comparable == right.comparable
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(comparable)
     }
 
     private var comparable: [Field] {

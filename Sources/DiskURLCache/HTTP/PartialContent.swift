@@ -6,7 +6,7 @@ import Foundation
 /// Bytes are counted against `Content-Range`, never against `Content-Length`, which counts them as they were encoded.
 enum PartialContent {
     /// A stored beginning and the rest that is on its way: how many bytes each must have for both to be the whole.
-    struct Parts: Sendable, Hashable {
+    struct Parts: Sendable, Equatable {
         var first: Int
         var rest: Int
 

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The form in which a stored response answers a request.
-enum Presentation: Sendable, Hashable {
+enum Presentation: Sendable, Equatable {
     /// Status, fields and body as stored.
     case whole
     /// Status and fields of a stored GET for a HEAD.
@@ -13,12 +13,12 @@ enum Presentation: Sendable, Hashable {
     /// 416 without a body.
     case rangeNotSatisfiable(total: Int)
 
-    /// The caller gets the stored status: a stored redirect is one for `HEAD`, too.
+    /// The status of the stored response is delivered: a stored redirect is one for `HEAD`, too.
     var keepsStatus: Bool { self == .whole || self == .headersOnly }
 }
 
 /// Status and fields of a response made from the store.
-package struct ResponseHead: Sendable, Hashable {
+package struct ResponseHead: Sendable, Equatable {
     package var status: Int
     package var fields: HeaderFields
 
@@ -101,7 +101,7 @@ extension Candidate {
 
 extension Presentation {
     /// How a stored whole response answers a request, or why it cannot.
-    enum Fit: Sendable, Hashable {
+    enum Fit: Sendable, Equatable {
         case presentation(Presentation)
         case unanswerable(DiskURLCache.Reason)
     }

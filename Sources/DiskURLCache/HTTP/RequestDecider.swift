@@ -38,8 +38,8 @@ struct RequestDecider {
         case .presentation(let presentation):
             let verdict = verdict(on: candidate)
             switch verdict.outcome {
-            case .reuse(let basis):
-                return .useStored(reuse(index, basis, verdict.freshness, presentation))
+            case .reuse(let allowance):
+                return .useStored(reuse(index, allowance, verdict.freshness, presentation))
             case .ask(let reason):
                 return validation(of: index, because: reason)
             }
@@ -58,12 +58,12 @@ struct RequestDecider {
             guard let wanted = range.resolved(total: held.total), held.range.lowerBound <= wanted.lowerBound,
                 wanted.upperBound <= held.range.upperBound
             else { return network(.rangeNotHeld) }
-            guard case .reuse(let basis) = verdict.outcome else { return network(.stale) }
+            guard case .reuse(let allowance) = verdict.outcome else { return network(.stale) }
             let start = held.range.lowerBound
             let bytes = wanted.lowerBound - start..<wanted.upperBound - start
             return .useStored(
                 reuse(
-                    index, basis, verdict.freshness, .range(bytes, first: wanted.lowerBound, total: held.total)))
+                    index, allowance, verdict.freshness, .range(bytes, first: wanted.lowerBound, total: held.total)))
         case .other:
             return network(.unsupportedRange)
         case .malformed, nil:
@@ -76,17 +76,17 @@ struct RequestDecider {
     }
 
     private func reuse(
-        _ index: Int, _ basis: Reuse.Basis, _ freshness: Freshness, _ presentation: Presentation
+        _ index: Int, _ allowance: DiskURLCache.Reason?, _ freshness: Freshness, _ presentation: Presentation
     ) -> Reuse {
         var background: Revalidation?
-        if basis == .stale(.staleWhileRevalidate), mayUseNetwork {
+        if allowance == .staleWhileRevalidate, mayUseNetwork {
             background =
                 Revalidation.conditional(
                     for: request.unconditional, candidates: candidates, selected: index, reason: .stale)
                 ?? Revalidation(index: index, fields: HeaderFields(), reason: .stale)
         }
         return Reuse(
-            index: index, basis: basis, age: freshness.age, lifetime: freshness.lifetime, presentation: presentation,
+            index: index, allowance: allowance, freshness: freshness, presentation: presentation,
             backgroundRevalidation: background)
     }
 

@@ -19,7 +19,7 @@ struct Exchange: Sendable {
 }
 
 /// How the cache handles the head of an answer (RFC 9111 §3, §4.3.3, §4.3.4).
-enum ResponseDecision: Sendable, Hashable {
+enum ResponseDecision: Sendable, Equatable {
     /// A 304 to the cache's own condition: apply the changes, then answer with this response and the body of
     /// `candidates[index]`.
     case freshen(index: Int, StoredResponse, Presentation, changes: [StoreChange])
@@ -37,7 +37,7 @@ enum ResponseDecision: Sendable, Hashable {
 }
 
 /// Whether the answer is to be stored.
-enum StorageVerdict: Sendable, Hashable {
+enum StorageVerdict: Sendable, Equatable {
     /// Store the response instead of the candidates with these indices. Its method may differ from the request's: the
     /// answer to a POST may be stored for GET. `servesOthers` if it answers the same request again without the origin.
     case store(StoredResponse, replacing: [Int], servesOthers: Bool)
@@ -45,7 +45,7 @@ enum StorageVerdict: Sendable, Hashable {
 }
 
 /// A change of a stored response that needs no new body.
-enum StoreChange: Sendable, Hashable {
+enum StoreChange: Sendable, Equatable {
     /// New head, same body.
     case update(index: Int, StoredResponse)
     /// A further variant with the body of that candidate.

@@ -2,8 +2,9 @@ import Foundation
 
 /// May the selected response be reused without a validation (RFC 9111 §4, last list; §4.2.4; §5.2.1)?
 struct ReuseVerdict {
-    enum Outcome: Sendable, Hashable {
-        case reuse(Reuse.Basis)
+    enum Outcome: Sendable, Equatable {
+        /// With the reason that allows the use of a stale response.
+        case reuse(DiskURLCache.Reason?)
         case ask(DiskURLCache.Reason)
     }
 
@@ -20,16 +21,16 @@ extension RequestDecider {
 
     private func outcome(_ freshness: Freshness, _ facts: ReuseFacts) -> ReuseVerdict.Outcome {
         let said = facts.directives
-        if acceptsAnyAge { return .reuse(freshness.isFresh ? .fresh : .stale(.anyAge)) }
+        if acceptsAnyAge { return .reuse(freshness.isFresh ? nil : .anyAge) }
         if !overrulesResponse(freshness.source) {
             if said.noCache { return .ask(.noCache) }
             if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared) { return .ask(.stale) }
         }
         if let reason = clientsObjection(freshness, said: said) {
-            return options.isOffline ? .reuse(freshness.isFresh ? .fresh : .stale(.offline)) : .ask(reason)
+            return options.isOffline ? .reuse(freshness.isFresh ? nil : .offline) : .ask(reason)
         }
-        if freshness.isFresh { return .reuse(.fresh) }
-        return allowance(freshness, facts).map { .reuse(.stale($0)) } ?? .ask(.stale)
+        if freshness.isFresh { return .reuse(nil) }
+        return allowance(freshness, facts).map { .reuse($0) } ?? .ask(.stale)
     }
 
     /// Whether the lifetime is one that the owner of the cache set for every response, which also overrules the response's
@@ -48,7 +49,7 @@ extension RequestDecider {
         if let maxAge = asked.maxAge, freshness.age > maxAge || maxAge == 0 { return .requestDirective }
         // RFC 9111 §5.2.1.1: a request with `max-age` wants no stale response, unless it says `max-stale`.
         if asked.maxAge != nil, asked.maxStale == nil, !freshness.isFresh { return .stale }
-        if let minFresh = asked.minFresh, freshness.lifetime.subtractingSaturated(freshness.age) < minFresh {
+        if let minFresh = asked.minFresh, freshness.timeToLive < minFresh {
             return freshness.isFresh ? .requestDirective : .stale
         }
         return nil

@@ -1,8 +1,8 @@
 import Foundation
 
 /// A request to the origin that validates a stored response (RFC 9111 §4.3.1), or completes it (RFC 9111 §3.4).
-struct Revalidation: Sendable, Hashable {
-    enum Purpose: Sendable, Hashable {
+struct Revalidation: Sendable, Equatable {
+    enum Purpose: Sendable, Equatable {
         case validate
         /// The stored part ends here; the request is for the rest.
         case complete(from: Int)

@@ -37,33 +37,24 @@ enum StorableFields {
         }
     }
 
-    /// The stored response after a 304, a HEAD or the rest of a partial response.
+    /// The stored response after a 304, a HEAD or the rest of a partial response (RFC 9111 §3.2): each new field replaces all
+    /// stored fields of its name.
+    ///
+    /// Fields that describe the stored bytes stay as they are: the new response did not bring those bytes.
     static func updated(_ stored: StoredResponse, by exchange: Exchange, isShared: Bool) -> StoredResponse {
+        let update = filtered(exchange.fields, isShared: isShared).fields
+            .filter { !describesBody.contains($0.name.lowercased()) }
+        // The stored `Age` counts from the time of the old response.
+        let replaced = Set(update.map { $0.name.lowercased() }).union(["age"])
+        let kept = stored.fields.fields.filter { !replaced.contains($0.name.lowercased()) }
         var result = stored
-        result.fields = updated(stored.fields, with: exchange.fields, isShared: isShared)
+        // A 304 may withhold fields that are stored already.
+        result.fields = filtered(HeaderFields(kept + update), isShared: isShared)
         // The stored `Date` would make the validated response look old.
         if exchange.fields["Date"] == nil { result.fields.set("Date", HTTPDate.format(exchange.responseTime)) }
         result.requestTime = exchange.requestTime
         result.responseTime = exchange.responseTime
         return result
-    }
-
-    /// The stored fields after a 304, or after the rest of a partial response (RFC 9111 §3.2): each new field
-    /// replaces all stored fields of its name.
-    ///
-    /// Fields that describe the stored bytes stay as they are: the new response did not bring those bytes.
-    static func updated(_ stored: HeaderFields, with new: HeaderFields, isShared: Bool = false) -> HeaderFields {
-        let update = filtered(new, isShared: isShared).fields.filter { !describesBody.contains($0.name.lowercased()) }
-        let replaced = Set(update.map { $0.name.lowercased() })
-        var result = HeaderFields(
-            stored.fields.filter {
-                let name = $0.name.lowercased()
-                // The stored `Age` counts from the time of the old response.
-                return !replaced.contains(name) && name != "age"
-            })
-        for field in update { result.append(field.name, field.value) }
-        // A 304 may withhold fields that are stored already.
-        return filtered(result, isShared: isShared)
     }
 
     /// A browser reads the stored bytes by these fields (type, framing, sniffing), so an update must not change them, as it must not change

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The HTTP facts of one stored response: all that RFC 9111 needs to decide about its reuse.
-package struct StoredResponse: Sendable, Hashable {
+package struct StoredResponse: Sendable, Equatable {
     /// The method of the request that was answered, in upper case.
     package var method: String
     package var status: Int

@@ -1,8 +1,8 @@
 /// The request fields by which a stored response was selected (RFC 9111 §4.1).
 ///
 /// Values are kept as digests only: they may be cookies or credentials, and a record must not hold those.
-package struct VaryKey: Sendable, Hashable {
-    struct Field: Sendable, Hashable {
+package struct VaryKey: Sendable, Equatable {
+    struct Field: Sendable, Equatable {
         /// In lower case.
         var name: String
         /// Digest of the normalised value; nil when the request did not have the field.

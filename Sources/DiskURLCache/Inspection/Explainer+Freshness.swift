@@ -66,7 +66,7 @@ extension Explainer {
         let freshness = Freshness(of: reuse, options: options, now: now)
         switch freshness.source {
         case _ where said.noCache:
-            say(.advice, "With no-cache each use needs a validation. max-age allows uses without one.", "RFC 9111 §5.2.2.4")
+            say(.advice, "With no-cache each use needs a validation. With max-age some do not.", "RFC 9111 §5.2.2.4")
         case .none:
             // An error gets no lifetime by options.
             let options = "; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))"

@@ -96,7 +96,7 @@ package struct Explainer {
         switch decision {
         case .useStored(let reuse):
             let layer = variants[reuse.index].layer
-            return if case .stale(let reason) = reuse.basis { .staleHit(layer, reason) } else { .hit(layer) }
+            return reuse.allowance.map { .staleHit(layer, $0) } ?? .hit(layer)
         case .revalidate(let revalidation):
             guard case .validate = revalidation.purpose else { return .miss(revalidation.reason) }
             return .revalidated(variants[revalidation.index ?? 0].layer)
@@ -190,9 +190,10 @@ package struct Explainer {
         switch decision {
         case .useStored(let reuse):
             let form = form(reuse.presentation)
-            switch reuse.basis {
-            case .fresh: say(.decision, "Answers from the store\(form): it is fresh. No request.", "RFC 9111 §4")
-            case .stale(let reason): say(.decision, "Answers from the store\(form), stale", because: reason)
+            if let allowance = reuse.allowance {
+                say(.decision, "Answers from the store\(form), stale", because: allowance)
+            } else {
+                say(.decision, "Answers from the store\(form): it is fresh. No request.", "RFC 9111 §4")
             }
             return
         case .unsatisfiable(let reason):
@@ -270,7 +271,7 @@ package struct Explainer {
 extension CacheDecision {
     fileprivate var phrase: String {
         switch self {
-        case .useStored(let reuse): reuse.basis == .fresh ? "answered from the store" : "answered from the store, stale"
+        case .useStored(let reuse): "answered from the store" + (reuse.allowance == nil ? "" : ", stale")
         case .revalidate: "the origin is asked whether it is still valid"
         case .fetch: "loaded from the network again"
         case .unsatisfiable: "an error"

@@ -9,10 +9,6 @@ package struct DiskKey: Sendable, Hashable {
     /// See `KeyName.resource`.
     package var resource: UInt64 { name.resource }
 
-    package static func == (left: DiskKey, right: DiskKey) -> Bool {
-        left.name == right.name && left.digest == right.digest
-    }
-
     package func hash(into hasher: inout Hasher) {
         hasher.combine(name)
     }

@@ -43,7 +43,7 @@ extension DiskURLCache.Answer {
             case .deliverReusedHead(let reuse):
                 head =
                     candidates[reuse.index].response.deliveredHead(
-                        reuse.presentation, age: reuse.age, to: request.request,
+                        reuse.presentation, age: reuse.freshness.age, to: request.request,
                         cacheStatus: machine.report.deliveredStatus(name: cache.cacheStatusName),
                         madeBy: variants[reuse.index].entry
                     ).response as? HTTPURLResponse

@@ -287,7 +287,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             )
         }
         return stored.deliveredHead(
-            reuse.presentation, age: reuse.age, to: request, cacheStatus: status, madeBy: entry)
+            reuse.presentation, age: reuse.freshness.age, to: request, cacheStatus: status, madeBy: entry)
     }
 
     private func withCacheStatus(_ head: DeliveredHead) -> DeliveredHead {

@@ -48,9 +48,8 @@ extension LoadMachine {
             return decide(now: now)
         }
         let stored = candidates[reuse.index].response
-        let allowance: DiskURLCache.Reason? = if case .stale(let allowance) = reuse.basis { allowance } else { nil }
         report.note(
-            .hit(index: reuse.index, allowance), status: reuse.presentation.status(of: stored), reuse: reuse,
+            .hit(index: reuse.index, reuse.allowance), status: reuse.presentation.status(of: stored), reuse: reuse,
             waited: waited)
         var actions: [Action] = []
         // The greatest number of actions: growing the list would cost more than all decisions here.
@@ -59,7 +58,7 @@ extension LoadMachine {
         // A stored redirect is followed like one from the network; a condition of the client is no redirect.
         let part = body.part(reuse.presentation)
         if reuse.presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
-            let head = reuse.presentation.head(of: stored, age: reuse.age)
+            let head = reuse.presentation.head(of: stored, age: reuse.freshness.age)
             return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)
         }
         state = .ended

@@ -91,14 +91,14 @@ extension LoadReport {
             // RFC 9211 §2.6: a request that shared the fetch of another request is no hit.
             status.hit = collapsedInto == nil
             status.forward = collapsedInto?.forward
-            status.timeToLive = reuse?.timeToLive
+            status.timeToLive = reuse?.freshness.timeToLive
             status.detail = allowance?.code
-        case .revalidated: status.forward = .stale
+        case .revalidated: status.forward = "stale"
         case .miss(let reason):
             status.forward = reason.forward
             status.detail = reason.detail
         case .bypass(let reason):
-            status.forward = .bypass
+            status.forward = "bypass"
             status.detail = reason.code
         case .notAllowed(let reason): status.detail = reason.code
         case .failed(let code): status.detail = code
@@ -132,7 +132,7 @@ extension LoadReport {
             }
         return DiskURLCache.Report(
             url: request.foundationURL?.removingCredentials, method: request.method, outcome: publicOutcome,
-            status: status, bytes: bytes, age: (reuse?.age).map { Int(clamping: $0) }, duration: duration,
+            status: status, bytes: bytes, age: (reuse?.freshness.age).map { Int(clamping: $0) }, duration: duration,
             startedAt: startedAt, requestedAt: requestedAt, respondedAt: respondedAt, isStored: isStored,
             notStoredReason: refusal, isCollapsed: collapsedInto != nil, error: error,
             cacheStatus: cacheStatus(name: cacheName).fieldValue)

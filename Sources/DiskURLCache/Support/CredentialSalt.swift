@@ -4,7 +4,7 @@ import Foundation
 /// guess of a password, and the digests of two directories cannot be compared.
 ///
 /// Read when the first credentials are digested.
-package final class CredentialSalt: Sendable, Hashable {
+package final class CredentialSalt: Sendable, Equatable {
     package static let length = 16
 
     private struct State {
@@ -47,6 +47,4 @@ package final class CredentialSalt: Sendable, Hashable {
     package static func == (left: CredentialSalt, right: CredentialSalt) -> Bool {
         left === right || left.bytes == right.bytes
     }
-
-    package func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
 }

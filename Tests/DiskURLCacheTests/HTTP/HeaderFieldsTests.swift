@@ -19,7 +19,6 @@ import Testing
             dictionary.reserveCapacity(capacity)
             for (name, value) in pairs { dictionary[name] = value }
             #expect(HeaderFields(dictionary: dictionary) == list)
-            #expect(HeaderFields(dictionary: dictionary).hashValue == list.hashValue)
         }
     }
 

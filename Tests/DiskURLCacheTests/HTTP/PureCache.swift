@@ -90,7 +90,7 @@ struct PureCache {
 
     private func deliver(_ reuse: Reuse, into answer: inout Answer) {
         let entry = entries[reuse.index]
-        let head = reuse.presentation.head(of: entry.response, age: reuse.age)
+        let head = reuse.presentation.head(of: entry.response, age: reuse.freshness.age)
         answer.status = head.status
         answer.fields = head.fields
         answer.body = reuse.presentation.body(of: entry.body)

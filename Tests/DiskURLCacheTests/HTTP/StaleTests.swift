@@ -22,9 +22,9 @@ import Testing
             Issue.record("not served from the store")
             return
         }
-        #expect(reuse.basis == .stale(.staleWhileRevalidate))
+        #expect(reuse.allowance == .staleWhileRevalidate)
         #expect(reuse.backgroundRevalidation?.fields["If-None-Match"] == "\"abc\"")
-        #expect(reuse.timeToLive == -2)
+        #expect(reuse.freshness.timeToLive == -2)
     }
 
     @Test func refreshWithoutValidatorIsAnOrdinaryRequest() {
@@ -73,7 +73,7 @@ import Testing
             Issue.record("not served from the store")
             return
         }
-        #expect(reuse.basis == .fresh && reuse.backgroundRevalidation == nil)
+        #expect(reuse.allowance == nil && reuse.backgroundRevalidation == nil)
     }
 
     @Test(arguments: ["must-revalidate", "no-cache"])

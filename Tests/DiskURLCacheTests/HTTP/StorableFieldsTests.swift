@@ -65,7 +65,13 @@ import Testing
             "X-Frame-Options": "sameorigin",
             "Content-Security-Policy": "new",
         ]
-        let updated = StorableFields.updated(stored, with: new)
+        let now = PureCache.start
+        let response = StoredResponse(
+            method: "GET", status: 200, fields: stored, requestTime: now, responseTime: now, vary: .none)
+        let exchange = Exchange(
+            request: RequestFacts(method: "GET", fields: [:]), candidates: [], status: 304, fields: new,
+            requestTime: now, responseTime: now)
+        let updated = StorableFields.updated(response, by: exchange, isShared: false).fields
         #expect(updated.values(of: "A") == ["new"])
         #expect(updated["B"] == "3")
         #expect(updated["Content-Length"] == "36" && updated["Content-Security-Policy"] == "new")

@@ -113,7 +113,7 @@ package struct RecordReader: Sendable {
             defer { buffer.deallocate() }
             guard try checksum(ofBody: length, in: file, through: buffer) == footer.bodyChecksum
             else { return .damaged }
-            record.opening = OpenBody(count: length, of: opened, read: opened.bytes)
+            record.opening = OpenBody(count: length, read: opened.bytes)
         } else if count == status.size {
             let body = UnsafeRawBufferPointer(start: memory, count: length)
             guard Checksum.of(body) == footer.bodyChecksum else { return .damaged }
