@@ -192,7 +192,7 @@ extension TieredStore {
     /// A store as a process has it, over its disk.
     static func over(_ disk: DiskStore, _ maintenance: MaintenanceQueue) -> TieredStore {
         TieredStore(
-            memory: MemoryCache(costLimit: 8 << 20, countLimit: 1_000), maximumEntryFraction: 0.5,
+            memory: MemoryCache(costLimit: 8 << 20), maximumEntryFraction: 0.5,
             disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
     }
 }

@@ -82,12 +82,9 @@ package final class IncomingBody: Sendable {
         guard status.links > 0 else { throw Errno(ENOENT) }
         try files.rename(self.path, to: path)
         // A record is locked only while it is changed.
-        unlock()
+        try? files.unlockFile(opened.file)
         return status
     }
-
-    /// Gives up the lock, as before the process may be suspended: another process may take the file for a leftover by then.
-    func unlock() { try? files.unlockFile(opened.file) }
 
     /// The file has a record's name, and a row tells of what it takes.
     func becameRecord() { letGo() }
@@ -139,11 +136,6 @@ final class IncomingSpace: Sendable {
             guard let status = try? files.status(at: path), status.kind == .regular else { continue }
             try? files.unlink(path)
         }
-    }
-
-    /// No body's file is locked from now on.
-    func unlock() {
-        for body in living { body.unlock() }
     }
 
     fileprivate func add(_ body: IncomingBody) {
