@@ -105,6 +105,31 @@ import Testing
         }
     }
 
+    /// Another cache removes everything during an eviction: the rows that are left are not evicted again and again.
+    @Test func anEvictionEndsWhenItsIndexIsOutdated() throws {
+        let fixture = try DiskFixture()
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
+        for number in 0..<50 { store.store(.test(testBody(number)), for: .test("\(number)")) }
+        store.flush()
+        let count = Mutex(0)
+        let catalog = store.catalog
+        files.rule = { call in
+            guard call.operation == .unlink, call.isRecord else { return nil }
+            catalog.distrust()
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            // Ends an eviction that would not end.
+            return number > 1_000 ? .error(EIO) : nil
+        }
+        store.capacity = 50 << 10
+        store.flush()
+        #expect(count.withLock { $0 } <= 50)
+        #expect(fixture.allocated() <= 50 << 10)
+    }
+
     @Test func whatIsTooOldIsAMissAndGoes() throws {
         let clock = ManualClock()
         let store = fixture.open(clock: clock.wallClock) {

@@ -33,6 +33,13 @@ extension StoredEntry {
 }
 
 extension IndexRow {
+    /// A record of which only name and size are known.
+    init(_ name: RecordName, allocated: Int, accessedAt: UInt32) {
+        self.init(
+            key: name.key, blocks: UInt32(clamping: allocated / 512), accessedAt: accessedAt, slot: name.slot,
+            flags: .partial)
+    }
+
     /// A row of a made-up record.
     static func test(
         _ key: RequestKey, slot: UInt8 = 0, allocated: Int = 4096, accessedAt: UInt32 = 0
