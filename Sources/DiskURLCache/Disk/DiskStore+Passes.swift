@@ -216,7 +216,9 @@ extension DiskStore {
         var failures = 0
         var isAny = false
         while failures < 16 {
-            let victims = withIO { io in
+            let victims = withIO { io -> [IndexRow] in
+                // A change by another cache came meanwhile: the rows are no longer those of the files, and stay until they are made anew.
+                guard catalog.state.isCurrent else { return [] }
                 let excess = footprint(io) - target
                 return catalog.read { policy.victims(in: $0, freeing: excess) }
             }

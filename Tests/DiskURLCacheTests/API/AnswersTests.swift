@@ -23,6 +23,10 @@ import Testing
         return DiskURLCache(configuration: configuration)
     }
 
+    private func texts(_ answers: AsyncThrowingStream<DiskURLCache.Answer, any Error>) async throws -> [String] {
+        try await answers.reduce(into: []) { $0.append(String(decoding: $1.data, as: UTF8.self)) }
+    }
+
     /// As a task would: cookies that the shared storage has go along.
     @Test func cookiesAreSent() async throws {
         let origin = try OriginServer { request in
@@ -57,17 +61,6 @@ import Testing
         #expect(third.report.age == 5)
         #expect(third.data == Data("hello".utf8))
         #expect(origin.requests.count == 1)
-    }
-
-    @Test func errorsAreThrown() async throws {
-        let refusing = try RefusingPort()
-        let url = refusing.url("/gone")
-        let cache = makeCache()
-        await #expect(throws: URLError.self) { try await cache.data(from: url) }
-        cache.isOffline = true
-        let error = await #expect(throws: URLError.self) { try await cache.data(from: url) }
-        #expect(error?.code == .notConnectedToInternet)
-        withExtendedLifetime(refusing) {}
     }
 
     @Test func cancellingTheTaskCancelsTheLoad() async throws {
@@ -133,13 +126,7 @@ import Testing
         }
         let cache = makeCache()
         let url = origin.url("/a")
-        func collect(_ request: URLRequest) async throws -> [String] {
-            var texts: [String] = []
-            for try await answer in cache.answers(for: request) {
-                texts.append(String(decoding: answer.data, as: UTF8.self))
-            }
-            return texts
-        }
+        func collect(_ request: URLRequest) async throws -> [String] { try await texts(cache.answers(for: request)) }
         #expect(try await collect(URLRequest(url)) == ["version 1"])
         clock.advance(by: 100)
         #expect(try await collect(URLRequest(url, policy: .returnCacheDataDontLoad)) == ["version 1"])
@@ -167,10 +154,8 @@ import Testing
         }
         let cache = makeCache()
         func collect(alwaysRefreshing: Bool = false) async throws -> [String] {
-            var texts: [String] = []
-            let answers = cache.answers(for: URLRequest(origin.url("/way")), alwaysRefreshing: alwaysRefreshing)
-            for try await answer in answers { texts.append(String(decoding: answer.data, as: UTF8.self)) }
-            return texts
+            try await texts(
+                cache.answers(for: URLRequest(origin.url("/way")), alwaysRefreshing: alwaysRefreshing))
         }
         #expect(try await collect() == ["version 2"])
         #expect(try await collect(alwaysRefreshing: true) == ["version 2", "version 4"])
@@ -178,23 +163,6 @@ import Testing
         #expect(try await collect() == ["version 4", "version 6"])
         fails.set()
         #expect(try await collect(alwaysRefreshing: true) == ["version 6"])
-    }
-
-    /// An answer for all users is asked for without the process's cookies.
-    @Test func aSharedCacheSendsNoCookies() async throws {
-        let origin = try OriginServer { request in
-            .ok(request.fields["Cookie"] ?? "none", ["Cache-Control": "no-store"])
-        }
-        let url = origin.url("/shared-cookie")
-        let host = try #require(url.host)
-        let properties: [HTTPCookiePropertyKey: Any] = [
-            .name: "shared", .value: "secret", .domain: host, .path: "/shared-cookie",
-        ]
-        let cookie = try #require(HTTPCookie(properties: properties))
-        HTTPCookieStorage.shared.setCookie(cookie)
-        defer { HTTPCookieStorage.shared.deleteCookie(cookie) }
-        let cache = makeCache { $0.isShared = true }
-        #expect(String(decoding: try await cache.data(from: url).data, as: UTF8.self) == "none")
     }
 
     @Test func cachingByHand() async throws {
@@ -287,11 +255,8 @@ import Testing
         #expect(try await cache.data(for: request, session: session).source == .stored(.memory))
         let loaded = try await LoadingHarness.load(request, in: session)
         #expect(loaded.text == "1 for Bearer 1")
-        var texts: [String] = []
-        for try await answer in cache.answers(for: request, alwaysRefreshing: true, session: session) {
-            texts.append(String(decoding: answer.data, as: UTF8.self))
-        }
-        #expect(texts == ["1 for Bearer 1", "2 for Bearer 1"])
+        let answers = cache.answers(for: request, alwaysRefreshing: true, session: session)
+        #expect(try await texts(answers) == ["1 for Bearer 1", "2 for Bearer 1"])
         // Without the session it is another request.
         #expect(try await cache.data(for: request).data == Data("3 for nobody".utf8))
     }

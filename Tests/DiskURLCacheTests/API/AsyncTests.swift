@@ -53,34 +53,6 @@ struct AsyncTests {
         #expect(await cache.perform { $0.cachedResponse(for: Responses.request("/b")) } == nil)
     }
 
-    @Test func flushingWaitsForTheDisk() async {
-        let disk = CountingStorage()
-        var settings = DiskURLCache.Configuration(memoryCapacity: 1 << 20)
-        settings.diskStorage = disk
-        let cache = DiskURLCache(configuration: settings)
-        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: Responses.request("/a"))
-        await cache.perform { $0.flush() }
-        #expect(disk.counts.withLock { $0.stores } == 1)
-        #expect(disk.counts.withLock { $0.flushes } >= 1)
-    }
-
-    @Test func whatIsRemovedIsGone() async {
-        let (a, b, c, d) = (store("/a", tag: "x"), store("/b/1"), store("/c"), store("/d"))
-        await cache.perform { $0.removeCachedResponses(tag: "x") }
-        #expect(!cache.contains(a) && cache.contains(b) && cache.contains(c))
-        await cache.perform { $0.removeCachedResponses(urlPrefix: "https://example.com/b/") }
-        #expect(!cache.contains(b) && cache.contains(c))
-        await cache.perform { $0.removeCachedResponses(host: "example.org") }
-        #expect(cache.contains(c) && cache.contains(d))
-        await cache.perform { $0.removeCachedResponses(olderThan: Date.distantPast) }
-        #expect(cache.contains(c) && cache.contains(d))
-        await cache.perform { $0.removeCachedResponses(olderThan: Date.distantFuture) }
-        #expect(!cache.contains(c) && !cache.contains(d))
-        let e = store("/e")
-        await cache.perform { $0.removeCachedResponses(host: "example.com") }
-        #expect(!cache.contains(e))
-    }
-
     /// With a disk layer of the app's own: the built-in one may take its own clearing for that of another process, and then
     /// empties memory too.
     @Test(arguments: [DiskURLCache.Layer.memory, .disk, .fallback]) func oneLayerIsEmptied(_ layer: DiskURLCache.Layer)

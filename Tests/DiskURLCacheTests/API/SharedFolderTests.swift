@@ -55,18 +55,6 @@ import Testing
         }
     }
 
-    /// A number that is set later is meant.
-    @Test func aCapacityOfZeroThatIsSetLaterEmptiesTheFolder() throws {
-        let cache = open(memory: 0)
-        store(in: cache)
-        cache.diskCapacity = 0
-        cache.flush()
-        #expect(cache.cachedResponse(for: request) == nil)
-        cache.diskCapacity = 10 << 20
-        store(in: cache)
-        #expect(cache.cachedResponse(for: request) != nil)
-    }
-
     /// What an app, a user or the system does to the directory of a cache in use.
     enum Disturbance: String, CaseIterable, Sendable {
         case removed, emptied, renamed, swapped

@@ -30,7 +30,7 @@ final class ConformanceClient: Sendable {
         scratch = try ScratchDirectory("conformance")
         setup = Setup(
             mode: mode, directory: scratch.appending("cache"), time: clock.wallClock,
-            delegate: mode == .memoryByDelegate ? CollectingDelegate() : nil)
+            delegate: mode == .memoryByDelegate ? RecordingDelegate() : nil)
         current = Mutex(setup.open())
     }
 
@@ -77,7 +77,7 @@ final class ConformanceClient: Sendable {
         let mode: Mode
         let directory: URL
         let time: WallClock
-        let delegate: CollectingDelegate?
+        let delegate: RecordingDelegate?
 
         func open() -> (cache: DiskURLCache, session: URLSession) {
             let isOnDisk = mode == .restartedDisk

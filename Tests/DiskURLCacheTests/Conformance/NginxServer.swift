@@ -2,16 +2,6 @@
 #if os(macOS) || os(Linux)
     import Foundation
 
-    #if canImport(Darwin)
-        import Darwin
-    #elseif canImport(Glibc)
-        import Glibc
-    #elseif canImport(Musl)
-        import Musl
-    #elseif canImport(Android)
-        import Android
-    #endif
-
     /// nginx as a child process, with a configuration, ports and a folder of its own.
     ///
     /// `@unchecked Sendable`: everything is constant, and `Process` is used by `init` and `deinit` only.

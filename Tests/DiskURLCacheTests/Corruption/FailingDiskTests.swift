@@ -6,6 +6,9 @@ import Testing
 /// Faults of `Reliability.md` about a system that refuses: the store is dropped, the old value is kept, nothing is left
 /// over, and it works again when the cause goes.
 @Suite("Failing disk") struct FailingDiskTests {
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
     private typealias Call = FaultyFileSystem.Call
     private typealias Fault = FaultyFileSystem.Fault
     private let key = RequestKey.test("a")
@@ -14,7 +17,6 @@ import Testing
         "Faults 35-38: no room for a record: dropped, the old value kept, no leftovers, no spinning",
         arguments: [ENOSPC, EDQUOT, EFBIG, EIO], [FaultyFileSystem.Operation.open, .write, .close])
     func noRoom(code: Int32, operation: FaultyFileSystem.Operation) throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
@@ -42,7 +44,6 @@ import Testing
 
     @Test("Fault 37: full while the index is written: the old one holds, no record is lost, saved again later")
     func noRoomForIndex() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         for operation in [FaultyFileSystem.Operation.open, .write, .close, .rename, .truncate] {
             let store = fixture.open(files: files)
@@ -69,7 +70,6 @@ import Testing
 
     @Test("Fault 39: out of file descriptors: a miss or a skipped store, nothing deleted, works again")
     func noDescriptors() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         for number in 0..<10 { store.store(.test(testBody(number)), for: .test("\(number)")) }
@@ -97,7 +97,6 @@ import Testing
         "Fault 40: an error while reading is a miss, and nothing is deleted",
         arguments: [FaultyFileSystem.Operation.read, .status])
     func readError(operation: FaultyFileSystem.Operation) throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         for length in [100, 100_000, 1_000_000] {
@@ -112,7 +111,6 @@ import Testing
     }
 
     @Test("Faults 41-42: interrupted calls and short counts are carried to the end") func interrupted() throws {
-        let fixture = try DiskFixture()
         // Each kind of call in its own rhythm: with a common one some might never be interrupted.
         let counts = Mutex<[FaultyFileSystem.Operation: Int]>([:])
         let files = FaultyFileSystem { call in
@@ -141,7 +139,6 @@ import Testing
 
     @Test("Fault 39: a listing that fails proves nothing: no row goes, order and times of use stay")
     func listingFails() throws {
-        let fixture = try DiskFixture()
         let clock = ManualClock()
         var store = fixture.open(clock: clock.wallClock)
         var times: [Date] = []
@@ -167,7 +164,6 @@ import Testing
 
     @Test("Faults 40-42: a read that ends early is a miss, and the file stays if a second read proves it whole")
     func endsEarly() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
@@ -188,7 +184,6 @@ import Testing
 
     @Test("Faults 43-44: a directory that cannot be written: lookups work, stores drop, eviction does not loop")
     func readOnly() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(capacity: 1 << 20, files: files)
         for number in 0..<50 { store.store(.test(testBody(number)), for: .test("\(number)")) }
@@ -218,7 +213,6 @@ import Testing
 
     @Test("Fault 43: a clearing that cannot be done is never seen undone, and is done as soon as it can be")
     func clearingFails() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
@@ -239,7 +233,6 @@ import Testing
 
     @Test("Fault 43: a clearing that cannot be done blocks the folder, also while no index says what is in it")
     func clearingFailsWithoutIndex() throws {
-        let fixture = try DiskFixture()
         var store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         store.close()
@@ -258,7 +251,6 @@ import Testing
     }
 
     @Test("Fault 50: a victim that cannot be unlinked is passed over") func stuckVictim() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(capacity: 400 << 10, files: files)
         store.store(.test(testBody(0)), for: .test("0"))
@@ -278,7 +270,6 @@ import Testing
         "Faults 45-46: directory deleted, renamed or replaced while in use: the next store makes it again and works",
         arguments: ["deleted", "records deleted", "renamed", "replaced", "records replaced"])
     func directoryGone(kind: String) throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         // Nobody looks for these again: what is counted for them must go by itself.
@@ -314,17 +305,13 @@ import Testing
     @Test("Fault 45: a directory deleted in mid-write", arguments: 1...6) func directoryGoneInMidWrite(step: Int)
         async throws
     {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         store.flush()
         let count = Mutex(0)
         let directory = fixture.directory
         files.rule = { call in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             if number == step { try? FileManager.default.removeItem(atPath: directory) }
             return nil
         }
@@ -343,7 +330,6 @@ import Testing
     }
 
     @Test("Fault 47: nothing is ever written outside the directory") func noTemporaryDirectory() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         _ = files.takeCalls()
         files.logChanges()
@@ -370,7 +356,6 @@ import Testing
 
     /// A rebuild asks for the files by their paths where the folder cannot be opened once more: none is forgotten.
     @Test func rebuildsWithoutADescriptorForTheFolder() throws {
-        let fixture = try DiskFixture()
         do {
             let store = fixture.open()
             for number in 0..<600 { store.store(.test(testBody(number, length: 10)), for: .test("\(number)")) }

@@ -6,9 +6,11 @@ import Testing
 /// Faults of `Reliability.md` about names in the directory that are not ours.
 @Suite("Foreign files") struct ForeignFilesTests {
     private let key = RequestKey.test("a")
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
 
     @Test("Fault 28: foreign files and folders are never read as records, never deleted") func foreignFiles() throws {
-        let fixture = try DiskFixture()
         var store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         store.close()
@@ -44,7 +46,6 @@ import Testing
         "Faults 29-32: a record's name is a link, FIFO, device, folder, hard link: no hang, a miss, the target untouched",
         arguments: ["symlink", "dangling", "fifo", "device", "directory", "hardlink"])
     func namesTaken(kind: String) throws {
-        let fixture = try DiskFixture()
         var store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         store.close()
@@ -73,6 +74,7 @@ import Testing
             store.flush()
         }
         #expect(store.usage == 0)
+        #expect(throws: Never.self, "it is not ours to remove") { try SystemFiles().status(at: path) }
         store.store(.test(testBody(2)), for: key)
         store.flush()
         #expect(store.body(key) == testBody(2))
@@ -87,7 +89,6 @@ import Testing
 
     @Test("Faults 29-32: the records' folder is a symbolic link: a miss, nothing written, the target untouched")
     func linkedFolder() throws {
-        let fixture = try DiskFixture()
         var store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         store.close()
@@ -116,7 +117,6 @@ import Testing
     }
 
     @Test("Faults 29-32: the records' folder becomes a link while the store is open") func folderLinkedLater() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         store.flush()
@@ -133,7 +133,6 @@ import Testing
         "Faults 29-32: a lookup sees by itself that a link has the place of the records' folder",
         arguments: [false, true])
     func folderLinkedBetweenLookups(isReadOnly: Bool) throws {
-        let fixture = try DiskFixture()
         let writer = fixture.open()
         writer.store(.test(testBody(1)), for: key)
         writer.flush()
@@ -154,7 +153,6 @@ import Testing
         arguments: ["index.plist", "lock", "changes", "index.plist.new"],
         [true, false])
     func linkedIndexFiles(name: String, isSymbolic: Bool) throws {
-        let fixture = try DiskFixture()
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
         let target = fixture.scratch.appending("target")
         try testBody(7).write(to: target)
@@ -184,7 +182,6 @@ import Testing
     }
 
     @Test("Fault 33: file names are always fixed-length hexadecimal") func fileNames() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         let urls = ["http://a/../../etc/passwd", "a\0b", String(repeating: "x", count: 100 << 10), "😀/..", "", "."]
         for url in urls { store.store(.test(testBody(1), url: url), for: .test(url)) }
@@ -204,7 +201,6 @@ import Testing
         "A file, a missing parent, a relative or forbidden path: a typed error, and memory only",
         arguments: ["file", "below a file", "relative", "empty", "root", "nul"] + forbidden)
     func unusableDirectories(kind: String) throws {
-        let fixture = try DiskFixture()
         let file = fixture.scratch.appending("file").path
         try testBody(1).write(to: URL(fileURLWithPath: file))
         let (path, error): (String, DiskURLCache.Error) =

@@ -381,20 +381,4 @@ import Testing
         }
         #expect(Set(listed) == names)
     }
-
-    @Test func orderOfUseSurvivesReopening() throws {
-        let fixture = try fixture()
-        var store = fixture.open(capacity: 160 << 10)
-        store.flush()
-        _ = store.variants(of: .test("3"))
-        store.touch(.test("5"))
-        store.close()
-        store = fixture.open(capacity: 160 << 10)
-        for number in 0..<26 { store.store(.test(testBody(number)), for: .test("new \(number)")) }
-        store.flush()
-        #expect(store.contains(.test("3")))
-        #expect(store.contains(.test("5")))
-        #expect(!store.contains(.test("0")))
-        #expect(!store.contains(.test("1")))
-    }
 }

@@ -44,10 +44,7 @@
             }
             let count = Mutex(0)
             files.rule = { call in
-                let number = count.withLock { count in
-                    count += 1
-                    return count
-                }
+                let number = count.next()
                 // Half of a write is a step of its own: torn files are what a kill in its midst leaves.
                 if number == step { kill(getpid(), SIGKILL) }
                 return number == step - 1 && call.operation == .write ? .short(37) : nil

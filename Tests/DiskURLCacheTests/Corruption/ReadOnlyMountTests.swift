@@ -12,6 +12,7 @@
 
         private let scratch: ScratchDirectory
         private let kind: Kind
+        private let options: String
         private var image: String { scratch.appending("image").path }
         var path: String { scratch.appending("mounted").path }
 
@@ -20,8 +21,9 @@
         static let canBreakDown = (try? ScratchMount(.ext4).errorTrigger()).map { access($0, W_OK) == 0 } ?? false
         static let hasTmpfs = (try? ScratchMount(.tmpfs)) != nil
 
-        init(_ kind: Kind) throws {
-            self.kind = kind
+        /// - Parameter options: of a tmpfs.
+        init(_ kind: Kind, _ options: String = "size=32m") throws {
+            (self.kind, self.options) = (kind, options)
             scratch = try ScratchDirectory("mount")
             guard getuid() == 0 else { throw Failed() }
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -40,7 +42,7 @@
         func mount() throws {
             switch kind {
             case .ext4: try Self.run("mount", ["-t", "ext4", "-o", "loop,errors=remount-ro", image, path])
-            case .tmpfs: try Self.run("mount", ["-t", "tmpfs", "-o", "size=32m", "tmpfs", path])
+            case .tmpfs: try Self.run("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path])
             }
         }
 

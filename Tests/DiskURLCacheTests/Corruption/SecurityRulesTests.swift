@@ -3,10 +3,6 @@ import Testing
 
 @testable import DiskURLCache
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// The security rules of `Reliability.md` over real loads: what of a request or a response must never be in the directory.
 @Suite("Security rules", .loadsOnLinux, .fewAtATime) struct SecurityRulesTests {
     /// What of `marker` lies in the directory: names and bytes of all files, in whatever case.

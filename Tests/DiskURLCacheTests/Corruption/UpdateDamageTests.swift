@@ -6,6 +6,9 @@ import Testing
 /// A 304 or a pin appends a tail to its record. Whatever happens to the file: the old tail, the new tail or a miss.
 @Suite("Updated records") struct UpdateDamageTests {
     private let key = RequestKey.test("a")
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
 
     private func metadata(_ sequence: UInt64, tags: [String] = ["new"], language: String? = "de") -> EntryMetadata {
         StoredEntry.test(Data(), sequence: sequence, language: language, tags: tags).metadata
@@ -17,7 +20,6 @@ import Testing
     }
 
     @Test func anUpdateAppendsATailAndWritesNoBody() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         store.store(.test(testBody(1, length: 3_000_000), sequence: 1, language: "de"), for: key)
@@ -60,7 +62,6 @@ import Testing
     }
 
     @Test func onlyTheRecordThatWasAskedAboutIsUpdated() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         #expect(!update(store, to: 6, from: 5))
         store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
@@ -83,7 +84,6 @@ import Testing
         "Faults 35-38, 42: an append that fails leaves the old tail, and what was written of it is cut off",
         arguments: [ENOSPC, EDQUOT, EIO], [0, 50])
     func failedAppend(code: Int32, written: Int) throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         store.store(.test(testBody(1, length: 5000), sequence: 5, language: "de"), for: key)
@@ -109,7 +109,6 @@ import Testing
     }
 
     @Test func aRecordOfTooManyTailsIsWrittenAnew() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         let body = testBody(1, length: 300_000)
         store.store(.test(body, sequence: 1, language: "de"), for: key)
@@ -134,7 +133,6 @@ import Testing
     }
 
     @Test func aRecordThatSomebodyElseHasLockedIsWrittenAnew() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
         let path = try #require(fixture.onlyRecord(key))
@@ -150,7 +148,6 @@ import Testing
     }
 
     @Test func whatCannotBeKeptTakesTheOldRecordAlong() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         store.store(.test(testBody(1), sequence: 5, language: "de"), for: key)
         var bad = metadata(6)
@@ -162,7 +159,6 @@ import Testing
     }
 
     @Test("Fault 56: what a secondary cache updates the maintainer counts") func updatesOfOthers() throws {
-        let fixture = try DiskFixture()
         let maintainer = fixture.open()
         maintainer.store(.test(testBody(1, length: 3800), sequence: 5, language: "de"), for: key)
         maintainer.flush()

@@ -15,7 +15,6 @@
             case "hold": ProcessScenarios.hold(directory)
             case "stop": ProcessScenarios.stop(directory)
             case "remove": try SharedRemovalTests.removeInChild(directory)
-            case "hold in memory": try SharedRemovalTests.holdInChild(directory)
             case "fork": try ProcessScenarios.fork(directory)
             case "limits": ProcessScenarios.limits(directory)
             case "clear": ClearingTests.runInChild(directory)

@@ -97,13 +97,6 @@ import Testing
         #expect(zip(list(index), list(index).dropFirst()).allSatisfy { $0.lastUse <= $1.lastUse })
     }
 
-    @Test func takesNoMoreThan160BytesForAnEntry() {
-        #expect(MemoryLayout<IndexRow>.stride == 64)
-        // Rows, two links, and at most sixteen bytes of table, with a quarter of slack.
-        #expect(Double(MemoryLayout<IndexRow>.stride + 8) * 1.25 + 16 <= 160)
-        #expect(IndexFileLayout.rowLength <= 64)
-    }
-
     @Test func fileKeepsEverythingAndTheOrder() throws {
         var index = DiskIndex()
         for number in 0..<100 {

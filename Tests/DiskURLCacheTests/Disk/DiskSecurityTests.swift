@@ -6,6 +6,9 @@ import Testing
 /// The security rules of `Reliability.md`, as far as they are the disk layer's.
 @Suite("Disk security") struct DiskSecurityTests {
     private let key = RequestKey.test("a")
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
 
     /// Every byte of every file of a directory, one after the other.
     private func allBytes(_ directory: String) -> Data {
@@ -20,49 +23,9 @@ import Testing
     @Test("Directory 0700 and files 0600, whatever the umask", arguments: ["000", "022", "777"])
     func modes(mask: String) throws {
         // The umask belongs to the whole process, so what it takes away is taken away here by the seam.
-        struct Masked: FileSystem {
-            let system = SystemFiles()
-            let mask: mode_t
-
-            func open(_ path: UnsafePointer<CChar>, _ flags: Int32) throws(Errno) -> Int32 {
-                let isNew = flags & O_CREAT != 0 && (try? system.status(at: path)) == nil
-                let file = try system.open(path, flags)
-                if isNew { fchmod(file, 0o600 & ~mask) }
-                return file
-            }
-            func close(_ file: Int32) throws(Errno) { try system.close(file) }
-            func status(_ file: Int32) throws(Errno) -> FileStatus { try system.status(file) }
-            func status(at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus { try system.status(at: path) }
-            func read(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Errno) -> Int {
-                try system.read(file, buffer, at: offset)
-            }
-            func write(
-                _ file: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
-            ) throws(Errno) -> Int { try system.write(file, first, second) }
-            func truncate(_ file: Int32, _ length: Int) throws(Errno) { try system.truncate(file, length) }
-            func setPermissions(_ file: Int32, _ permissions: UInt32) throws(Errno) {
-                try system.setPermissions(file, permissions)
-            }
-            func unlink(_ path: UnsafePointer<CChar>) throws(Errno) { try system.unlink(path) }
-            func rename(_ path: UnsafePointer<CChar>, to newPath: UnsafePointer<CChar>) throws(Errno) {
-                try system.rename(path, to: newPath)
-            }
-            func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) { try system.makeDirectory(path) }
-            func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno) { try system.removeDirectory(path) }
-            func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
-                try system.list(path, body)
-            }
-            func lockFile(_ file: Int32) throws(Errno) -> Bool {
-                try system.lockFile(file)
-            }
-
-            func unlockFile(_ file: Int32) throws(Errno) {
-                try system.unlockFile(file)
-            }
-            func lockProcess(_ file: Int32) throws(Errno) -> Bool { try system.lockProcess(file) }
-        }
-        let fixture = try DiskFixture()
-        let files = Masked(mask: try #require(mode_t(mask, radix: 8)))
+        let mask = try #require(mode_t(mask, radix: 8))
+        let files = FaultyFileSystem()
+        files.onCreated = { fchmod($0, 0o600 & ~mask) }
         let store = fixture.open(files: files)
         let secondary = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
@@ -84,7 +47,6 @@ import Testing
     }
 
     @Test("Names and index hold digests only") func digestsOnly() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open { $0.keepsURLs = false }
         store.store(.test(Data(), url: "https://secret.example/secret?secret=1"), for: .test("https://secret.example"))
         store.flush()
@@ -99,7 +61,6 @@ import Testing
     }
 
     @Test("Values of the fields that Vary names are kept as digests only") func varyDigests() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         store.store(.test(testBody(1), language: "marker-8843"), for: key)
         store.close()
@@ -107,7 +68,6 @@ import Testing
     }
 
     @Test("After removeAll and a flush a search for a marker finds nothing") func nothingIsLeft() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         let marker = Data("marker-5521".utf8)
         for number in 0..<50 { store.store(.test(marker + testBody(number)), for: .test("\(number)")) }
@@ -129,7 +89,6 @@ import Testing
     }
 
     @Test("Fault 4: a clearing is final at once, before any sweeping") func clearingIsFinal() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.flush()

@@ -4,8 +4,10 @@ import Testing
 @testable import DiskURLCache
 
 @Suite("Disk store") struct DiskStoreTests {
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
     @Test func storedEntryIsVisibleAtOnceAndAfterReopening() throws {
-        let fixture = try DiskFixture()
         let key = RequestKey.test("a")
         let entry = StoredEntry.test(
             testBody(1), sequence: 7, tags: ["one", "two"],
@@ -36,7 +38,6 @@ import Testing
 
     @Test(arguments: [0, 1, 100, 5000, 300_000, 3_000_000])
     func bodiesOfEverySizeSurvive(length: Int) throws {
-        let fixture = try DiskFixture()
         let key = RequestKey.test("a")
         let store = fixture.open()
         store.store(.test(testBody(length, length: length)), for: key)
@@ -47,7 +48,6 @@ import Testing
     }
 
     @Test func storingAgainReplacesTheSameVariantOnly() throws {
-        let fixture = try DiskFixture()
         let key = RequestKey.test("a")
         let store = fixture.open()
         for round in 1...30 {
@@ -66,47 +66,7 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
-    @Test func removedEntriesAreGone() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open()
-        for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
-        store.remove(.test("0"))
-        store.flush()
-        store.remove(.test("1"))
-        #expect(!store.contains(.test("0")))
-        #expect(!store.contains(.test("1")))
-        #expect(store.contains(.test("2")))
-        #expect(fixture.recordNames().count == 18)
-        store.removeAll()
-        #expect(store.variants(of: .test("2")).isEmpty)
-        #expect(fixture.recordNames().isEmpty)
-        #expect(store.usage == 0)
-        store.store(.test(testBody(3)), for: .test("3"))
-        store.flush()
-        #expect(store.body(.test("3")) == testBody(3))
-        #expect(
-            try FileManager.default.contentsOfDirectory(atPath: fixture.directory).allSatisfy { !$0.hasPrefix("trash") }
-        )
-    }
-
-    @Test func leastRecentlyUsedGoFirst() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open(capacity: 512 << 10)
-        for number in 0..<200 {
-            store.store(.test(testBody(number, length: 3000)), for: .test("\(number)"))
-            if number % 20 == 0 { store.flush() }
-            _ = store.variants(of: .test("0"))
-        }
-        store.flush()
-        #expect(fixture.allocated() <= 512 << 10)
-        #expect(store.contains(.test("0")))
-        #expect(!store.contains(.test("1")))
-        #expect(store.contains(.test("199")))
-        #expect(store.usage == fixture.allocatedByRecords())
-    }
-
     @Test func whatAKilledProcessLeftIsSwept() throws {
-        let fixture = try DiskFixture()
         let leftovers = ["index.plist.new"].map { fixture.directory + "/" + $0 }
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
         for path in leftovers { try Data("half".utf8).write(to: URL(fileURLWithPath: path)) }
@@ -118,7 +78,6 @@ import Testing
 
     /// What waited to be written does not replace what another process stored since.
     @Test func aLaterRecordOfAnotherProcessStays() async throws {
-        let fixture = try DiskFixture()
         let (first, second) = (fixture.open(), fixture.open())
         let now = EntrySequence.number(at: Date())
         // The first one knows a record of the key already, or it does not.
@@ -136,9 +95,17 @@ import Testing
         }
     }
 
+    /// A pin gives an older response a larger number, and a newer response replaces it all the same.
+    @Test func aPinMakesNoResponseNewer() throws {
+        let store = fixture.open()
+        let now = EntrySequence.number(at: Date())
+        store.store(.test(testBody(1), sequence: now, storedAt: Date() - 100), for: .test("a"))
+        store.store(.test(testBody(2), sequence: now - 1), for: .test("a"))
+        #expect(store.body(.test("a")) == testBody(2))
+    }
+
     /// A record from before the clock was set back keeps nothing out.
     @Test func aRecordFromTheFutureIsReplaced() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         let now = EntrySequence.number(at: Date())
         store.store(.test(testBody(1), sequence: now + 3_600_000_000), for: .test("a"))

@@ -181,6 +181,15 @@ extension DiskStore {
     }
 }
 
+extension TieredStore {
+    /// A store as a process has it, over its disk.
+    static func over(_ disk: DiskStore, _ maintenance: MaintenanceQueue) -> TieredStore {
+        TieredStore(
+            memory: MemoryCache(costLimit: 8 << 20, countLimit: 1_000), maximumEntryFraction: 0.5,
+            disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+    }
+}
+
 extension DiskStore {
     func examine(_ key: KeyName, _ io: inout Section, verifyingBodies: Bool = false) {
         records.examine(key, &io.events, verifyingBodies: verifyingBodies)

@@ -50,6 +50,7 @@ final class FaultyFileSystem: FileSystem {
         var offsets: [Int32: Int] = [:]
         var rule: @Sendable (Call) -> Fault? = { _ in nil }
         var onListed: @Sendable (String) -> Void = { _ in }
+        var onCreated: @Sendable (Int32) -> Void = { _ in }
         var claimedSizes: [String: Int] = [:]
         var onStatus: @Sendable (String, inout FileStatus) -> Void = { _, _ in }
         var calls: [Call] = []
@@ -76,6 +77,12 @@ final class FaultyFileSystem: FileSystem {
     var onListed: @Sendable (String) -> Void {
         get { state.withLock { $0.onListed } }
         set { state.withLock { $0.onListed = newValue } }
+    }
+
+    /// Called with each file that is open for the first time.
+    var onCreated: @Sendable (Int32) -> Void {
+        get { state.withLock { $0.onCreated } }
+        set { state.withLock { $0.onCreated = newValue } }
     }
 
     /// What `status(at:)` says of files with such names, to pass for larger ones.
@@ -159,7 +166,10 @@ final class FaultyFileSystem: FileSystem {
             state.paths[file] = name
             state.offsets[file] = length
         }
-        if isNew { log(.create(name)) }
+        if isNew {
+            log(.create(name))
+            onCreated(file)
+        }
         return file
     }
 

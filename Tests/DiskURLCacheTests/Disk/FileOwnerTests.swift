@@ -7,6 +7,9 @@ import Testing
 /// Directories, folders and records of another user, and folders that other users may write: nothing in them is believed or changed.
 @Suite("File owner") struct FileOwnerTests {
     private let key = RequestKey.test("a")
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
     private static let stranger: UInt32 = 4_001
 
     enum Part: String, Sendable, CaseIterable { case directory, records }
@@ -52,7 +55,6 @@ import Testing
 
     @Test("The directory or the records' folder of another user", arguments: Part.allCases)
     func ofAnotherUser(part: Part) throws {
-        let fixture = try DiskFixture()
         fixture.open().storeAndClose(key)
         let files = Self.files(part, fixture) { $0.owner = Self.stranger }
         let error = DiskURLCache.Error(.otherOwner, path: Self.path(part, fixture), userID: Self.stranger)
@@ -65,7 +67,6 @@ import Testing
         "The directory or the records' folder that other users may write", arguments: Part.allCases,
         [UInt32(0o770), 0o720, 0o702, 0o777])
     func writableByOthers(part: Part, mode: UInt32) throws {
-        let fixture = try DiskFixture()
         fixture.open().storeAndClose(key)
         let path = Self.path(part, fixture)
         #expect(chmod(path, mode_t(mode)) == 0)
@@ -79,7 +80,6 @@ import Testing
 
     @Test("A folder that is given to another user while the store is open", arguments: Part.allCases)
     func givenAway(part: Part) throws {
-        let fixture = try DiskFixture()
         let isGiven = Mutex(false)
         let files = Self.files(part, fixture) { status in
             if isGiven.withLock({ $0 }) { status.owner = Self.stranger }
@@ -101,7 +101,6 @@ import Testing
     }
 
     @Test("A lookup sees by itself that the records' folder is that of another user") func seenByALookup() throws {
-        let fixture = try DiskFixture()
         let isGiven = Mutex(false)
         let files = Self.files(.records, fixture) { status in
             if isGiven.withLock({ $0 }) { status.owner = Self.stranger }
@@ -121,7 +120,6 @@ import Testing
         "A record of another user, or that other users may write, is a miss and stays",
         arguments: [UInt32(0o600), 0o620, 0o602])
     func record(permissions: UInt32) throws {
-        let fixture = try DiskFixture()
         fixture.open().storeAndClose(key)
         let files = FaultyFileSystem()
         files.onStatus = { path, status in
@@ -142,7 +140,6 @@ import Testing
         "A directory that is only read may be that of root, and of nobody else",
         arguments: [(UInt32(0), true), (geteuid(), true), (stranger, false)])
     func onlyRead(owner: UInt32, isRead: Bool) throws {
-        let fixture = try DiskFixture()
         fixture.open().storeAndClose(key)
         let files = FaultyFileSystem()
         files.onStatus = { _, status in status.owner = owner }
@@ -155,7 +152,6 @@ import Testing
         "A directory that is only read and cannot be read is told, once",
         arguments: ["missing", "file", "empty", "unreadable"])
     func unreadable(kind: String) throws {
-        let fixture = try DiskFixture()
         if kind != "missing" { fixture.open().storeAndClose(key) }
         let files = FaultyFileSystem { call in
             kind == "unreadable" && call.operation == .open && call.isRecord ? .error(EACCES) : nil

@@ -5,6 +5,9 @@ import Testing
 
 @Suite("Maintenance") struct MaintenanceTests {
     private let key = RequestKey.test("a")
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
 
     /// One source that was suspended and scheduled again lost a firing in one of 500 rounds: `DISKURLCACHE_TIMER_ROUNDS=5000`
     /// finds such a thing for certain.
@@ -88,22 +91,8 @@ import Testing
         #expect(held == nil)
     }
 
-    @Test("Fault 62: the timer fires after it was suspended and started again") func timerFires() {
-        let fired = DispatchSemaphore(value: 0)
-        let timer = SuspendableTimer(queue: DispatchQueue(label: "test")) { fired.signal() }
-        timer.start(after: 1000)
-        timer.suspend()
-        timer.suspend()
-        timer.start(after: 0)
-        #expect(fired.isSignalled())
-        timer.start(after: 0)
-        #expect(fired.isSignalled())
-        timer.suspend()
-    }
-
     @Test("Fault 63: let go at any moment: all that was stored lands, and nothing that was cleared", arguments: 0..<30)
     func releasedAtAnyMoment(number: Int) throws {
-        let fixture = try DiskFixture()
         let isCleared = number % 5 == 0
         do {
             var configuration = DiskStore.Configuration(directory: fixture.directory, capacity: 100 << 20)
@@ -126,7 +115,6 @@ import Testing
     }
 
     @Test func aClosedStoreReadsAndRemovesButDoesNotStore() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         store.store(.test(testBody(2)), for: .test("b"))
@@ -141,7 +129,6 @@ import Testing
     }
 
     @Test func callingBackFromAnEventDoesNotHang() throws {
-        let fixture = try DiskFixture()
         let box = Mutex<DiskStore?>(nil)
         let called = DispatchSemaphore(value: 0)
         let key = key
@@ -165,7 +152,6 @@ import Testing
     }
 
     @Test("Fault 65: the first lookups do not wait for the index") func lookupsBeforeTheIndex() throws {
-        let fixture = try DiskFixture()
         var store = fixture.open()
         for number in 0..<10 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.close()
@@ -189,7 +175,6 @@ import Testing
     }
 
     @Test func anAuthoritativeIndexAnswersMissesWithoutSystemCalls() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)
@@ -199,27 +184,16 @@ import Testing
         store.setNextCheck(.max)
         _ = files.takeCalls()
         for number in 0..<10 { #expect(store.variants(of: .test("\(number)")).isEmpty) }
+        #expect(!store.mayContain(.test("b")) && store.mayContain(key))
+        // Nor is the digest asked for, which takes time.
+        _ = store.variants(named: RequestKey.test("b").name) {
+            Issue.record("a miss is known by the name")
+            return RequestKey.test("b").digest
+        }
         #expect(files.takeCalls().isEmpty)
         // And a hit takes four.
         #expect(store.body(key) == testBody(1))
         #expect(files.takeCalls().map(\.operation) == [.open, .status, .read, .close])
-    }
-
-    @Test func accessTimesOfAReadOnlySessionAreSaved() throws {
-        let fixture = try DiskFixture()
-        let clock = ManualClock()
-        var store = fixture.open(clock: clock.wallClock)
-        for number in 0..<5 { store.store(.test(testBody(number)), for: .test("\(number)")) }
-        store.close()
-        clock.advance(by: 1000)
-        store = fixture.open(clock: clock.wallClock)
-        store.flush()
-        _ = store.variants(of: .test("1"))
-        store.close()
-        store = fixture.open(clock: clock.wallClock)
-        var times: [Date] = []
-        store.forEachRecord { times.append($0.accessedAt) }
-        #expect(times == [Date](repeating: clock.now - 1000, count: 4) + [clock.now])
     }
 
 }

@@ -11,9 +11,7 @@ import Testing
         let maintenance = MaintenanceQueue()
         let disk = DiskStore(
             configuration: .init(directory: fixture.directory, capacity: 100 << 20), maintenance: maintenance)
-        let store = TieredStore(
-            memory: MemoryCache(costLimit: 10 << 20, countLimit: .max), maximumEntryFraction: 0.5,
-            disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
+        let store = TieredStore.over(disk, maintenance)
         return (store, disk)
     }
 
@@ -55,34 +53,6 @@ import Testing
         second.flush()
         for disk in [firstDisk, secondDisk] { disk.setNextCheck(0) }
         #expect(body(key, in: second) == testBody(2) && body(.test("b"), in: first) == testBody(3))
-    }
-
-    /// An answer that was under way when another cache removed its key is not stored.
-    @Test(arguments: [true, false]) func aLateAnswerIsNotStored(isAll: Bool) throws {
-        let fixture = try DiskFixture()
-        let (first, _) = tiered(fixture)
-        first.flush()
-        let (second, _) = tiered(fixture)
-        second.flush()
-        let ticket = second.ticket(at: Date())
-        if isAll { first.removeAll() } else { first.remove(key) }
-        let metadata = StoredEntry.test(testBody(1)).metadata
-        #expect(second.store(metadata, .memory(testBody(1)), for: key, ticket: ticket) == .removedMeanwhile)
-        second.flush()
-        #expect(fixture.recordNames().isEmpty)
-    }
-
-    @Test func theOwnerCountsWhatAGuestStored() throws {
-        let fixture = try DiskFixture()
-        let owner = fixture.open()
-        owner.flush()
-        let guest = fixture.open()
-        guest.flush()
-        for number in 0..<20 { guest.store(.test(testBody(number)), for: .test("\(number)")) }
-        #expect(owner.entryCount == 20 && owner.usage == fixture.allocatedByRecords())
-        guest.remove(.test("3"))
-        #expect(owner.entryCount == 19 && owner.usage == fixture.allocatedByRecords())
-        #expect(guest.entryCount == 19 && guest.usage == owner.usage)
     }
 
     // MARK: The file of changes
@@ -177,37 +147,4 @@ import Testing
     }
 
     // MARK: The directory
-
-    /// What is stored and flushed after that is found.
-    @Test(arguments: ["removed", "emptied", "renamed", "swapped"]) func aDirectoryThatGoes(how: String) throws {
-        let fixture = try DiskFixture()
-        let manager = FileManager.default
-        let (store, _) = tiered(fixture)
-        put(0, key, in: store)
-        store.flush()
-        let other = fixture.scratch.appending("other").path
-        if how == "swapped" {
-            try manager.createDirectory(atPath: other + "/records", withIntermediateDirectories: true)
-        }
-        if how == "swapped" {
-            chmod(other, 0o700)
-            chmod(other + "/records", 0o700)
-        }
-        switch how {
-        case "removed": try manager.removeItem(atPath: fixture.directory)
-        case "emptied":
-            for name in try manager.contentsOfDirectory(atPath: fixture.directory) {
-                try manager.removeItem(atPath: fixture.directory + "/" + name)
-            }
-        default:
-            try manager.moveItem(atPath: fixture.directory, toPath: fixture.scratch.appending("away").path)
-            if how == "swapped" { try manager.moveItem(atPath: other, toPath: fixture.directory) }
-        }
-        for number in 1...10 { put(number, .test("\(number)"), in: store) }
-        store.flush()
-        for number in 1...10 { #expect(body(.test("\(number)"), in: store) == testBody(number)) }
-        #expect(fixture.recordNames().count == 10)
-        store.removeMemory()
-        for number in 1...10 { #expect(body(.test("\(number)"), in: store) == testBody(number)) }
-    }
 }

@@ -5,6 +5,9 @@ import Testing
 
 /// The least recently used record goes first: exactly within a process and into the next one, by the time of writing after a crash.
 @Suite("Order of use") struct RecencyTests {
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
     /// Numbers of the entries, the least recently used first.
     private func order(_ store: DiskStore) -> [String] {
         var names: [String] = []
@@ -22,7 +25,6 @@ import Testing
     private func names(_ numbers: [Int]) -> [String] { numbers.map(String.init) }
 
     @Test func usesAndWritesTakeTheirPlaceByTime() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         fill(store, 0..<6)
         let early = MonotonicTime.nanoseconds
@@ -47,7 +49,6 @@ import Testing
     }
 
     @Test func theOrderSurvivesIntoTheNextProcess() throws {
-        let fixture = try DiskFixture()
         var store = fixture.open()
         fill(store, 0..<10)
         store.close()
@@ -73,7 +74,6 @@ import Testing
     }
 
     @Test func theFirstOfTenThatWasReadIsNotEvictedByTheNextProcess() throws {
-        let fixture = try DiskFixture()
         var store = fixture.open()
         fill(store, 0..<10)
         store.close()
@@ -90,7 +90,6 @@ import Testing
     }
 
     @Test("Fault 58: a cache that takes the directory over keeps the newest") func takingOver() throws {
-        let fixture = try DiskFixture()
         let first = fixture.open(capacity: 2 << 20)
         first.flush()
         let second = fixture.open(capacity: 2 << 20)
@@ -111,7 +110,6 @@ import Testing
     }
 
     @Test func filesWithoutARowEnterByTheTimeOfTheirWriting() throws {
-        let fixture = try DiskFixture()
         var store = fixture.open()
         fill(store, 0..<20)
         store.close()

@@ -6,6 +6,9 @@ import Testing
 
 /// What is not records (index, changes, lock) takes its small share of a small capacity, and no more.
 @Suite("Small capacities") struct SmallCapacityTests {
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
     private func indexSize(_ fixture: DiskFixture) throws -> Int {
         try SystemFiles().status(at: fixture.directory + "/index.plist").allocated
     }
@@ -13,7 +16,6 @@ import Testing
     /// Each store by the second cache has two rows of 32 bytes, each removal two.
     @Test("The changes do not eat a small capacity", arguments: [350 << 10, 8 << 20])
     func changes(capacity: Int) throws {
-        let fixture = try DiskFixture()
         let owner = fixture.open(capacity: capacity)
         owner.flush()
         let guest = fixture.open(capacity: capacity)
@@ -37,7 +39,6 @@ import Testing
 
     @Test("The index does not eat a small capacity", arguments: [350 << 10, 200 << 10])
     func index(capacity: Int) throws {
-        let fixture = try DiskFixture()
         let store = fixture.open(capacity: capacity)
         let count = TestLength.pick(plain: 1_500, long: 5_000)
         for number in 0..<count {
@@ -53,7 +54,6 @@ import Testing
     }
 
     @Test func aCapacityOfZeroLeavesNoIndex() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open()
         store.flush()
         for number in 0..<400 { store.store(.test(testBody(number, length: 300)), for: .test("\(number)")) }
@@ -66,7 +66,6 @@ import Testing
     }
 
     @Test("Garbage in the lock does not count") func garbageInLock() throws {
-        let fixture = try DiskFixture()
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
         try Data(count: 3_000_000).write(to: URL(fileURLWithPath: fixture.directory + "/lock"))
         let store = fixture.open(capacity: 1 << 20)
@@ -75,43 +74,7 @@ import Testing
         #expect(store.body(.test("a")) == testBody(1))
     }
 
-    @Test func theInspectorTrimsAsExactly() throws {
-        let fixture = try DiskFixture()
-        let store = fixture.open()
-        for number in 0..<500 { store.store(.test(testBody(number)), for: .test("\(number)")) }
-        store.close()
-        let inspector = try DiskURLCache.Inspector(directory: URL(fileURLWithPath: fixture.directory))
-        let result = try inspector.trim(toBytes: 1 << 20)
-        #expect(result.bytes <= 1 << 20)
-        #expect(result.bytes > 1 << 20 - 3 * 4096)
-        #expect(result.bytes == fixture.allocated())
-        #expect(fixture.recordNames().count == 500 - result.removed)
-        #expect(fixture.open().contains(.test("499")))
-    }
-
-    @Test func aMissIsKnownWithoutADigestOrAFile() throws {
-        let fixture = try DiskFixture()
-        let files = FaultyFileSystem()
-        let store = fixture.open(files: files)
-        store.store(.test(testBody(1)), for: .test("a"))
-        store.flush()
-        store.maintenance.pause()
-        _ = store.variants(of: .test("a"))
-        store.setNextCheck(.max)
-        _ = files.takeCalls()
-        #expect(!store.mayContain(.test("b")))
-        #expect(store.mayContain(.test("a")))
-        #expect(files.takeCalls().isEmpty)
-        var isAsked = false
-        _ = store.variants(named: RequestKey.test("b").name) {
-            isAsked = true
-            return RequestKey.test("b").digest
-        }
-        #expect(!isAsked)
-    }
-
     @Test func asLongAsTheRecordsCannotBeListedEverythingMayBeThere() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem { $0.operation == .list ? .error(EMFILE) : nil }
         let store = fixture.open(files: files)
         store.flush()

@@ -116,7 +116,7 @@ import Testing
             "bytes 0-2/9",
             "bytes 3-8/9", "1", "x", "",
         ]
-        var generator = SplitMix(seed: UInt64(TestLength.fuzzSeed ?? 2))
+        var generator = TestRandom(TestLength.fuzzSeed ?? 2)
         func fields(_ names: [String]) -> HeaderFields {
             var result = HeaderFields()
             for _ in 0..<Int.random(in: 0...5, using: &generator) {
@@ -153,11 +153,11 @@ import Testing
 /// Makes inputs from good ones: a few bytes changed, cut, doubled or spliced, and now and then pure noise.
 struct Mutator {
     private let seeds: [[UInt8]]
-    private var generator: SplitMix
+    private var generator: TestRandom
 
     init(seeds: [String]) {
         self.seeds = seeds.map { Array($0.utf8) }
-        generator = SplitMix(seed: UInt64(TestLength.fuzzSeed ?? 1))
+        generator = TestRandom(TestLength.fuzzSeed ?? 1)
     }
 
     mutating func next() -> String {
@@ -186,22 +186,5 @@ struct Mutator {
 
     private mutating func noise() -> [UInt8] {
         (0..<Int.random(in: 0..<80, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) }
-    }
-}
-
-/// A small generator whose numbers can be had again.
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

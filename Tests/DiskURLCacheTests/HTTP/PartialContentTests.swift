@@ -138,19 +138,6 @@ import Testing
         }
     }
 
-    /// RFC 9111 §3.4. The `Content-Range` is right each time, the bytes are not: cut short, too many, the whole, none.
-    @Test(arguments: ["5678", "567890", "0123456789", ""])
-    func restOfAnotherLengthIsNotJoined(_ body: String) {
-        var cache = Self.beginning()
-        var rest = Self.rest
-        rest.body = Data(body.utf8)
-        let whole = PureCache.Origin(fields: ["Cache-Control": "max-age=60"], body: Data("0123456789".utf8))
-        let answer = cache.load { [rest] in $0.fields["Range"] == nil ? whole : rest }
-        #expect(answer.source == .origin && answer.originRequests == 2 && answer.status == 200)
-        #expect(answer.body == whole.body)
-        #expect(cache.entries.map(\.body) == [whole.body])
-    }
-
     @Test func firstPartWithSurplusBytesIsNoPart() {
         var cache = Self.part(
             ["ETag": "\"a\"", "Cache-Control": "max-age=60", "Content-Range": "bytes 0-4/10"],
@@ -162,14 +149,6 @@ import Testing
         #expect(cache.load(["Range": "bytes=0-1"], status: 500).source == .origin)
         let asked = cache.load(status: 500).asked
         #expect(asked?.fields["Range"] == nil && asked?.fields["If-Range"] == nil)
-    }
-
-    /// RFC 9110 §13.1.5: the client asked without a condition, so the 304 is no answer to it.
-    @Test func notModifiedToTheCachesOwnRangeIsNotDelivered() {
-        var cache = Self.beginning()
-        let whole = PureCache.Origin(body: Data("whole".utf8))
-        let answer = cache.load { $0.fields["Range"] == nil ? whole : PureCache.Origin(status: 304, body: Data()) }
-        #expect(answer.status == 200 && answer.body == whole.body && answer.originRequests == 2)
     }
 
     @Test func partWithoutTagIsNotCombined() {

@@ -48,12 +48,6 @@ import Testing
         #expect(cache.load(["Cache-Control": row.asks]).source == row.source)
     }
 
-    /// cache-tests `ccreq-oic`
-    @Test func onlyIfCachedWithNothingStored() {
-        var cache = PureCache()
-        #expect(cache.load(["Cache-Control": "only-if-cached"]).decision == .unsatisfiable(.notStored))
-    }
-
     @Test func pragmaCountsOnlyWithoutCacheControl() {
         var cache = PureCache()
         _ = cache.load(answer: ["Cache-Control": "max-age=3600"])

@@ -3,10 +3,6 @@ import Testing
 
 @testable import DiskURLCache
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// What an entry keeps of its response changes no decision, and goes with the entry.
 @Suite(.fewAtATime) struct ReuseFactsTests {
     private static let arrival = PureCache.start

@@ -253,7 +253,7 @@ import Testing
             ).notStoredReason == .forOneUser)
     }
 
-    /// A refresh in the background sends no user's cookies.
+    /// Neither a direct call nor a refresh in the background sends a user's cookies.
     @Test func aRefreshHasNoCookiesOfTheProcess() async throws {
         let origin = try OriginServer.counting(["Cache-Control": "public, max-age=1, stale-while-revalidate=600"])
         // A name that the other tests do not use: they share the process's cookies.
@@ -275,28 +275,5 @@ import Testing
         #expect(try await cache.data(from: url).isStale)
         await eventually { origin.requests.count == 2 }
         #expect(origin.requests.allSatisfy { $0.fields["Cookie"] == nil })
-    }
-
-    /// Through URLSession: one user's answer is fetched anew for the next one, and so is that of a user who waits for the same.
-    @Test(.loadsOnLinux) func throughASession() async throws {
-        let origin = try OriginServer { request in
-            request.path == "/mine"
-                ? OriginResponse(fields: ["Cache-Control": "private, max-age=60"])
-                : OriginResponse(fields: ["Cache-Control": "max-age=0, s-maxage=60"])
-        }
-        let scratch = try ScratchDirectory()
-        let cache = Self.open(scratch.appending("c"), isShared: true)
-        let session = LoadingHarness.session(of: cache)
-        defer { session.invalidateAndCancel() }
-        for path in ["/mine", "/all"] {
-            for _ in 0..<2 {
-                _ = try await LoadingHarness.load(URLRequest(origin.url(path)), in: session)
-            }
-        }
-        #expect(origin.requests.filter { $0.path == "/mine" }.count == 2)
-        #expect(origin.requests.filter { $0.path == "/all" }.count == 1)
-        #expect(cache.contains(URLRequest(origin.url("/all"))))
-        cache.removeCachedResponses(urlPrefix: origin.url("/all").absoluteString)
-        #expect(!cache.contains(URLRequest(origin.url("/all"))))
     }
 }

@@ -13,15 +13,6 @@ import Testing
         #expect(StorableFields.filtered(["A": "1", name: "x"]) == ["A": "1"])
     }
 
-    @Test(arguments: [
-        "Test-Header", "X-Test-Header", "Content-Foo", "Cache-Control", "Content-Encoding", "Content-Length",
-        "Content-Location", "Content-MD5", "Content-Range", "Content-Security-Policy", "Content-Type",
-        "Clear-Site-Data", "ETag", "Expires", "Public-Key-Pins", "Set-Cookie2", "X-Frame-Options", "Date", "Age",
-    ])
-    func fieldIsStored(_ name: String) {
-        #expect(StorableFields.filtered([name: "x"]) == [name: "x"])
-    }
-
     /// cache-tests `headers-omit-headers-listed-in-Connection`
     @Test func fieldsNamedInConnectionAreNotStored() {
         let fields: HeaderFields = ["Connection": "a, B", "connection": "d", "A": "1", "b": "2", "c": "3", "D": "4"]
@@ -31,18 +22,6 @@ import Testing
     @Test func connectionCannotRemoveWhatReuseDependsOn() {
         let fields: HeaderFields = ["Connection": "cache-control, vary", "Cache-Control": "no-cache", "Vary": "a"]
         #expect(StorableFields.filtered(fields) == ["Cache-Control": "no-cache", "Vary": "a"])
-    }
-
-    /// cache-tests `headers-omit-headers-listed-in-Cache-Control-no-cache`
-    @Test func fieldsOfQualifiedNoCacheAreNotReused() {
-        var cache = PureCache()
-        let fields: HeaderFields = [
-            "Cache-Control": "no-cache=\"a, b\"", "A": "1", "b": "2", "c": "3", "cache-control": "max-age=3600",
-        ]
-        #expect(cache.load(answer: fields).fields["a"] == "1")
-        let answer = cache.load()
-        #expect(answer.source == .stored)
-        #expect(answer.fields["a"] == nil && answer.fields["b"] == nil && answer.fields["c"] == "3")
     }
 
     /// RFC 9110 §6.6.1

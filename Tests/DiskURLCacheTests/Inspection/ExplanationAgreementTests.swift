@@ -43,7 +43,7 @@ import Testing
     }
 
     private struct Draw {
-        var random: SplitMix
+        var random: TestRandom
         let clock: ManualClock
 
         /// One of them, each as likely.
@@ -148,7 +148,7 @@ import Testing
         let cache = DiskURLCache(configuration: settings)
         let seed = TestLength.fuzzSeed ?? 1
         for number in 0..<TestLength.pick(plain: 500, long: 2_000) {
-            let draw = Draw(random: SplitMix(seed: UInt64(seed) << 32 + UInt64(number)), clock: clock)
+            let draw = Draw(random: TestRandom(seed << 32 + number), clock: clock)
             try await check(draw, number, cache)
         }
     }

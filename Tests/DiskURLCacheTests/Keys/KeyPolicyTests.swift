@@ -113,8 +113,9 @@ import Testing
 
     @Test func aHeaderValueCannotImitateAnother() {
         let policy = DiskURLCache.KeyPolicy.standard.includingHeaders("a", "b")
-        let honest = policy.key(for: request("http://h/", headers: ["a": "1", "b": "2"]))
-        let forged = policy.key(for: request("http://h/", headers: ["a": "1\nb:1:2"]))
+        // Without the lengths both would be `a:1`, `b:2`, `b:absent`.
+        let honest = policy.key(for: request("http://h/", headers: ["a": "1", "b": "2\nb:absent"]))
+        let forged = policy.key(for: request("http://h/", headers: ["a": "1\nb:2"]))
         #expect(honest != forged)
     }
 

@@ -73,56 +73,5 @@
             #expect(origin.requests.map(\.path) == ["/a", "/b"])
         }
 
-        /// The connection is free for the next load, although the origin never answered.
-        @Test func cancelledWhileItLoads() async throws {
-            let gate = Gate()
-            let origin = try OriginServer { request in
-                var response = OriginResponse.ok("body", Self.fresh)
-                if request.number == 1 { response.beforeHead = { gate.wait() } }
-                return response
-            }
-            let harness = try LoadingHarness(session: { $0.httpMaximumConnectionsPerHost = 1 })
-            let url = origin.url("/a")
-            let ended = Gate()
-            let code = Mutex<URLError.Code?>(nil)
-            let task = harness.session.dataTask(with: url) { _, _, error in
-                code.withLock { $0 = (error as? URLError)?.code }
-                ended.open()
-            }
-            task.resume()
-            await gate.arrival()
-            task.cancel()
-            ended.wait()
-            #expect(code.withLock { $0 } == .cancelled)
-            #expect(try await harness.load(url).text == "body")
-            gate.open()
-        }
-
-        @Test func suspendedWhileItLoads() async throws {
-            let gate = Gate()
-            let origin = try OriginServer { _ in
-                var response = OriginResponse.ok("body", Self.fresh)
-                response.beforeHead = { gate.wait() }
-                return response
-            }
-            let harness = try LoadingHarness()
-            let ended = Gate()
-            let data = Mutex<Data?>(nil)
-            let task = harness.session.dataTask(with: origin.url("/a")) { body, _, _ in
-                data.withLock { $0 = body }
-                ended.open()
-            }
-            task.resume()
-            await gate.arrival()
-            task.suspend()
-            gate.open()
-            await eventually { harness.cache.contains(URLRequest(origin.url("/a"))) }
-            #expect(data.withLock { $0 } == nil)
-            task.resume()
-            ended.wait()
-            #expect(data.withLock { $0 } == Data("body".utf8))
-            #expect(origin.requests.count == 1)
-        }
-
     }
 #endif

@@ -3,10 +3,6 @@ import Testing
 
 @testable import DiskURLCache
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// What a load brings must not undo what happened while it was under way (RFC 9111 §4.3.4, §4.4).
 @Suite(.fewAtATime) struct LateAnswerTests {
     enum Change: CaseIterable, Sendable { case removeAll, remove, invalidate, replace }
@@ -42,10 +38,7 @@ import Testing
     {
         let count = Mutex(0)
         return MemoryTransport { _, exchange in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             if number == 1 {
                 exchange.head(
                     200, ["ETag": "\"1\"", "Cache-Control": "max-age=10, stale-while-revalidate=1000"])
@@ -78,31 +71,6 @@ import Testing
         let answer = try await late.value
         #expect(answer.data == Data("old".utf8) && answer.source == .revalidated(.memory))
         #expect(stored == (change == .replace ? "newer" : nil))
-    }
-
-    @Test(arguments: [Change.removeAll, .remove, .invalidate]) func aLateAnswerServesItsCallerAndStoresNothing(
-        change: Change
-    ) async throws {
-        let gate = Gate()
-        let network = MemoryTransport { _, exchange in
-            gate.wait()
-            exchange.head(200, ["Cache-Control": "max-age=600"])
-            exchange.piece("late")
-            exchange.end()
-        }
-        let events = cache.events()
-        let late = Task { try await LoadReader(request, from: cache, over: network).answer() }
-        await gate.arrival()
-        make(change)
-        gate.open()
-        let answer = try await late.value
-        #expect(answer.data == Data("late".utf8))
-        #expect(answer.report.isStored == false && answer.report.notStoredReason == .removedMeanwhile)
-        #expect(stored == nil)
-        for await case .notStored(_, let reason) in events {
-            #expect(reason == .removedMeanwhile)
-            break
-        }
     }
 
     /// A logout is not undone by what was being refreshed.

@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Testing
 
@@ -145,21 +144,6 @@ import Testing
         #expect(get.data == Data("body".utf8) && get.source != .network)
         let again = try await LoadReader(head, from: cache, over: network).answer()
         #expect(again.source != .network && network.requests.count == 2)
-    }
-
-    /// The answer to a HEAD is another one than what an app stored for HEAD: that goes.
-    @Test func aHeadOfAnotherVersionEndsWhatWasStoredForHead() async throws {
-        let head = try storeForHead(
-            ["Cache-Control": "max-age=60, stale-if-error=6000", "ETag": "\"1\""])
-        clock.advance(by: 100)
-        let network = MemoryTransport { request, exchange in
-            exchange.head(200, ["Cache-Control": "max-age=60", "ETag": "\"2\""])
-            exchange.end()
-        }
-        let answer = try await LoadReader(head, from: cache, over: network).answer()
-        #expect(answer.response.value(forHTTPHeaderField: "ETag") == "\"2\"")
-        let down = MemoryTransport { _, exchange in exchange.end(URLError(.networkConnectionLost)) }
-        await #expect(throws: URLError.self) { try await LoadReader(head, from: cache, over: down).answer() }
     }
 
     /// A pin of what an app stored for HEAD is one of that.

@@ -4,10 +4,6 @@ import Testing
 @testable import DiskURLCache
 @testable import DiskURLCacheAdapters
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// A load that has ended is kept by nobody: not its transport, not its body.
 @Suite(.fewAtATime, .timeLimit(.minutes(30))) struct LoadLifetimeTests {
     enum Way: CaseIterable, Sendable {

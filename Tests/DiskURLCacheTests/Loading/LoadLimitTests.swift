@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Testing
 
@@ -60,11 +59,7 @@ import Testing
             fields: [("Cache-Control", "max-age=60")] + (saysLength ? [("Content-Length", "\(16 << 20)")] : []),
             pieces: 16
         ) {
-            let waits = isFirst.withLock { isFirst in
-                defer { isFirst = false }
-                return isFirst
-            }
-            if waits { await eventually { cache.loads.waiterCount > 0 } }
+            if isFirst.disarm() { await eventually { cache.loads.waiterCount > 0 } }
         }
         let leader = Task { try await cache.load(request, through: transport) }
         await eventually { !cache.loads.isRefreshing }

@@ -11,7 +11,7 @@ import Testing
 @Suite struct LoadMachineInvariantTests {
     /// Random events of those that can come in each state. The generator is seeded, so that a failure can be seen again.
     @Test(arguments: 0..<TestLength.pick(plain: 10, long: 400)) func randomEvents(seed: Int) {
-        var random = SplitMix(seed: UInt64(seed))
+        var random = TestRandom(seed)
         for _ in 0..<250 {
             var load = MachineDriver(
                 method: ["GET", "GET", "HEAD", "POST"].randomElement(using: &random) ?? "GET",
@@ -63,7 +63,7 @@ import Testing
     }
 
     private static func event(
-        _ load: inout MachineDriver, _ random: inout SplitMix
+        _ load: inout MachineDriver, _ random: inout TestRandom
     ) -> (actions: [String], isCancel: Bool) {
         let stored: [MachineDriver.Stored] = [.fresh, .stale(), .stale("stale-if-error=600"), .redirect, .part]
         let fields: [HeaderFields] = [

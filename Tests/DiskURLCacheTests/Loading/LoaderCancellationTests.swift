@@ -11,19 +11,24 @@ import Testing
 ///
 /// A call to the client of a stopped protocol would end the process, so each of these would crash rather than fail.
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderCancellationTests {
+    /// The connection is free for the next load, although the origin never answered.
     @Test func beforeTheHead() async throws {
         let gate = Gate()
-        let origin = try OriginServer.held(by: gate, "x", ["Cache-Control": "max-age=60"])
+        let origin = try OriginServer { request in
+            var response = OriginResponse.ok("x", ["Cache-Control": "max-age=60"])
+            if request.number == 1 { response.beforeHead = { gate.wait() } }
+            return response
+        }
         let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate)
+        let harness = try LoadingHarness(delegate: delegate, session: { $0.httpMaximumConnectionsPerHost = 1 })
         let task = harness.session.dataTask(with: origin.url("/a"))
         task.resume()
         await gate.arrival()
         task.cancel()
         let record = await delegate.end(of: task)
         #expect((record.error as? URLError)?.code == .cancelled && record.responses.isEmpty)
-        gate.open()
         #expect(try await harness.load(origin.url("/a")).text == "x")
+        gate.open()
     }
 
     @Test func inTheMiddleOfTheBody() async throws {
@@ -39,20 +44,6 @@ import Testing
         #expect((record.error as? URLError)?.code == .cancelled && record.ends.count == 1)
         gate.open()
         #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
-    }
-
-    @Test func whileSuspended() async throws {
-        let origin = try OriginServer.counting()
-        let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate)
-        let neverResumed = harness.session.dataTask(with: origin.url("/a"))
-        neverResumed.cancel()
-        #expect(await delegate.end(of: neverResumed).error != nil)
-        let suspended = harness.session.dataTask(with: origin.url("/b"))
-        suspended.resume()
-        suspended.suspend()
-        suspended.cancel()
-        #expect(await delegate.end(of: suspended).error != nil)
     }
 
     /// From memory, from disk, from the network, past the cache: the moment of cancellation falls everywhere between
@@ -83,18 +74,6 @@ import Testing
             if let error = record.error { #expect((error as? URLError)?.code == .cancelled) }
         }
         #expect(try await harness.load(origin.url("/a")).text == "body")
-    }
-
-    @Test func cancellingTheSwiftTask() async throws {
-        let gate = Gate()
-        let origin = try OriginServer.held(by: gate, "x")
-        let harness = try LoadingHarness()
-        let url = origin.url("/a")
-        let load = Task { try await harness.load(url) }
-        await gate.arrival()
-        load.cancel()
-        await #expect(throws: URLError.self) { try await load.value }
-        gate.open()
     }
 
     @Test func invalidatingTheSession() async throws {

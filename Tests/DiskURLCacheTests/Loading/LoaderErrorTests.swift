@@ -46,18 +46,6 @@ import Testing
         gate.open()
     }
 
-    @Test func cutBodyLeavesWhatWasStoredBefore() async throws {
-        let origin = try OriginServer { request in
-            OriginResponse(
-                fields: ["Cache-Control": "max-age=60"], body: Data("\(request.number)".utf8),
-                ending: request.number == 2 ? .cutBody(after: 0) : .keepAlive)
-        }
-        let harness = try LoadingHarness()
-        try await harness.load(origin.url("/a"))
-        #expect(await error(harness, URLRequest(origin.url("/a"), policy: .reloadIgnoringLocalCacheData)) != nil)
-        #expect(try await harness.load(origin.url("/a")).text == "1")
-    }
-
     @Test func offlineServesWhatIsStoredAndFailsElse() async throws {
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness()

@@ -93,70 +93,16 @@ import Testing
         }
     }
 
-    @Test(arguments: ["HEAD", "POST", "PUT", "DELETE"]) func otherMethods(method: String) async throws {
+    @Test(arguments: ["HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) func otherMethods(method: String)
+        async throws
+    {
         let origin = try Self.origin()
-        let body = method == "POST" || method == "PUT" ? Data("question".utf8) : nil
+        let body = method.hasPrefix("P") ? Data("question".utf8) : nil
         let request = URLRequest(origin.url("/echo"), method: method, body: body)
         for way in Way.allCases {
             let stock = try await Self.outcome(of: request, way, attached: false)
             let ours = try await Self.outcome(of: request, way, attached: true)
             #expect(ours == stock && ours.status == 200, "\(way)")
-        }
-    }
-
-    @Test func aTimeout() async throws {
-        let gate = Gate()
-        defer { gate.open() }
-        let origin = try OriginServer.held(by: gate, "late")
-        var request = URLRequest(url: origin.url("/a"))
-        request.timeoutInterval = 1
-        // All at once: Foundation keeps a processor busy while a load waits for its timeout.
-        try await withThrowingTaskGroup(of: (Way, Outcome).self) { [request] group in
-            for way in Way.allCases {
-                group.addTask { (way, try await Self.outcome(of: request, way, attached: true)) }
-            }
-            for try await (way, outcome) in group { #expect(outcome.error == .timedOut, "\(way)") }
-        }
-    }
-
-    @Test func uploadsAndDownloads() async throws {
-        let origin = try Self.origin()
-        let harness = try LoadingHarness()
-        let (echo, _) = try await harness.session.upload(
-            for: URLRequest(origin.url("/echo"), method: "PUT"), from: Data("up".utf8))
-        #expect(echo == Data("up".utf8))
-        let url = origin.url("/text")
-        let down: Data? = await withCheckedContinuation { continuation in
-            harness.session.downloadTask(with: url) { file, _, _ in
-                continuation.resume(returning: file.flatMap { Data(taking: $0) })
-            }.resume()
-        }
-        #expect(down == Data("text of GET".utf8))
-    }
-
-    @Test func cancelling() async throws {
-        let gate = Gate()
-        let origin = try OriginServer.held(by: gate, "late")
-        let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate)
-        let task = harness.session.dataTask(with: origin.url("/a"))
-        task.resume()
-        await gate.arrival()
-        task.cancel()
-        #expect((await delegate.end(of: task).error as? URLError)?.code == .cancelled)
-        gate.open()
-    }
-
-    @Test func loadsAtOnceAndAgain() async throws {
-        let origin = try Self.origin()
-        let harness = try LoadingHarness()
-        let url = origin.url("/text")
-        for _ in 1...2 {
-            let texts = try await withThrowingTaskGroup(of: String.self) { group in
-                for _ in 0..<16 { group.addTask { try await harness.load(url).text } }
-                return try await group.reduce(into: []) { $0.append($1) }
-            }
-            #expect(texts == Array(repeating: "text of GET", count: 16))
         }
     }
 }

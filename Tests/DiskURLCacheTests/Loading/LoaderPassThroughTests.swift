@@ -17,18 +17,6 @@ import Testing
         }
     }
 
-    @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) func methodsThatAreNotCached(method: String)
-        async throws
-    {
-        let origin = try echo()
-        let harness = try LoadingHarness()
-        for body in ["one", "two"] {
-            let loaded = try await harness.load(origin.url("/a"), method: method, body: Data(body.utf8))
-            #expect(loaded["X-Method"] == method && loaded.text == body)
-        }
-        #expect(origin.requests.count == 2)
-    }
-
     /// RFC 9111 §4.4: what the key policy takes for one resource is one.
     @Test(.enabled(if: LoadingHarness.storesForSessions), arguments: ["/a", "/a?utm_source=y", "/a?utm_source=x"])
     func anUnsafeRequestInvalidatesWhatHasItsKey(target: String) async throws {
@@ -116,21 +104,6 @@ import Testing
         let harness = try LoadingHarness(delegate: delegate)
         let record = await delegate.run(harness.session.downloadTask(with: origin.url("/a")))
         #expect(record.data == Data("1".utf8) && record.error == nil)
-    }
-
-    @Test(.enabled(if: LoadingHarness.storesForSessions), arguments: ["POST", "PUT", "DELETE", "PURGE"])
-    func unsafeMethodsInvalidate(method: String) async throws {
-        let origin = try OriginServer { request in
-            request.method == "GET"
-                ? .ok("\(request.number)", ["Cache-Control": "max-age=60"])
-                : .status(204, "", ["Location": "/c", "Content-Location": "http://other.example/a"])
-        }
-        let harness = try LoadingHarness()
-        for path in ["/a", "/b", "/c"] { try await harness.load(origin.url(path)) }
-        try await harness.load(origin.url("/a"), method: method)
-        for (path, isStored) in [("/a", false), ("/b", true), ("/c", false)] {
-            #expect(harness.cache.contains(URLRequest(origin.url(path))) == isStored, "\(path)")
-        }
     }
 
     @Test func aPostThatIsRedirectedInvalidatesAndIsFollowedByGet() async throws {

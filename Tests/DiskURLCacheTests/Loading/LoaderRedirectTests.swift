@@ -82,13 +82,6 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
-    @Test func onlyAPermanentRedirectIsKeptWithoutALifetime() async throws {
-        let origin = try origin(302)
-        let harness = try LoadingHarness()
-        for _ in 1...2 { try await harness.load(origin.url("/a")) }
-        #expect(origin.requests.map(\.path) == ["/a", "/b", "/a"])
-    }
-
     @Test func relativeLocationsAndFragments() async throws {
         let origin = try OriginServer { request in
             switch request.target {
@@ -126,13 +119,6 @@ import Testing
             #expect(facts?[NSLocalizedDescriptionKey] as? String == "too many HTTP redirects")
             #expect(facts?["NSErrorFailingURLStringKey"] as? String == origin.url("/1").absoluteString)
         }
-    }
-
-    @Test func aStoredLoopEnds() async throws {
-        let origin = try origin(301, ["Cache-Control": "max-age=60"], location: "/a")
-        let harness = try LoadingHarness()
-        await #expect(throws: URLError.self) { try await harness.load(origin.url("/a")) }
-        #expect(origin.requests.count == 1)
     }
 
     @Test func anotherOriginGetsNoCredentials() async throws {

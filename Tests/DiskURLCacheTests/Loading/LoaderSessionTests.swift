@@ -58,19 +58,6 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
-    @Test func aCookieIsTakenFromTheNetworkAndNotFromTheStore() async throws {
-        let origin = try OriginServer { request in
-            .ok("x", ["Cache-Control": "max-age=60", "Set-Cookie": "number=\(request.number); Path=/"])
-        }
-        let harness = try LoadingHarness()
-        let storage = try #require(harness.session.configuration.httpCookieStorage)
-        #expect(try await harness.load(origin.url("/a"))["Set-Cookie"] != nil)
-        #expect(storage.cookies(for: origin.url("/a"))?.first?.value == "1")
-        storage.cookies?.forEach(storage.deleteCookie)
-        #expect(try await harness.load(origin.url("/a"))["Set-Cookie"] == nil)
-        #expect(storage.cookies(for: origin.url("/a"))?.isEmpty != false)
-    }
-
     @Test func aSessionWithTheCacheButWithoutTheLoaderGetsNothingFromTheStore() async throws {
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness()
@@ -106,16 +93,6 @@ import Testing
         #expect(problems.first?.path == origin.url("/a").absoluteString)
     }
 
-    @Test func sessionsOfOneCacheShareAndSessionsOfTwoDoNot() async throws {
-        let origin = try OriginServer.counting()
-        let harness = try LoadingHarness()
-        let other = try LoadingHarness()
-        let second = LoadingHarness.session(of: harness.cache)
-        #expect(try await harness.load(origin.url("/a")).text == "1")
-        #expect(try await LoadingHarness.load(URLRequest(origin.url("/a")), in: second).text == "1")
-        #expect(try await other.load(origin.url("/a")).text == "2")
-    }
-
     @Test func attachingTwiceAndDefaultConfigurations() async throws {
         let origin = try OriginServer.counting()
         let harness = try LoadingHarness()
@@ -127,17 +104,6 @@ import Testing
         for _ in 1...2 {
             #expect(try await LoadingHarness.load(URLRequest(origin.url("/a")), in: session).text == "1")
         }
-    }
-
-    @Test func userInfoInTheURLSeparatesUsers() async throws {
-        let origin = try echo("Authorization")
-        let harness = try LoadingHarness()
-        var texts: Set<String> = []
-        for user in ["one", "two", "one"] {
-            let url = try #require(URL(string: "http://\(user):pw@127.0.0.1:\(origin.port)/a"))
-            texts.insert(try await harness.load(url).text)
-        }
-        #expect(texts.count == 2 && origin.requests.count == 2)
     }
 
     // MARK: 401

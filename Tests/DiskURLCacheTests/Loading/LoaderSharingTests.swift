@@ -3,10 +3,6 @@ import Testing
 
 @testable import DiskURLCache
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// Identical requests in flight share one load where they may, and only then. When they wait no longer: `SharedFetchTests`.
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderSharingTests {
     private static let count = 64
@@ -137,5 +133,23 @@ import Testing
         #expect(try await harness.load(origin.url("/a")).text == "2")
         for await case .stored in later { break }
         #expect(origin.requests.count == 3)
+    }
+
+    /// A refresh is of the whole, whatever the load that began it asked for.
+    @Test func refreshBehindAPartialRequestFetchesTheWhole() async throws {
+        let origin = try OriginServer { request in
+            .ok(
+                "body \(request.number) \(request.fields["Range"] ?? "-")",
+                ["Cache-Control": "max-age=1, stale-while-revalidate=60"])
+        }
+        let harness = try harness()
+        try await harness.load(origin.url("/"))
+        harness.clock.advance(by: 5)
+        let events = harness.cache.events()
+        let part = try await harness.load(origin.url("/"), ["Range": "bytes=0-3", "If-None-Match": "\"x\""])
+        #expect(part.text == "body" && part.status == 206)
+        for await case .stored in events { break }
+        #expect(try await harness.load(origin.url("/")).text == "body 2 -")
+        #expect(origin.requests.count == 2 && origin.requests.last?.fields["If-None-Match"] == nil)
     }
 }

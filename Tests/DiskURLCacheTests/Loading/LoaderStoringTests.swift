@@ -102,93 +102,9 @@ import Testing
 
     // MARK: Size
 
-    @Test(arguments: [true, false]) func whatIsTooLargeIsDeliveredAndNotStored(isDelegateTask: Bool) async throws {
-        let body = Data(repeating: 1, count: 300_000)
-        let origin = try OriginServer { request in
-            OriginResponse(
-                fields: ["Cache-Control": "max-age=1"], body: request.number == 1 ? Data("small".utf8) : body)
-        }
-        let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(
-            delegate: delegate,
-            configure: { settings in
-                settings.memoryCapacity = 200_000
-                settings.diskCapacity = 0
-            })
-        try await harness.load(origin.url("/a"))
-        harness.clock.advance(by: 5)
-        let events = harness.cache.events()
-        if isDelegateTask {
-            let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
-            #expect(record.data == body)
-        } else {
-            #expect(try await harness.load(origin.url("/a")).data == body)
-        }
-        for await case .load(let report) in events {
-            #expect(report.isStored == false)
-            #expect(
-                report.notStoredReason?.description
-                    == DiskURLCache.Reason.tooLarge(bytes: 300_000, limit: 100_000).description)
-            break
-        }
-        #expect(!harness.cache.contains(URLRequest(origin.url("/a"))))
-    }
-
     // MARK: A 304
 
-    @Test func a304FreshensOnDiskToo() async throws {
-        let origin = try OriginServer { request in
-            request.fields["If-None-Match"] != nil
-                ? .status(304, "", ["ETag": "\"e\"", "Cache-Control": "max-age=60", "X-A": "new"])
-                : .ok("body", ["ETag": "\"e\"", "Cache-Control": "max-age=1", "X-A": "old"])
-        }
-        let scratch = try ScratchDirectory("freshen")
-        let clock = ManualClock()
-        do {
-            let harness = try LoadingHarness(directory: scratch, clock: clock)
-            try await harness.load(origin.url("/a"))
-            clock.advance(by: 10)
-            let loaded = try await harness.load(origin.url("/a"))
-            #expect(loaded.text == "body" && loaded["X-A"] == "new" && loaded.status == 200)
-            harness.cache.flush()
-        }
-        let reopened = try LoadingHarness(directory: scratch, clock: clock)
-        clock.advance(by: 20)
-        let loaded = try await reopened.load(origin.url("/a"))
-        #expect(loaded.text == "body" && loaded["X-A"] == "new" && loaded["Age"] == "20")
-        #expect(origin.requests.count == 2)
-    }
-
     // MARK: Restart
-
-    @Test func everythingOutlivesARestart() async throws {
-        let origin = try OriginServer { request in
-            OriginResponse(
-                fields: ["Cache-Control": "max-age=60", "Vary": "Accept-Language", "X-A": request.path],
-                body: Data((request.path + (request.fields["Accept-Language"] ?? "")).utf8))
-        }
-        let scratch = try ScratchDirectory("restart")
-        let clock = ManualClock()
-        let paths = ["/a", "/b?x=1", "/b?x=2"]
-        for round in 1...3 {
-            let harness = try LoadingHarness(directory: scratch, clock: clock)
-            for path in paths {
-                for language in ["en", "de"] {
-                    let report = try await harness.report {
-                        let loaded = try await harness.load(origin.url(path), ["Accept-Language": language])
-                        #expect(loaded.text.hasSuffix(language) && loaded["X-A"]?.isEmpty == false)
-                    }
-                    // One look at the disk brings all small variants of a key into memory.
-                    let hit = DiskURLCache.Report.Outcome.hit(language == "en" ? .disk : .memory)
-                    #expect(report.outcome == (round == 1 ? report.missOutcome : hit))
-                }
-            }
-            harness.cache.flush()
-            // Caches on one directory are one store while the session of the round before still holds its own.
-            harness.cache.removeAllCachedResponses(from: .memory)
-        }
-        #expect(origin.requests.count == 6)
-    }
 
     // MARK: Cache-Status and events
 
@@ -269,52 +185,6 @@ import Testing
     }
 
     // MARK: Life
-
-    /// Each load holds the cache, so a cache that goes when its sessions are gone has no load left.
-    @Test(.timeLimit(.minutes(30))) func nothingOfALoadStaysAlive() async throws {
-        final class WatchedCache: DiskURLCache, @unchecked Sendable {
-            var whenGone: (@Sendable () -> Void)?
-            deinit { whenGone?() }
-        }
-        let origin = try OriginServer { request in
-            request.path == "/redirect"
-                ? .status(302, "", ["Location": "/a"])
-                : .ok("x", ["Cache-Control": "max-age=1, stale-while-revalidate=9"])
-        }
-        let clock = ManualClock()
-        let delegate = RecordingDelegate()
-        let scratch = try ScratchDirectory("life")
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            Task {
-                var settings = DiskURLCache.Configuration(
-                    memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: scratch.appending("cache"))
-                settings.clock = clock.wallClock
-                let cache = WatchedCache(configuration: settings)
-                cache.whenGone = { continuation.resume() }
-                let session = LoadingHarness.session(of: cache, delegate: delegate)
-                for round in 0..<20 {
-                    for (path, method) in [("/a", "GET"), ("/\(round)", "GET"), ("/redirect", "GET"), ("/a", "POST")] {
-                        let request = URLRequest(origin.url(path), method: method)
-                        _ = try await session.data(for: request)
-                        _ = await delegate.run(session.dataTask(with: request))
-                        let task = session.dataTask(with: request)
-                        task.resume()
-                        task.cancel()
-                        _ = await delegate.end(of: task)
-                    }
-                    clock.advance(by: 2)
-                }
-                session.finishTasksAndInvalidate()
-                cache.flush()
-            }
-        }
-        // It returns: a load that stayed alive would leave it waiting.
-    }
-}
-
-extension DiskURLCache.Report {
-    /// Itself where it is a miss, whatever the reason.
-    fileprivate var missOutcome: Outcome? { if case .miss = outcome { outcome } else { nil } }
 }
 
 extension CachedURLResponse {

@@ -9,39 +9,6 @@ import Testing
 
 /// What tasks get in pieces, late or not at all. That each kind of task gets the same answers is in `MatrixTests`.
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderTaskTests {
-    @Test func asyncTaskIsAnsweredFromMemory() async throws {
-        let origin = try OriginServer.counting()
-        let harness = try LoadingHarness()
-        let first = try await harness.load(origin.url("/a"))
-        harness.clock.advance(by: 7)
-        let second = try await harness.load(origin.url("/a"))
-        #expect(first.text == "1" && second.text == "1")
-        #expect(first["Age"] == nil)
-        #expect(second["Age"] == "7")
-        #expect(second.response.url == origin.url("/a"))
-        #expect(origin.requests.count == 1)
-    }
-
-    @Test func completionHandlerTaskGetsTheWholeBodyInOnePiece() async throws {
-        let body = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0) })
-        let origin = try OriginServer { _ in
-            OriginResponse(fields: ["Cache-Control": "max-age=60"], body: body, isChunked: true, partSize: 1_000)
-        }
-        // A delegate of the session must not change what a completion handler gets.
-        for delegate in [nil, RecordingDelegate()] {
-            let harness = try LoadingHarness(delegate: delegate)
-            for _ in 1...2 {
-                let data = await withCheckedContinuation { continuation in
-                    harness.session.dataTask(with: origin.url("/a")) { data, _, _ in
-                        continuation.resume(returning: data)
-                    }.resume()
-                }
-                #expect(data == body)
-            }
-        }
-        #expect(origin.requests.count == 2)
-    }
-
     @Test func delegateTaskHearsChunksAsTheyArrive() async throws {
         let gate = Gate()
         let origin = try OriginServer.inTwoPieces(gate)
@@ -159,60 +126,6 @@ import Testing
             #expect(SilentProtocol.starts(of: load.task) == 1)
         }
     #endif
-
-    @Test func headIsAnsweredFromGet() async throws {
-        let origin = try OriginServer { _ in .ok("four", ["Cache-Control": "max-age=60", "X-A": "b"]) }
-        let harness = try LoadingHarness()
-        try await harness.load(origin.url("/a"))
-        let head = try await harness.load(origin.url("/a"), method: "HEAD")
-        #expect(head.data.isEmpty && head.status == 200 && head["X-A"] == "b" && head["Content-Length"] == "4")
-        #expect(origin.requests.count == 1)
-        // The other way round a HEAD has no body to store.
-        try await harness.load(origin.url("/b"), method: "HEAD")
-        #expect(try await harness.load(origin.url("/b")).text == "four")
-    }
-
-    @Test func bodiesOfAllSizes() async throws {
-        let origin = try OriginServer { request in
-            let count = Int(request.path.dropFirst()) ?? 0
-            return OriginResponse(
-                fields: ["Cache-Control": "max-age=60"],
-                body: Data(repeating: UInt8(truncatingIfNeeded: count), count: count))
-        }
-        let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate) { $0.maximumEntryFraction = 0.9 }
-        for size in [0, 1, 65_537, TestLength.pick(plain: 6 << 20, long: 50 << 20) + 3] {
-            let body = Data(repeating: UInt8(truncatingIfNeeded: size), count: size)
-            for _ in 1...2 {
-                let isRight = try await harness.load(origin.url("/\(size)")).data == body
-                #expect(isRight)
-            }
-            // Chunk by chunk, stored anew, and in one piece.
-            for policy in [URLRequest.CachePolicy.reloadIgnoringLocalCacheData, .useProtocolCachePolicy] {
-                let request = URLRequest(origin.url("/\(size)"), policy: policy)
-                let record = await delegate.run(harness.session.dataTask(with: request))
-                let isRight = record.data == body
-                #expect(isRight && record.error == nil)
-            }
-        }
-        #expect(origin.requests.count == 8)
-    }
-
-    @Test func interimResponsesArePassedOver() async throws {
-        let origin = try OriginServer { _ in
-            var response = OriginResponse.ok("body", ["Cache-Control": "max-age=60"])
-            response.interim = [.init(status: 103, reason: "Early Hints", fields: ["Link": "</a>"])]
-            return response
-        }
-        let delegate = RecordingDelegate()
-        let harness = try LoadingHarness(delegate: delegate)
-        for _ in 1...2 {
-            let record = await delegate.run(harness.session.dataTask(with: origin.url("/a")))
-            #expect(record.responses.count == 1 && record.http?.statusCode == 200)
-            #expect(record.data == Data("body".utf8))
-        }
-        #expect(origin.requests.count == 1)
-    }
 }
 
 #if canImport(FoundationNetworking)

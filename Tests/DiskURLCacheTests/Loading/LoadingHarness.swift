@@ -192,6 +192,16 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         return await end(of: task)
     }
 
+    /// What a load came to; nothing of it is kept. `session` has this delegate.
+    func data(for request: URLRequest, in session: URLSession) async throws -> (Data, URLResponse) {
+        let task = session.dataTask(with: request)
+        let record = await run(task)
+        state.withLock { $0.records[task.taskIdentifier] = nil }
+        if let error = record.error { throw error }
+        guard let response = record.responses.first ?? task.response else { throw URLError(.badServerResponse) }
+        return (record.data, response)
+    }
+
     func end(of task: URLSessionTask) async -> Record {
         await record(of: task) { !$0.ends.isEmpty }
     }

@@ -74,6 +74,16 @@ struct MachineDriver {
             confirmsStorage: options.confirmsStorage, at: now)
     }
 
+    /// A load that has looked up, and what it found.
+    static func after(
+        _ stored: [Stored], fields: [String: String] = [:],
+        policy: URLRequest.CachePolicy = .useProtocolCachePolicy, _ configure: (inout Options) -> Void = { _ in }
+    ) -> MachineDriver {
+        var load = MachineDriver(fields: fields, policy: policy, configure)
+        _ = load.start() + load.found(stored)
+        return load
+    }
+
     private static func keyed(_ request: DiskURLCache.Request, _ options: Options) -> KeyedRequest {
         KeyedRequest(
             RuleTarget(request), options.hasKey ? DiskURLCache.KeyPolicy.standard.decision(for: request) : .none(.noKey)

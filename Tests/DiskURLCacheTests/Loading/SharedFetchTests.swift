@@ -1,12 +1,7 @@
-import Dispatch
 import Foundation
 import Testing
 
 @testable import DiskURLCache
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
 
 /// Equal loads share one fetch: a load that waits looks up again when the other one has ended.
 @Suite(.fewAtATime, .timeLimit(.minutes(30))) struct SharedFetchTests {

@@ -17,7 +17,7 @@ final class ModelRunner: @unchecked Sendable {
     private let scratch: ScratchDirectory
     private let peer: ModelPeer?
     private let outstanding = Outstanding()
-    private let delegate = CollectingDelegate()
+    private let delegate = RecordingDelegate()
 
     private var directory: URL
     private var launches = 0

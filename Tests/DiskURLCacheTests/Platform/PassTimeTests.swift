@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Testing
 
@@ -7,6 +6,9 @@ import Testing
 /// Locks of a directory where a process may be suspended: held during a pass that was granted time, and at no other moment.
 @Suite struct PassTimeTests {
     private let key = RequestKey.test("a")
+    private let fixture: DiskFixture
+
+    init() throws { fixture = try DiskFixture() }
 
     private static let granting: PassTime.Activity = { handler in
         Thread.detachNewThread { handler(false) }
@@ -18,7 +20,6 @@ import Testing
     }
 
     @Test func anIdleCacheHoldsNoLock() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open { $0.passActivity = Self.granting }
         store.store(.test(testBody(1)), for: key)
         store.flush()
@@ -31,7 +32,6 @@ import Testing
     }
 
     @Test func theActivityEndsWithThePass() throws {
-        let fixture = try DiskFixture()
         let hasEnded = DispatchSemaphore(value: 0)
         let store = fixture.open {
             $0.passActivity = { handler in
@@ -46,7 +46,6 @@ import Testing
     }
 
     @Test func whatOthersDidBetweenPassesIsTakenIn() throws {
-        let fixture = try DiskFixture()
         let store = fixture.open { $0.passActivity = Self.granting }
         store.store(.test(testBody(1)), for: key)
         store.flush()
@@ -61,7 +60,6 @@ import Testing
 
     /// Between passes no row takes note of a use.
     @Test func whatIsUsedBetweenPassesDoesNotExpire() throws {
-        let fixture = try DiskFixture()
         let clock = ManualClock()
         let store = fixture.open(clock: clock.wallClock) {
             $0.passActivity = Self.granting
@@ -80,7 +78,6 @@ import Testing
     }
 
     @Test func aPassWithoutTimeLocksNothingAndWritesAllTheSame() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let hasTime = Mutex(false)
         let store = fixture.open(files: files) {
@@ -102,7 +99,6 @@ import Testing
     }
 
     @Test func expiryGivesTheLockUpInTheMiddleOfAPass() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let handler = Mutex<(@Sendable (Bool) -> Void)?>(nil)
         let mayExpire = Mutex(true)
@@ -110,10 +106,7 @@ import Testing
         files.rule = { call in
             guard call.operation == .list, call.name == "records" else { return nil }
             guard
-                mayExpire.withLock({ may in
-                    defer { may = false }
-                    return may
-                })
+                mayExpire.disarm()
             else { return nil }
             let isDone = DispatchSemaphore(value: 0)
             let expire = handler.withLock { $0 }
@@ -163,7 +156,6 @@ import Testing
     /// The whole cache, by the platform's own choice.
     @Test(arguments: [(Platform.iOS, false), (.watchOS, false), (.macOS, true)])
     func whoHoldsALockWhenIdle(_ platform: Platform, _ isHeld: Bool) throws {
-        let fixture = try DiskFixture()
         var configuration = DiskURLCache.Configuration(
             memoryCapacity: 0, diskCapacity: 1 << 20, directory: URL(fileURLWithPath: fixture.directory))
         configuration.platform = platform
@@ -181,23 +173,7 @@ import Testing
         #expect(cache.contains(Responses.request("/a")))
     }
 
-    @Test func removingAndClosingWorkBetweenPasses() throws {
-        let fixture = try DiskFixture()
-        do {
-            let store = fixture.open { $0.passActivity = Self.granting }
-            for name in ["a", "b"] { store.store(.test(testBody(1)), for: .test(name)) }
-            store.flush()
-            store.remove(key)
-            #expect(store.body(key) == nil)
-            store.close()
-        }
-        let next = fixture.open()
-        #expect(next.entryCount == 1)
-        #expect(next.body(key) == nil)
-    }
-
     @Test func aSuspendedCacheLocksNothingAndWorks() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
         store.store(.test(testBody(1)), for: key)

@@ -88,14 +88,6 @@ import Testing
         #expect(found.isSame(as: stored))
     }
 
-    @Test func itIsReadFromDiskByAnotherProcess() async throws {
-        let task = plain.dataTask(with: Responses.url("/a"))
-        cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "body"), for: task)
-        cache.flush()
-        cache.removeAllCachedResponses(from: .memory)
-        #expect(await lookup(task, in: cache)?.data == Data("body".utf8))
-    }
-
     @Test func whatTheSuperclassTakesForOneStaysApart() {
         // The superclass on Linux drops the query from its key: its object for the other page must not be handed out.
         for page in ["1", "2", "1"] {

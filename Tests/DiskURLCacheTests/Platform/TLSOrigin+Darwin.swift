@@ -49,10 +49,7 @@
                 var bytes = start + (data ?? Data())
                 while let end = bytes.range(of: Data("\r\n\r\n".utf8)) {
                     bytes = Data(bytes[end.upperBound...])
-                    let number = requests.withLock { count in
-                        count += 1
-                        return count
-                    }
+                    let number = requests.next()
                     let text = "\(number)"
                     let head =
                         "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: \(text.utf8.count)\r\n\r\n"

@@ -225,27 +225,6 @@ import Testing
         #expect(cache.key(for: unknown) == nil)
     }
 
-    @Test func groupsGoTogether() async throws {
-        let origin = try OriginServer { _ in .ok("x", ["Cache-Control": "max-age=1000"]) }
-        let cache = try makeCache()
-        func load(_ path: String, tags: Set<String>) async throws {
-            var request = URLRequest(url: origin.url(path))
-            request.cacheOptions = Treatment(tags: tags)
-            _ = try await cache.data(for: request)
-        }
-        try await load("/a", tags: ["account-1"])
-        try await load("/b", tags: ["account-1", "screen"])
-        try await load("/c", tags: ["account-2"])
-        cache.flush()
-        let reopened = try makeCache()
-        for cache in [cache, reopened] {
-            cache.removeCachedResponses(tag: "account-1")
-            #expect(!cache.contains(URLRequest(url: origin.url("/a"))))
-            #expect(!cache.contains(URLRequest(url: origin.url("/b"))))
-            #expect(cache.contains(URLRequest(url: origin.url("/c"))))
-        }
-    }
-
     /// Neither a store nor a hit by a request without tags takes an entry out of reach, and a hit by one with tags brings it in.
     @Test(arguments: ["store", "network", "304", "hit", "lookup"]) func tagsStay(way: String) async throws {
         let origin = try OriginServer { request in
@@ -299,22 +278,6 @@ import Testing
         #expect(requests.map { cache.contains($0) } == [false, false, true, true])
         let records = try DiskURLCache.Inspector(directory: scratch.appending("cache")).records()
         #expect(!records.contains { $0.tags.contains { $0.contains("Bearer") } })
-    }
-
-    @Test func removingByHostAndPrefix() throws {
-        let cache = try makeCache()
-        let urls = ["https://a.org/x/1", "https://a.org/x/2", "https://a.org/y", "https://b.org/x/1"]
-        for url in urls {
-            cache.storeCachedResponse(Responses.cached(URL(string: url)!), for: URLRequest(url: URL(string: url)!))
-        }
-        cache.flush()
-        cache.removeCachedResponses(urlPrefix: "https://a.org/x/")
-        let reopened = try makeCache()
-        func held(_ cache: DiskURLCache) -> [Bool] { urls.map { cache.contains(URLRequest(url: URL(string: $0)!)) } }
-        #expect(held(cache) == [false, false, true, true])
-        #expect(held(reopened) == [false, false, true, true])
-        cache.removeCachedResponses(host: "A.org")
-        #expect(held(cache) == [false, false, false, true])
     }
 
     @Test func pinsOutliveEviction() throws {

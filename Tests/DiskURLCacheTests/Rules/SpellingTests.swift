@@ -59,14 +59,6 @@ import Testing
         #expect(cache.contains(try request(other)))
     }
 
-    @Test(arguments: matches.indices) func memoryOnlyIsMemoryOnly(row: Int) throws {
-        let cache = try makeCache([DiskURLCache.Rule(Self.matches[row], DiskURLCache.Options(storage: .memoryOnly))])
-        for text in Self.spellings + Self.dotted { try store(text, in: cache) }
-        cache.flush()
-        #expect(scratch.files().filter { $0.contains("records/") }.isEmpty)
-        for text in Self.spellings { #expect(cache.contains(try request(text)), "\(text)") }
-    }
-
     @Test(arguments: matches.indices) func aKeyPolicyIsApplied(row: Int) throws {
         let rules = [DiskURLCache.Rule(Self.matches[row], DiskURLCache.Options(keyPolicy: .byUser))]
         let cache = try makeCache(rules) { $0.keyPolicies[.byUser] = .standard.includingHeaders("X-User") }

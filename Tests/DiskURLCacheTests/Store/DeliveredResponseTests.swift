@@ -3,10 +3,6 @@ import Testing
 
 @testable import DiskURLCache
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 /// Loads share the response object of an entry as long as it would be the same, and no longer.
 @Suite(.fewAtATime) struct DeliveredResponseTests {
     private let form = StoredEntry.DeliveredForm(url: "/a", presentation: .whole, age: 7)

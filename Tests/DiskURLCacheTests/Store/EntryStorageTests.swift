@@ -44,16 +44,6 @@ import Testing
         }.run()
     }
 
-    @Test func anEncryptedDiskLayerOfTheAppsOwn() throws {
-        let folder = scratch.appending("encrypted")
-        try StorageAcceptance(isPersistent: true) {
-            var configuration = settings("none")
-            configuration.diskStorage = EncryptedFolder(folder, capacity: 500_000)
-            return DiskURLCache(configuration: configuration)
-        }.run()
-        #expect(!FileManager.default.fileExists(atPath: scratch.appending("none").path))
-    }
-
     @Test func whatIsForMemoryOnlyDoesNotReachTheStorage() throws {
         let disk = DictionaryStorage(capacity: 1 << 20)
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
@@ -327,83 +317,6 @@ final class DictionaryStorage: DiskURLCache.EntryStorage {
     var usage: Int {
         sizeQuestions.withLock { $0 += 1 }
         return state.withLock { $0.usage }
-    }
-
-    func flush() {}
-}
-
-/// A disk layer as an app might write it: one file an entry, its bytes changed by a key. The cipher stands for a real
-/// one.
-private final class EncryptedFolder: DiskURLCache.EntryStorage {
-    private let folder: URL
-    private let capacityBox: Mutex<Int>
-    /// Calls come from several threads, and a file is not to be read while it is written.
-    private let isBusy = Mutex(())
-
-    init(_ folder: URL, capacity: Int) {
-        self.folder = folder
-        capacityBox = Mutex(capacity)
-        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    }
-
-    private func crypt(_ data: Data) -> Data {
-        Data(data.enumerated().map { $1 ^ UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) })
-    }
-
-    private func files() -> [(name: String, url: URL)] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        return names.map { ($0, folder.appendingPathComponent($0)) }
-    }
-
-    private func read(_ url: URL) -> DiskURLCache.Entry? {
-        (try? Data(contentsOf: url)).flatMap { DiskURLCache.Entry(encoded: crypt($0)) }
-    }
-
-    func entries(named name: String) -> [DiskURLCache.Entry] {
-        isBusy.withLock { _ in files().filter { $0.name.hasPrefix(name) }.compactMap { read($0.url) } }
-    }
-
-    func store(_ entry: DiskURLCache.Entry, named name: String) {
-        isBusy.withLock { _ in write(entry, named: name) }
-    }
-
-    private func write(_ entry: DiskURLCache.Entry, named name: String) {
-        guard let bytes = entry.encoded() else { return }
-        let url = folder.appendingPathComponent("\(name)-\(entry.variant)")
-        try? crypt(bytes).write(to: url)
-        var others = files().filter { $0.url.path != url.path }
-        while usage > capacity, let victim = others.popLast() {
-            try? FileManager.default.removeItem(at: victim.url)
-        }
-    }
-
-    func removeEntries(matching criteria: DiskURLCache.Criteria) {
-        isBusy.withLock { _ in remove(matching: criteria) }
-    }
-
-    private func remove(matching criteria: DiskURLCache.Criteria) {
-        // What is to be removed by name need not be read.
-        if case .name(let name, let variant) = criteria.scope {
-            for file in files()
-            where file.name.hasPrefix(name) && (variant == nil || file.name == "\(name)-\(variant!)") {
-                try? FileManager.default.removeItem(at: file.url)
-            }
-        } else {
-            for file in files() where read(file.url).map(criteria.matches) ?? true {
-                try? FileManager.default.removeItem(at: file.url)
-            }
-        }
-    }
-
-    var capacity: Int {
-        get { capacityBox.withLock { $0 } }
-        set { capacityBox.withLock { $0 = newValue } }
-    }
-
-    var usage: Int {
-        files().reduce(0) { total, file in
-            total + ((try? FileManager.default.attributesOfItem(atPath: file.url.path)[.size] as? Int) ?? 0)
-        }
     }
 
     func flush() {}

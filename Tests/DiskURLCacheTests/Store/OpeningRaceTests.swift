@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Testing
 
@@ -43,10 +42,7 @@ import Testing
         let files = FaultyFileSystem { call in
             let isTurn = call.operation == .open && call.name == "index.plist"
             if isTurn,
-                isFirst.withLock({ first in
-                    defer { first = false }
-                    return first
-                })
+                isFirst.disarm()
             {
                 isLoading.signal()
                 mayLoad.wait()

@@ -133,38 +133,19 @@ import Testing
         #expect(arrive(ticket) == nil)
     }
 
-    /// The answer to the question that was asked first does not replace the answer to a later one.
-    @Test func anOlderAnswerDoesNotReplaceANewerOne() {
+    /// The answer to the question that was asked first does not replace the answer to a later one. That may be on disk only: memory
+    /// evicted it, or another process stored it.
+    @Test(arguments: [false, true]) func anOlderAnswerDoesNotReplaceANewerOne(isOnDisk: Bool) {
         let (early, late) = (Date(timeIntervalSinceNow: -10), Date(timeIntervalSinceNow: -5))
         let ticket = cache.store.ticket(at: Date())
         #expect(arrive(ticket, requestTime: late) == nil)
+        if isOnDisk {
+            cache.flush()
+            cache.removeAllCachedResponses(from: .memory)
+        }
         #expect(arrive(ticket, requestTime: early) == .removedMeanwhile)
         #expect(cache.store.lookup(key).variants().first?.metadata.http?.requestTime == late)
         #expect(arrive(ticket, requestTime: Date()) == nil)
-    }
-
-    /// The same where the newer answer is on disk only: memory evicted it, or another process stored it.
-    @Test func anOlderAnswerDoesNotReplaceANewerOneOnDisk() {
-        let (early, late) = (Date(timeIntervalSinceNow: -10), Date(timeIntervalSinceNow: -5))
-        let ticket = cache.store.ticket(at: Date())
-        #expect(arrive(ticket, requestTime: late) == nil)
-        cache.flush()
-        cache.removeAllCachedResponses(from: .memory)
-        #expect(arrive(ticket, requestTime: early) == .removedMeanwhile)
-        #expect(cache.store.lookup(key).variants().first?.metadata.http?.requestTime == late)
-    }
-
-    /// A removal by another process on the directory.
-    @Test func anotherProcesssClearIsSeen() throws {
-        cache.storeCachedResponse(Responses.cached(Responses.url("/b"), "x"), for: Responses.request("/b"))
-        cache.flush()
-        let ticket = cache.store.ticket(at: Date())
-        let other = DiskStore(
-            configuration: DiskStore.Configuration(directory: scratch.appending("c").path, capacity: 64 << 20))
-        other.removeAll()
-        other.close()
-        #expect(arrive(ticket) == .removedMeanwhile)
-        #expect(cache.cachedResponse(for: request) == nil)
     }
 
     // MARK: Updates

@@ -1,5 +1,4 @@
 #if os(Linux)
-    import Dispatch
     import Foundation
     import Testing
 
@@ -7,6 +6,11 @@
 
     /// What one cache of a directory removed, the others stop to serve within a second: from memory, and by a late answer.
     @Suite struct SharedRemovalTests {
+        private let scratch: ScratchDirectory
+        private var directory: String { scratch.url.path + "/c" }
+
+        init() throws { scratch = try ScratchDirectory() }
+
         /// A store on a directory, as one process has it.
         private static func open(
             _ directory: String, files: any FileSystem = SystemFiles(), isResting: Bool = false
@@ -68,20 +72,9 @@
             ChildProcess.waitForParent()
         }
 
-        static func holdInChild(_ directory: String) throws {
-            let store = open(directory)
-            Self.store("held", in: store)
-            store.flush()
-            ChildProcess.say(body(in: store) ?? "nothing")
-            ChildProcess.waitForParent()
-            ChildProcess.say(body(in: store) ?? "nothing")
-        }
-
         /// A folder that has grown is replaced once it is empty. Who is not told finds that out after it stored something.
         @Test(arguments: [true, false]) func whatIsStoredWhileAnotherCacheReplacesTheFolderStays(isBefore: Bool) throws
         {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let maintainer = Self.open(directory, files: files)
             let other = Self.open(directory)
@@ -117,8 +110,6 @@
 
         /// The remover does not find what is written at that moment, and the writer hears of the removal later.
         @Test(arguments: [true, false]) func whatIsWrittenMeanwhileGoesToo(isAll: Bool) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let store = Self.open(directory, files: files)
             let other = Self.open(directory)
@@ -144,8 +135,6 @@
         // MARK: Other processes
 
         @Test(arguments: removals) func aLookupIsAMissWithinASecond(what: String) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let store = Self.open(directory)
             Self.store("private", in: store)
             Self.store("other", Self.other, in: store)
@@ -175,8 +164,6 @@
 
         /// What the remover cannot find on the disk goes too: it is in the memory of another.
         @Test(arguments: ["key", "tag", "host", "all"]) func whatIsNotOnDiskGoesToo(what: String) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let store = Self.open(directory)
             store.maintenance.pause()
             Self.store("private", in: store, memoryOnly: true)
@@ -190,16 +177,6 @@
             #expect(Self.body(in: store) == nil)
             child.release()
             _ = child.remainingLines()
-        }
-
-        @Test(arguments: removals) func theOtherWayRound(what: String) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
-            let child = try ChildProcess("hold in memory", directory: directory)
-            #expect(child.nextLine() == "held")
-            try Self.remove(what, directory)
-            child.release()
-            #expect(child.remainingLines() == ["nothing"])
         }
 
         /// In the first moments of a directory, when no cache has made it yet (found by the model).
@@ -225,8 +202,6 @@
 
         /// Two stores on a directory: one stores and writes, the other removes at any moment of that.
         @Test(arguments: [true, false]) func aRemovalRacingAWrite(isRemoverFirst: Bool) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             // The first one maintains the directory: each removes what the other one wrote without a row.
             let stores = [Self.open(directory), Self.open(directory)]
             let (remover, writer) = isRemoverFirst ? (stores[0], stores[1]) : (stores[1], stores[0])
@@ -254,30 +229,6 @@
                 #expect(Self.body(in: writer) == nil, "round \(round), on disk")
                 #expect(Self.body(in: remover) == nil, "round \(round), on disk")
             }
-        }
-
-        @Test func manyThreads() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
-            let stores = [Self.open(directory), Self.open(directory)]
-            // A response that is being stored while the file of changes is replaced may be lost: once per some thousand rows.
-            let lost = Mutex(0)
-            // Each thread has a key of its own, removed through one store and looked up in the other.
-            DispatchQueue.concurrentPerform(iterations: 4) { thread in
-                let key = RequestKey(
-                    text: "https://example.com/\(thread)", uri: "https://example.com/\(thread)", isForHead: false)
-                for round in 0..<TestLength.pick(plain: 60, long: 5_000) {
-                    let (first, second) = (stores[round % 2], stores[(round + thread) % 2])
-                    Self.store("\(round)", key, in: first)
-                    let found = Self.body(key, in: first)
-                    #expect(found == nil || found == "\(round)")
-                    if found == nil { lost.withLock { $0 += 1 } }
-                    second.remove(key)
-                    #expect(Self.body(key, in: first) == nil)
-                    #expect(first.memory.contains(key) == false)
-                }
-            }
-            #expect(lost.withLock { $0 } <= TestLength.pick(plain: 0, long: 40))
         }
 
         // MARK: The file
@@ -314,8 +265,6 @@
         ]
 
         @Test(arguments: damages.keys.sorted()) func damage(_ name: String) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let stores = [Self.open(directory), Self.open(directory)]
             let foreign = scratch.url.path + "/foreign"
             try Data("foreign".utf8).write(to: URL(fileURLWithPath: foreign))
@@ -347,8 +296,6 @@
 
         /// A full disk: each removal is told, by an empty file.
         @Test(arguments: ["write", "rename"]) func aFullDiskIsToldEachTime(what: String) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let store = Self.open(directory)
             let files = FaultyFileSystem { call in
                 guard call.name.hasPrefix("changes") else { return nil }
@@ -417,13 +364,6 @@
     }
 
     extension TieredStore {
-        /// A store as a process has it, over its disk.
-        static func over(_ disk: DiskStore, _ maintenance: MaintenanceQueue) -> TieredStore {
-            TieredStore(
-                memory: MemoryCache(costLimit: 8 << 20, countLimit: 1_000), maximumEntryFraction: 0.5,
-                disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
-        }
-
         /// One that was opened just now: nothing was done on its queue yet.
         fileprivate static func forTests(_ directory: String) -> TieredStore {
             let maintenance = MaintenanceQueue()

@@ -1,5 +1,4 @@
 #if os(Linux)
-    import Dispatch
     import Foundation
     import Testing
 
@@ -7,6 +6,11 @@
 
     /// What one cache knows of a record that another cache changed in its place.
     @Suite struct StaleRowTests {
+        private let scratch: ScratchDirectory
+        private var directory: String { scratch.url.path + "/c" }
+
+        init() throws { scratch = try ScratchDirectory() }
+
         private static let key = RequestKey(
             text: "https://example.com/a", uri: "https://example.com/a", isForHead: false)
         private static func open(
@@ -62,22 +66,21 @@
 
         /// A 304 gives a record another head, in its place. A secondary cache, whose row is of the head before, removes what was
         /// stored since a time before that.
-        @Test(arguments: [true, false]) func whatAnotherCacheFreshenedIsRemoved(isSecondary: Bool) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
+        @Test(arguments: [true, false], ["since", "older"])
+        func whatAnotherCacheFreshenedIsRemoved(isSecondary: Bool, what: String) throws {
             let (writer, remover) = try Self.writerAndRemover(
                 directory, isSecondary: isSecondary, storing: "private", storedAt: Date() - 1_000)
             try Self.update(in: writer) { $0.storedAt = Date() - 10 }
-            remover.remove(matching: EntryCriteria(storedAfter: Date() - 100))
-            #expect(Self.body(in: writer) == nil)
-            #expect(Self.body(in: remover) == nil)
-            #expect(Self.body(in: Self.open(directory)) == nil)
+            let limit = Date() - 100
+            remover.remove(
+                matching: what == "since" ? EntryCriteria(storedAfter: limit) : EntryCriteria(storedBefore: limit))
+            // The other direction: what was freshened is not old.
+            let left = what == "since" ? nil : "private"
+            for store in [writer, remover, Self.open(directory)] { #expect(Self.body(in: store) == left) }
         }
 
         /// The same by two stores, of which the second one has the slot that the row tells of.
         @Test(arguments: [true, false]) func whatAnotherCacheReplacedTwiceIsRemoved(isSecondary: Bool) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let (writer, remover) = try Self.writerAndRemover(
                 directory, isSecondary: isSecondary, storing: "public", storedAt: Date() - 3)
             remover.maintenance.pause()
@@ -92,49 +95,10 @@
             #expect(Self.body(in: Self.open(directory)) == nil)
         }
 
-        /// The other direction: what was freshened is not old.
-        @Test(arguments: [true, false]) func whatAnotherCacheFreshenedIsNotOld(isSecondary: Bool) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
-            let (writer, remover) = try Self.writerAndRemover(
-                directory, isSecondary: isSecondary, storing: "kept", storedAt: Date() - 1_000)
-            try Self.update(in: writer) { $0.storedAt = Date() - 10 }
-            remover.remove(matching: EntryCriteria(storedBefore: Date() - 100))
-            #expect(Self.body(in: writer) == "kept")
-            #expect(Self.body(in: Self.open(directory)) == "kept")
-        }
-
-        /// The maintainer hears of it a moment later: the writer's pass tells it.
-        @Test(arguments: ["since", "older"]) func whatIsNotToldYetCounts(what: String) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
-            let remover = Self.open(directory)
-            let writer = Self.open(directory)
-            Self.store("a", storedAt: Date() - 1_000, in: remover)
-            remover.flush()
-            #expect(Self.body(in: writer) == "a")
-            writer.maintenance.pause()
-            let number = try #require(writer.lookup(Self.key).variants().first).metadata.sequence
-            try #require(writer.update(number, of: Self.key) { $0.storedAt = Date() - 10 } != nil)
-            if what == "since" {
-                remover.remove(matching: EntryCriteria(storedAfter: Date() - 100))
-            } else {
-                remover.remove(matching: EntryCriteria(storedBefore: Date() - 100))
-            }
-            let left = what == "since" ? nil : "a"
-            #expect(Self.body(in: writer) == left)
-            remover.removeMemory()
-            #expect(Self.body(in: remover) == left)
-            #expect(Self.body(in: Self.open(directory)) == left)
-            writer.maintenance.resume()
-        }
-
         /// A process is killed between its record and the row that tells of it. The owner has looked at the key just before.
         @Test(arguments: ["tag", "host", "key", "resource", "all"]) func whatAKilledProcessLeftIsRemoved(what: String)
             throws
         {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let (remover, killed) = (Self.open(directory), Self.open(directory, files: files))
             let disk = try #require(remover.disk as? DiskStore)
@@ -170,8 +134,6 @@
 
         /// A cache that is suspended locks no file, and tells of what it writes all the same.
         @Test(arguments: ["all", "tag", "host"]) func whatASuspendedCacheWroteIsRemoved(what: String) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let writer = Self.open(directory)
             try #require(writer.disk as? DiskStore).suspend()
             let remover = Self.open(directory)
@@ -186,8 +148,6 @@
 
         /// A guest stored the older answer a moment ago; the owner has not looked since. The newer one is not for the disk.
         @Test(arguments: [true, false]) func whatANewerAnswerReplacedStaysGone(isTold: Bool) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let maintainer = Self.open(directory)
             let other = Self.open(directory, files: files)
@@ -205,8 +165,6 @@
 
         /// A clearing that could not be done at once is done later, and takes what was stored since.
         @Test func aClearingThatIsDoneLaterLeavesWhatWasStoredSince() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let remover = Self.open(directory, files: files)
             let other = Self.open(directory)
@@ -231,8 +189,6 @@
 
         /// A record that has the slot, size and second of another one is another one all the same.
         @Test func whatWasReplacedWithinASecondHasARowOfItsOwn() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let now = Date()
             do {
                 let maintainer = Self.open(directory)
@@ -258,8 +214,6 @@
 
         /// The row changes while the removal is under way, and the entry was there before.
         @Test func whatIsTakenInDuringARemovalIsRemoved() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let during = Mutex<(@Sendable () -> Void)?>(nil)
             let remover = DiskStore(
@@ -296,8 +250,6 @@
 
         /// Another cache has put another variant into the slot of which the row tells.
         @Test func aStoreRemovesNoOtherVariant() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
             let maintainer = DiskStore(configuration: configuration, fileSystem: files)
@@ -323,8 +275,6 @@
 
         /// Another cache has freshened what is too old by the row.
         @Test func whatWasFreshenedDoesNotExpire() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             var configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
             configuration.maximumStorageAge = 100
             // For the other one it is not too old yet.
@@ -347,8 +297,6 @@
 
         /// Another cache clears the folder, and stores in the new one, while a record is being written that fails then.
         @Test(arguments: [false, true]) func aFailedWriteRemovesNoOtherRecord(isLarge: Bool) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
             let store = DiskStore(configuration: configuration, fileSystem: files)
@@ -387,76 +335,10 @@
             #expect(store.body(Self.key) == testBody(2))
         }
 
-        /// A damaged record is removed and its slot used again by another cache, while this one reads it once more.
-        @Test func aRecordThatTookADamagedOnesPlaceStays() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
-            let (files, otherFiles) = (FaultyFileSystem(), FaultyFileSystem())
-            let configuration = DiskStore.Configuration(directory: directory, capacity: 64 << 20)
-            let store = DiskStore(configuration: configuration, fileSystem: files)
-            store.flush()
-            store.maintenance.pause()
-            let other = DiskStore(configuration: configuration, fileSystem: otherFiles)
-            other.maintenance.perform { other.runPass(isFlush: true) }
-            other.maintenance.pause()
-            let path = directory + "/records/" + Self.key.name.hex + "0"
-            try Data("damaged".utf8).write(to: URL(fileURLWithPath: path))
-            let (isWriting, mayWrite, hasWritten) = (
-                DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
-            )
-            otherFiles.rule = { call in
-                guard call.isRecord, call.operation == .write else { return nil }
-                isWriting.signal()
-                _ = mayWrite.wait(timeout: .now() + 10)
-                return nil
-            }
-            let step = Mutex(0)
-            files.rule = { call in
-                guard call.path == path else { return nil }
-                let now = step.withLock { step in
-                    // Once it holds the lock, the next time it looks at the file.
-                    if step == 0, call.operation == .lockFile {
-                        step = 1
-                    } else if step == 1 {
-                        step = 2
-                        return 1
-                    } else if step == 2, call.operation == .unlink {
-                        step = 3
-                        return 2
-                    }
-                    return 0
-                }
-                if now == 1 {
-                    other.remove(Self.key)
-                    other.maintenance.perform { other.runPass(isFlush: true) }
-                    Thread.detachNewThread {
-                        other.store(.test(testBody(2), sequence: 2), for: Self.key)
-                        hasWritten.signal()
-                    }
-                    _ = isWriting.wait(timeout: .now() + 10)
-                }
-                if now == 2 {
-                    mayWrite.signal()
-                    _ = hasWritten.wait(timeout: .now() + 10)
-                }
-                return nil
-            }
-            store.withIO { store.examine(Self.key.name, &$0) }
-            if step.withLock({ $0 }) == 2 {
-                mayWrite.signal()
-                _ = hasWritten.wait(timeout: .now() + 10)
-            }
-            #expect(step.withLock { $0 } >= 2)
-            other.maintenance.perform { other.runPass(isFlush: true) }
-            #expect(other.body(Self.key) == testBody(2))
-        }
-
         // MARK: Pins
 
         /// A pin makes no answer newer: neither one that only memory still has, nor one on disk that waits to be replaced.
         @Test(arguments: [true, false]) func aPinBringsNoOlderAnswerBack(isWritten: Bool) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let store = Self.open(directory)
             let other = Self.open(directory)
             Self.store("older", storedAt: Date() - 100, in: store)
@@ -481,8 +363,6 @@
         /// A record is written anew for a head while another cache removes it, which does not find the new one.
         @Test(arguments: ["tag", "host", "key"])
         func whatIsWrittenAnewDuringARemovalGoesToo(what: String) throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let remover = Self.open(directory)
             let store = Self.open(directory, files: files)
@@ -514,8 +394,6 @@
 
         /// A status that cannot be had says nothing of a file.
         @Test func whatWasClearedDoesNotComeBack() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let store = Self.open(directory, files: files)
             Self.store("private", in: store)
@@ -532,8 +410,6 @@
 
         /// A response that is stored while the folder that has grown is replaced is written into the new one.
         @Test func whatWaitsWhileTheOwnFolderIsReplacedIsWritten() throws {
-            let scratch = try ScratchDirectory()
-            let directory = scratch.url.path + "/c"
             let files = FaultyFileSystem()
             let store = Self.open(directory, files: files)
             try ScratchDirectory.grow(directory + "/records")
@@ -564,16 +440,6 @@
             #expect(try SystemFiles().status(at: directory + "/records").allocated <= 64 << 10)
             store.removeMemory()
             #expect(Self.body(in: store) == "new")
-        }
-    }
-
-    extension Mutex<Bool> {
-        /// True the first time.
-        fileprivate func disarm() -> Bool {
-            withLock { isArmed in
-                defer { isArmed = false }
-                return isArmed
-            }
         }
     }
 #endif

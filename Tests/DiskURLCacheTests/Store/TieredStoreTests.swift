@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Testing
 
@@ -77,43 +76,6 @@ import Testing
         #expect(fixture.body("/a") == "4 again")
     }
 
-    @Test(.loadsOnLinux) func tasksSeeIt() async throws {
-        let fixture = try Fixture(memory: 0)
-        let session = LoadingHarness.session(of: fixture.cache)
-        defer { session.invalidateAndCancel() }
-        fixture.store("/a", "1")
-        let answer = try await LoadingHarness.load(Responses.request("/a"), in: session)
-        #expect(answer.text == "1")
-        fixture.store("/a", "2")
-        let task = session.dataTask(with: Responses.request("/a"))
-        let body = await withCheckedContinuation { continuation in
-            fixture.cache.getCachedResponse(for: task) { continuation.resume(returning: $0?.data) }
-        }
-        #expect(body == Data("2".utf8))
-        task.cancel()
-    }
-
-    @Test func removalsComeAfterIt() throws {
-        let fixture = try Fixture()
-        let removals: [(DiskURLCache) -> Void] = [
-            { $0.removeCachedResponse(for: Responses.request("/a")) },
-            { $0.removeAllCachedResponses() },
-            { $0.removeCachedResponses(since: .distantPast) },
-            { $0.removeCachedResponses(olderThan: .distantFuture) },
-            { $0.removeCachedResponses(host: "example.com") },
-            { $0.removeCachedResponses(urlPrefix: "https://example.com/a") },
-        ]
-        for remove in removals {
-            fixture.store("/a", "1")
-            fixture.cache.flush()
-            fixture.store("/a", "2")
-            remove(fixture.cache)
-            #expect(fixture.body("/a") == nil)
-            fixture.cache.flush()
-            #expect(fixture.body("/a") == nil)
-        }
-    }
-
     @Test func layersAreEmptiedOneByOne() throws {
         let fixture = try Fixture()
         fixture.store("/a", "1")
@@ -127,23 +89,6 @@ import Testing
         #expect(fixture.body("/a") == nil)
     }
 
-    @Test func itOutlivesTheCache() async throws {
-        let scratch = try ScratchDirectory()
-        for number in 0..<20 {
-            weak var store: TieredStore?
-            do {
-                let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 20, directory: scratch.appending("c"))
-                store = cache.store
-                cache.storeCachedResponse(
-                    Responses.cached(Responses.url("/\(number)"), "x"), for: Responses.request("/\(number)"))
-            }
-            // Its own maintenance queue may hold it for the rest of a pass.
-            await eventually { store == nil }
-            let next = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 20, directory: scratch.appending("c"))
-            #expect(next.contains(Responses.request("/\(number)")))
-        }
-    }
-
     @Test func whatIsRefusedTakesTheOlderOneAlong() throws {
         let fixture = try Fixture()
         fixture.store("/a", "1")
@@ -155,20 +100,6 @@ import Testing
     }
 
     // MARK: Variants
-
-    @Test func variantsStayApart() throws {
-        let fixture = try Fixture()
-        for language in ["de", "fr", "it"] {
-            fixture.store("/a", language, Self.byLanguage, request: ["Accept-Language": language])
-        }
-        for _ in 1...2 {
-            for language in ["de", "fr", "it"] {
-                #expect(fixture.body("/a", ["Accept-Language": language]) == language)
-            }
-            fixture.cache.flush()
-            fixture.cache.removeAllCachedResponses(from: .memory)
-        }
-    }
 
     /// A variant that stays in memory takes its own older version off the disk, and no other variant.
     @Test func aVariantInMemoryOnlyLeavesTheOthersOnDisk() throws {
@@ -387,21 +318,6 @@ import Testing
 
     // MARK: Others
 
-    /// Another process clears the directory: what was stored before goes, what was stored after stays.
-    @Test func storesAfterAnotherProcesssClearStay() throws {
-        let fixture = try Fixture(memory: 0)
-        fixture.store("/before", "1")
-        let other = DiskStore(
-            configuration: DiskStore.Configuration(
-                directory: fixture.scratch.appending("c").path, capacity: 64 << 20))
-        other.removeAll()
-        fixture.store("/after", "1")
-        fixture.cache.flush()
-        #expect(fixture.body("/before") == nil)
-        #expect(fixture.body("/after") == "1")
-        other.close()
-    }
-
     @Test func twoCachesOnOneDirectoryAreOneStore() throws {
         let fixture = try Fixture()
         let directory = fixture.scratch.appending("c")
@@ -416,84 +332,6 @@ import Testing
     }
 
     // MARK: Races
-
-    /// A read of the disk that began before a store brings nothing old into memory afterwards.
-    @Test func aReadUnderWayIsVoidedByAStore() throws {
-        let fixture = try Fixture()
-        fixture.store("/a", "old")
-        fixture.cache.flush()
-        fixture.cache.removeAllCachedResponses(from: .memory)
-        let key = try fixture.key("/a")
-        let ticket = fixture.store.memory.beginRead(key)
-        let old = try #require(fixture.store.disk?.variants(of: key))
-        fixture.store("/a", "new")
-        fixture.store.memory.endRead(key, ticket: ticket, promoting: MemoryRecord(variants: old, isComplete: true))
-        #expect(fixture.body("/a") == "new")
-        // One whose body is read after the removal.
-        fixture.cache.flush()
-        fixture.cache.removeAllCachedResponses(from: .memory)
-        let variants = fixture.store.lookup(key).variants()
-        fixture.cache.removeCachedResponse(for: Responses.request("/a"))
-        _ = variants.first?.load()
-        #expect(fixture.body("/a") == nil)
-    }
-
-    /// While a removal runs, a lookup finds the newest version or nothing: never the older one on disk.
-    @Test("Concurrency: no older version under removal") func noOlderVersionUnderRemoval() throws {
-        let scratch = try ScratchDirectory()
-        let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 64 << 20, directory: scratch.appending("c"))
-        let request = Responses.request("/a")
-        let rounds = TestLength.pick(plain: 40, long: 1_000)
-        let old = Mutex(0)
-        for round in 0..<rounds {
-            cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "old"), for: request)
-            cache.flush()
-            cache.storeCachedResponse(Responses.cached(Responses.url("/a"), "new"), for: request)
-            DispatchQueue.concurrentPerform(iterations: 2) { thread in
-                if thread == 0 {
-                    if round % 2 == 0 {
-                        cache.removeCachedResponse(for: request)
-                    } else {
-                        cache.removeAllCachedResponses()
-                    }
-                } else {
-                    for _ in 0..<20 where cache.cachedResponse(for: request)?.data == Data("old".utf8) {
-                        old.withLock { $0 += 1 }
-                    }
-                }
-            }
-            #expect(cache.cachedResponse(for: request) == nil)
-        }
-        #expect(old.withLock { $0 } == 0)
-    }
-
-    /// What a lookup reads from disk while a removal runs is not in memory afterwards.
-    @Test("Concurrency: a lookup during a removal brings nothing back", arguments: [true, false])
-    func nothingComesBack(isOfAll: Bool) throws {
-        let fixture = try Fixture()
-        let requests = (0..<64).map { Responses.request("/\($0)", fields: Self.german) }
-        for _ in 0..<TestLength.pick(plain: 20, long: 1_000) {
-            for number in 0..<64 { fixture.store("/\(number)", "old", Self.byLanguage, request: Self.german) }
-            // On disk only, so that lookups read it and let memory know.
-            fixture.cache.removeAllCachedResponses(from: .memory)
-            let isRemoved = Mutex(false)
-            DispatchQueue.concurrentPerform(iterations: 2) { thread in
-                if thread == 0 {
-                    if isOfAll {
-                        fixture.cache.removeAllCachedResponses()
-                    } else {
-                        fixture.cache.removeCachedResponses(since: .distantPast)
-                    }
-                    isRemoved.withLock { $0 = true }
-                } else {
-                    while !isRemoved.withLock({ $0 }) {
-                        for request in requests { _ = fixture.cache.cachedResponse(for: request) }
-                    }
-                }
-            }
-            #expect(requests.filter { fixture.cache.cachedResponse(for: $0) != nil } == [])
-        }
-    }
 
     /// One thread stores larger and larger numbers for a key, others look: nobody sees a number below one whose store had
     /// returned before the lookup began.

@@ -1,15 +1,5 @@
 import Foundation
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Android)
-    import Android
-#endif
-
 #if canImport(Darwin) || canImport(Musl) || canImport(Android)
     private let streamType = SOCK_STREAM
 #else
@@ -42,15 +32,8 @@ struct StreamSocket: Sendable {
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { buffer -> Int in
                 guard let base = buffer.baseAddress else { return 0 }
-                #if canImport(Darwin)
-                    return Darwin.send(descriptor, base + sent, buffer.count - sent, noSignal)
-                #elseif canImport(Glibc)
-                    return Glibc.send(descriptor, base + sent, buffer.count - sent, noSignal)
-                #elseif canImport(Musl)
-                    return Musl.send(descriptor, base + sent, buffer.count - sent, noSignal)
-                #else
-                    return Android.send(descriptor, base + sent, buffer.count - sent, noSignal)
-                #endif
+                // Not `send`, which is this function.
+                return sendto(descriptor, base + sent, buffer.count - sent, noSignal, nil, 0)
             }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return false }
