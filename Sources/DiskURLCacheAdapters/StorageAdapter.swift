@@ -7,8 +7,8 @@ final class StorageAdapter: StorageLayer {
     private let keepsURLs: Bool
     private let canBeChangedByOthers: Bool
     let largestEntry: Int
-    /// The time of the next call for removals, in nanoseconds of the monotonic clock.
-    private let nextCheck = SharedNumber(0)
+    /// When a lookup is to ask for removals by others.
+    private let nextCheck = CheckTime()
     /// Held while removals by others are taken in: a caller that comes second finds them taken in.
     private let taking = Mutex(())
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
@@ -78,13 +78,12 @@ final class StorageAdapter: StorageLayer {
     }
 
     func checkIfDue(at now: UInt64) {
-        let due = nextCheck.value
-        if canBeChangedByOthers, now >= due, nextCheck.replace(due, by: now &+ 1_000_000_000) { check() }
+        if canBeChangedByOthers, nextCheck.isDue(at: now) { check() }
     }
 
     func checkNow() {
         guard canBeChangedByOthers else { return }
-        nextCheck.value = MonotonicTime.nanoseconds &+ 1_000_000_000
+        nextCheck.restart()
         check()
     }
 

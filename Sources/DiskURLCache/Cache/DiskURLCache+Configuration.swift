@@ -12,8 +12,6 @@ extension DiskURLCache {
     public struct Configuration: Sendable {
         /// Bytes the memory layer may take. 0 turns it off.
         public var memoryCapacity: Int
-        /// Entries that the memory layer may hold, whatever their size; ``memoryCapacity`` limits them, too.
-        var memoryCountLimit = Int.max
         /// Bytes on disk, counted in allocated blocks, index and folders included. 0 turns the disk layer off: then no folder is opened,
         /// made or emptied.
         public var diskCapacity: Int
@@ -59,8 +57,6 @@ extension DiskURLCache {
         public var rules: [Rule] = []
         /// The largest entry as a share of the layer's capacity. A larger one is not stored, and an event says so.
         public var maximumEntryFraction = 0.5
-        /// When the disk is above its capacity, eviction goes down to this share of it, so that not every store evicts.
-        var lowWaterFraction = 0.9
         /// Pinned entries are evicted last while they take no more than this share of the disk capacity.
         public var pinnedFraction = 0.25
         /// Guesses a lifetime for responses that state none but have a `Last-Modified` (RFC 9111 §4.2.2): a tenth of the time since
@@ -91,17 +87,15 @@ extension DiskURLCache {
         /// response as it arrived, or a response with a changed body, header fields or `userInfo`; nil stores none. The caller gets
         /// the response as it arrived. Called on any thread. Not called for `storeCachedResponse(_:for:)`.
         public var willCacheResponse: (@Sendable (CachedURLResponse, URLRequest) -> CachedURLResponse?)?
-        /// Injected by tests.
+
+        // Injected by tests.
         var clock = WallClock.system
-        /// Injected by tests: the differences between platforms.
-        var platform = Platform.current
-        /// Injected by tests that run on Linux as on another platform: Foundation's `URLCache` there writes each response into its
-        /// folder, whatever its capacity.
-        var superclassDirectory = Platform.superclassDirectory
-        /// Injected by tests: see `PassTime`.
-        var passActivity: PassTime.Activity = ExpiringActivity.request
-        /// Injected by tests.
         var fileSystem: any FileSystem = SystemFiles()
+        var passActivity: PassTime.Activity = ExpiringActivity.request
+        var platform = Platform.current
+        /// For tests that run on Linux as on another platform: Foundation's `URLCache` there writes each response into its folder,
+        /// whatever its capacity.
+        var superclassDirectory = Platform.superclassDirectory
 
         /// Capacities in bytes. The defaults suit an app that shows images: 16 MB in memory, 200 MB on disk.
         public init(memoryCapacity: Int = 16 << 20, diskCapacity: Int = 200 << 20, directory: URL? = nil) {
@@ -113,10 +107,9 @@ extension DiskURLCache {
         /// The settings that two caches on one folder share, by name.
         var ofStore: [String: String] {
             [
-                "memoryCapacity": "\(memoryCapacity)", "memoryCountLimit": "\(memoryCountLimit)",
-                "diskCapacity": "\(diskCapacity)", "maximumEntryFraction": "\(maximumEntryFraction)",
-                "lowWaterFraction": "\(lowWaterFraction)", "pinnedFraction": "\(pinnedFraction)",
-                "keepsURLs": "\(keepsURLs)",
+                "memoryCapacity": "\(memoryCapacity)", "diskCapacity": "\(diskCapacity)",
+                "maximumEntryFraction": "\(maximumEntryFraction)",
+                "pinnedFraction": "\(pinnedFraction)", "keepsURLs": "\(keepsURLs)",
                 "maximumAgeSinceAccess": "\(maximumAgeSinceAccess ?? -1)",
                 "maximumAgeSinceStorage": "\(maximumAgeSinceStorage ?? -1)",
                 "fileProtection": fileProtection.rawValue,

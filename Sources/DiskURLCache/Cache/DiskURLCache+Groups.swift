@@ -80,6 +80,13 @@ extension DiskURLCache {
         }
     }
 
+    /// Empties the memory layer when the app runs short of memory. Lookups still find responses that the app holds, for as long as it
+    /// holds them. Can be called from any thread; returns at once.
+    func relieveMemoryPressure() {
+        if isBySystem { super.removeAllCachedResponses() }
+        store.relieveMemory()
+    }
+
     private func reportNothingRemoved(_ details: String) {
         hub.emit(.problem(Error(.invalidPattern, details: details)))
     }

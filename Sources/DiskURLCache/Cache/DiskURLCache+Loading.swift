@@ -45,8 +45,6 @@ extension DiskURLCache {
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
     }
 
-    /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
-    /// - Parameter ticket: of the load whose answer invalidates the URL; that answer itself may be stored afterwards.
     func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
         // If one of the policies gives several URLs one key, their responses are removed together.
@@ -56,7 +54,6 @@ extension DiskURLCache {
         }
     }
 
-    /// Stores the answer that a load fetched, as its request and the rules say. Gives the reason if it is not stored.
     func insert(
         _ response: StoredResponse, _ body: ArrivedBody, edited: LoadMachine.EditedResponse, for hop: KeyedRequest,
         ticket: StoreTicket?
@@ -87,13 +84,11 @@ extension DiskURLCache {
             tags: tags(of: cacheOptions, for: target.request), isPinned: cacheOptions.isPinned == true)
     }
 
-    /// Whether the body of a response goes to a file: only if the response goes to disk.
     func acceptsFile(_ response: StoredResponse, for target: RuleTarget) -> Bool {
         store.acceptsIncoming
             && metadata(of: response, edited: LoadMachine.EditedResponse(), for: target)?.placement == .memoryAndDisk
     }
 
-    /// The response as `Configuration.willCacheResponse` wants it stored, after the delegate accepted it; nil when the closure refused.
     func admit(
         _ confirmed: CachedURLResponse, for request: Request, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse? {

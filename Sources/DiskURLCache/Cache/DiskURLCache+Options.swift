@@ -22,8 +22,6 @@ extension DiskURLCache {
 
     func target(_ request: URLRequest) -> RuleTarget { target(Request(request)) }
 
-    /// A request with what a load derives from it, each value computed once. Calls the app's rules and key closures.
-    /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
     func keyed(_ request: Request, variant: String? = nil) -> KeyedRequest {
         let target = target(request)
         return KeyedRequest(target, keyDecision(for: target, variant: variant), salt: store.salt)
@@ -60,29 +58,25 @@ extension DiskURLCache {
         return false
     }
 
-    /// The options for a request. Rules by content type count if the head of a stored or received response is given.
     func cachingOptions(for target: RuleTarget, response: HeaderFields?) -> CachingOptions {
         let contentType = configuration.rules.isEmpty ? nil : response?["Content-Type"]
         return cachingOptions(by: cacheOptions(for: target, contentType: contentType))
     }
 
-    private func cachingOptions(by cacheOptions: Options) -> CachingOptions {
-        var options = sharingOptions(cacheOptions)
+    /// The options of the request, the rules and the configuration, and whether the key policy keys the cookie.
+    func cachingOptions(by cacheOptions: Options) -> CachingOptions {
+        func seconds(_ time: TimeInterval?) -> Int64? { time.map { Int64(clampingSeconds: $0) } }
+        var options = CachingOptions()
+        options.isOffline = isOffline
+        options.usesHeuristicFreshness = configuration.usesHeuristicFreshness
+        options.defaultStaleWhileRevalidate = seconds(
+            cacheOptions.staleWhileRevalidate ?? configuration.staleWhileRevalidate)
+        options.defaultStaleIfError = seconds(cacheOptions.staleIfError ?? configuration.staleIfError)
         switch cacheOptions.lifetime {
         case .whenMissing(let seconds)?: options.lifetime = .whenMissing(seconds: Int64(clampingSeconds: seconds))
         case .always(let seconds)?: options.lifetime = .always(seconds: Int64(clampingSeconds: seconds))
         case nil: break
         }
-        if let seconds = cacheOptions.staleWhileRevalidate {
-            options.defaultStaleWhileRevalidate = Int64(clampingSeconds: seconds)
-        }
-        if let seconds = cacheOptions.staleIfError { options.defaultStaleIfError = Int64(clampingSeconds: seconds) }
-        return options
-    }
-
-    /// The options of the configuration, and whether the request's key policy keys its cookie.
-    func sharingOptions(_ cacheOptions: Options) -> CachingOptions {
-        var options = CachingOptions(configuration, isOffline: isOffline)
         guard configuration.isShared else { return options }
         options.isShared = true
         options.isCautious = configuration.sharesCautiously
@@ -120,7 +114,6 @@ extension DiskURLCache {
         }
     }
 
-    /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
     func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: KeyedRequest) {
         guard let key = hop.key else { return }
         let now = now
@@ -145,15 +138,5 @@ extension DiskURLCache {
         guard minimum > 0 else { return true }
         let freshness = Freshness(of: ReuseFacts(response), options: cachingOptions(by: cacheOptions), now: now)
         return Double(freshness.lifetime.subtractingSaturated(freshness.age)) >= minimum
-    }
-}
-
-extension CachingOptions {
-    init(_ configuration: DiskURLCache.Configuration, isOffline: Bool) {
-        self.init()
-        usesHeuristicFreshness = configuration.usesHeuristicFreshness
-        defaultStaleWhileRevalidate = configuration.staleWhileRevalidate.map { Int64(clampingSeconds: $0) }
-        defaultStaleIfError = configuration.staleIfError.map { Int64(clampingSeconds: $0) }
-        self.isOffline = isOffline
     }
 }

@@ -4,22 +4,21 @@ import Foundation
 
 extension DiskURLCache.Configuration {
     /// - Parameters:
-    ///   - directory: nil if there is no built-in disk layer.
-    ///   - storage: the app's storage, which replaces the disk layer.
+    ///   - directory: of the built-in disk layer, if there is one.
+    ///   - storage: the app's storage, if there is one.
     func makeStore(directory: URL? = nil, storage: (any StorageMaker)? = nil) -> TieredStore {
         let hub = EventHub()
         let maintenance = MaintenanceQueue()
         let share = maximumEntryFraction
-        var disk: DiskStore?
+        var disk = storage?.layer(keepsURLs: keepsURLs)
         if let directory {
             var settings = DiskStore.Configuration(directory: directory.path, capacity: diskCapacity)
-            settings.lowWaterFraction = min(max(0, lowWaterFraction), 1)
             settings.maximumEntryFraction = share
             settings.pinnedFraction = min(max(0, pinnedFraction), 1)
             settings.keepsURLs = keepsURLs
             settings.maximumAccessAge = maximumAgeSinceAccess
             settings.maximumStorageAge = maximumAgeSinceStorage
-            if platform.lockLifetime == .duringPass { settings.passActivity = passActivity }
+            if platform.locksOnlyInPasses { settings.passActivity = passActivity }
             if let preparation = FolderPreparation.current {
                 let protection = fileProtection
                 settings.prepareFolders = { preparation($0, protection: protection) }
@@ -36,8 +35,7 @@ extension DiskURLCache.Configuration {
             return DiskStore(configuration: settings, clock: clock) { hub.report($0) }
         }
         return TieredStore(
-            memory: MemoryCache(costLimit: memoryCapacity, countLimit: memoryCountLimit), maximumEntryFraction: share,
-            disk: disk, storage: storage?.layer(keepsURLs: keepsURLs),
+            memory: MemoryCache(costLimit: memoryCapacity), maximumEntryFraction: share, disk: disk,
             maintenance: maintenance, fallbacks: fallbacks, hub: hub)
     }
 }

@@ -7,23 +7,18 @@ import Foundation
 // How the system's loader uses the cache, as `URLCache` documents: on Apple platforms, in sessions that `makeSession` did not make.
 
 extension DiskURLCache {
-    var isBySystem: Bool { configuration.platform.sessionLoading == .system }
+    var isBySystem: Bool { configuration.platform.loadsBySystem }
 
-    /// Gives the stored response for a task, stale or not, since the loader judges: from memory at once, from disk on the lookup queue.
+    /// Gives the stored response for a task, stale or not, since the loader judges.
     func answerSystem(_ task: URLSessionDataTask, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         let unheeded = configuration.settingsOfLoader + (isOffline ? ["isOffline"] : [])
         if !unheeded.isEmpty {
             hub.report(once: DiskURLCache.Error(.settingsWithoutEffect, details: unheeded.joined(separator: ", ")))
         }
-        guard let request = request(of: task, answeredBy: task.currentRequest?.url), let key = key(for: request) else {
+        guard let request = request(of: task, answeredBy: task.currentRequest?.url) else {
             return completionHandler(nil)
         }
-        if store.lookup(key).known?.allSatisfy({ $0.entry?.presentedResponse != nil }) == true {
-            return completionHandler(cachedResponse(for: request))
-        }
-        // The handler is called once, on this queue.
-        nonisolated(unsafe) let completionHandler = completionHandler
-        LoadDriver.lookupQueue.async { completionHandler(self.cachedResponse(for: request)) }
+        find(request, completionHandler)
     }
 
     /// An entry as the system accepts it: the object in memory that the system itself stored, or an object that the superclass

@@ -137,16 +137,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             guard let entry = variant.load() else { continue }
             hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
             addTags(to: variant.metadata, of: key, for: target)
-            return present(entry, for: request, key)
+            let response =
+                isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
+            return key.isForHead ? response?.withoutBody() : response
         }
         hub.count(for: key) { $0.misses += 1 }
         return nil
-    }
-
-    private func present(_ entry: StoredEntry, for request: URLRequest, _ key: RequestKey) -> CachedURLResponse? {
-        let response =
-            isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
-        return key.isForHead ? response?.withoutBody() : response
     }
 
     /// Stores a response for a request instead of the one stored before. When this returns, lookups find the response, and its record on
@@ -155,34 +151,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryFraction``, and a request or response with
     /// `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
-        let target = target(request)
-        let decision = keyDecision(for: target)
-        guard let key = decision.key else { return refuse(request, decision.refusal ?? .noKey) }
-        if isBySystem,
-            SystemContract.concernsPart(request, status: (cachedResponse.response as? HTTPURLResponse)?.statusCode)
-        {
-            return refuse(request, .partialContent)
-        }
-        let contentType =
-            configuration.rules.isEmpty
-            ? nil : (cachedResponse.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type")
-        let cacheOptions = cacheOptions(for: target, contentType: contentType)
-        guard cacheOptions.storage != .never else { return refuse(request, .keptOut) }
-        // A response stored for `HEAD` cannot answer a `GET`.
-        let storedKey = key.isForHead ? key.storedForHead : key
-        let call = StoreCall(
-            request: request, response: cachedResponse, time: now, isBySystem: isBySystem, salt: store.salt)
-        let tags = tags(of: cacheOptions, for: target.request)
-        switch call.outcome(cacheOptions: cacheOptions, tags: tags, options: sharingOptions(cacheOptions)) {
-        case .stored(let metadata, let lost):
-            if !lost.isEmpty {
-                hub.emit(.notStored(url: metadata.foundationURL, reason: .userInfo(keys: lost)))
-            }
-            store.store(metadata, .memory(cachedResponse.data), presented: cachedResponse, for: storedKey)
-        case .refused(let reason, let removesOlder):
-            if removesOlder { store.remove(storedKey) }
-            refuse(request, reason)
-        }
+        if let reason = insert(cachedResponse, for: request) { refuse(request, reason) }
     }
 
     /// Removes the stored responses for a request, all variants, from memory and disk before it returns.
@@ -222,10 +191,13 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         find(link.effectiveRequest(request), completionHandler)
     }
 
-    /// On the caller's thread if memory has the response, otherwise on a queue of the cache.
-    private func find(_ request: URLRequest, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
+    /// From memory at once, from disk on a queue of the cache. An object that the system accepts may take a while to make.
+    func find(_ request: URLRequest, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         guard let key = key(for: request) else { return completionHandler(nil) }
-        if store.lookup(key).known?.isEmpty == false { return completionHandler(cachedResponse(for: request)) }
+        let isAtHand = store.lookup(key).known?.allSatisfy {
+            isBySystem ? $0.entry?.presentedResponse != nil : $0.entry != nil
+        }
+        if isAtHand == true { return completionHandler(cachedResponse(for: request)) }
         // The handler is called once, on this queue.
         nonisolated(unsafe) let completionHandler = completionHandler
         LoadDriver.lookupQueue.async { completionHandler(self.cachedResponse(for: request)) }

@@ -225,7 +225,7 @@ extension DiskStore {
     /// A file for a body that begins to arrive. Nothing finds it before `adopt`.
     func beginIncoming() throws(Errno) -> IncomingBody {
         guard withIO({ isUsable(&$0) }) else { throw Errno(0) }
-        return try IncomingBody(files, paths, space: incoming, locks: passTime == nil && !catalog.state.isSuspended)
+        return try IncomingBody(files, paths, space: incoming, locks: passTime == nil)
     }
 
     // MARK: Uses

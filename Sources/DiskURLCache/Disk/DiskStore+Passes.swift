@@ -15,7 +15,7 @@ extension DiskStore {
         guard withIO({ prepareDirectory(&$0, mayMake: !$0.directory.wasOpened) }) else { return false }
         prepareFolders()
         checkNow()
-        if !catalog.state.isSuspended { passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } } }
+        passTime?.begin { [weak self] in self?.withIO { _ in self?.giveUpLock() } }
         open(isFlush: isFlush)
         return true
     }
@@ -259,27 +259,6 @@ extension DiskStore {
     }
 
     // MARK: Ending
-
-    /// Saves, and holds no lock from then on, before the system may suspend the process: iOS ends an app that is suspended with a
-    /// lock on a file of an App Group container.
-    func suspend() {
-        if configuration.isReadOnly { return }
-        maintenance.perform {
-            runPass(isFlush: true)
-            withIO { _ in
-                giveUpLock()
-                catalog.forget()
-                become(.suspended)
-            }
-            incoming.unlock()
-        }
-    }
-
-    func resume() {
-        guard catalog.state.isSuspended else { return }
-        become(.guest)
-        maintenance.schedule(after: 0)
-    }
 
     /// Saves the index and ends maintenance: lookups and removals still work, writes do not.
     package func close() {

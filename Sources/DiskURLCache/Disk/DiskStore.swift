@@ -26,8 +26,8 @@ package final class DiskStore: Sendable {
     let changes: ChangeFile
     /// Is told what other caches changed. Set once, before the first lookup.
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
-    /// When a lookup is to look at what other processes did, in nanoseconds of the monotonic clock; 0 for at once.
-    private let nextCheck = SharedNumber(0)
+    /// When a lookup is to look at what other processes did.
+    let nextCheck = CheckTime()
     /// Bodies that are arriving.
     let incoming = IncomingSpace()
     private let report: @Sendable (DiskEvent) -> Void
@@ -75,9 +75,7 @@ package final class DiskStore: Sendable {
         self.catalog = catalog
         let passTime = configuration.passActivity.map { PassTime(activity: $0) }
         self.passTime = passTime
-        let writer = RecordWriter(files: fileSystem, paths: paths) {
-            !catalog.state.isSuspended && passTime?.isGranted != false
-        }
+        let writer = RecordWriter(files: fileSystem, paths: paths) { passTime?.isGranted != false }
         records = RecordFiles(
             files: fileSystem, paths: paths, reader: reader, writer: writer, catalog: catalog, clock: clock,
             keepsURLs: configuration.keepsURLs)
@@ -179,7 +177,7 @@ package final class DiskStore: Sendable {
     private func leave(_ io: inout Section) {
         catalog.forget()
         salt.directoryChanged()
-        if !catalog.state.isSuspended { become(.guest) }
+        become(.guest)
     }
 
     /// This cache replaced the folder itself: what it knows of the records holds for the new one.
@@ -216,14 +214,13 @@ package final class DiskStore: Sendable {
 
     /// The one lookup that comes a second after this cache looked at what other processes did looks again; the others go on.
     package func checkIfDue(at now: UInt64) {
-        let due = nextCheck.value
-        if now >= due, nextCheck.replace(due, by: now &+ 1_000_000_000) { check() }
+        if nextCheck.isDue(at: now) { check() }
     }
 
     /// Reads what other processes changed: whatever they removed before is gone from this cache when it returns. One or two system
     /// calls when nothing changed. Not to be called while `io` is held.
     package func checkNow() {
-        nextCheck.value = MonotonicTime.nanoseconds &+ 1_000_000_000
+        nextCheck.restart()
         check()
     }
 
@@ -264,9 +261,6 @@ package final class DiskStore: Sendable {
         case .removedAll: catalog.distrust()
         }
     }
-
-    /// For tests: at once (0), or never.
-    func setNextCheck(_ time: UInt64) { nextCheck.value = time }
 
     // MARK: Numbers
 

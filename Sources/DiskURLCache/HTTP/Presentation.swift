@@ -13,7 +13,7 @@ enum Presentation: Sendable, Equatable {
     /// 416 without a body.
     case rangeNotSatisfiable(total: Int)
 
-    /// The status of the stored response is delivered: a stored redirect is one for `HEAD`, too.
+    /// The answer has the status of the stored response: a stored redirect is a redirect for `HEAD`, too.
     var keepsStatus: Bool { self == .whole || self == .headersOnly }
 }
 

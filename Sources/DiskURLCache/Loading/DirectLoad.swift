@@ -59,7 +59,6 @@ final class DirectLoad: LoadClient {
 
     // MARK: LoadClient
 
-    var confirmsRedirects: Bool { redirect != nil }
     var undeliveredBytes: Int { state.withLock { $0.pieces.undeliveredBytes } }
 
     func send(_ calls: [LoadCall]) { perform(calls) }

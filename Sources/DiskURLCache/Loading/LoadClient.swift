@@ -15,20 +15,14 @@ enum LoadCall {
     /// The report is nil for a body whose rest cannot be read.
     indirect case finish(LoadReport)
     indirect case fail(Swift.Error, LoadReport?)
-
-    var isHead: Bool { if case .receive = self { true } else { false } }
-    var isRead: Bool { if case .read = self { true } else { false } }
-
-    static var unreadable: LoadCall { .fail(URLError(.resourceUnavailable), nil) }
 }
 
 /// The recipient of a load's calls.
 protocol LoadClient: AnyObject, Sendable {
     /// Whether the pieces of a body may be sent as they arrive. If not, the body comes whole, in one call.
     var acceptsPieces: Bool { get }
-    /// Whether the client confirms each response before it is stored, and each redirect before it is followed.
+    /// Whether the client confirms each response before it is stored.
     var confirmsStorage: Bool { get }
-    var confirmsRedirects: Bool { get }
 
     /// From 0 to 1, as `URLSessionTask.priority`.
     var priority: Float { get }
@@ -56,7 +50,6 @@ protocol LoadClient: AnyObject, Sendable {
 extension LoadClient {
     var acceptsPieces: Bool { false }
     var confirmsStorage: Bool { false }
-    var confirmsRedirects: Bool { false }
     var priority: Float { URLSessionTask.defaultPriority }
     var undeliveredBytes: Int { 0 }
 

@@ -108,7 +108,7 @@ extension LoadDriver {
             // Prepares what depends on the app outside the lock: the session's cookies, the key.
             handle(.redirectDecided(next.map { cache.keyed(transport.prepare($0), variant: transport.keyVariant) }))
         }
-        guard let client, client.confirmsRedirects else { return proceed(next) }
+        guard let client else { return proceed(next) }
         client.confirmRedirect(head, of: state.withLock { $0.hop.request }, to: next, completion: proceed)
     }
 

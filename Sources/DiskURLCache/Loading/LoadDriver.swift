@@ -173,7 +173,6 @@ final class LoadDriver: FetchReceiver, Sendable {
                     .receive(withCacheStatus(DeliveredHead(to: request, status: head.status, fields: head.fields))))
             case .deliverReusedHead(let reuse):
                 calls.append(.receive(reusedHead(reuse)))
-            case .deliverData(let data): calls.append(delivery(.whole(data)))
             case .deliverBody(let body): calls.append(delivery(body))
             case .deliverGathered:
                 if let data = state.withLock({ $0.body })?.data { calls.append(delivery(.whole(data))) }

@@ -14,17 +14,18 @@ protocol LoadHost: AnyObject, Sendable {
     /// Whether `Configuration.willCacheResponse` is set: it is called before a response is stored.
     var editsResponses: Bool { get }
 
-    /// A request with its key. Calls the app's rules and key closures.
+    /// A request with its key, and all that a load derives from it. Calls the app's rules and key closures.
+    /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
     func keyed(_ request: DiskURLCache.Request, variant: String?) -> KeyedRequest
-    /// - Parameter response: the head of the stored or received response, if there is one.
+    /// - Parameter response: the head of the stored or received response, if there is one: rules by content type count then.
     func cachingOptions(for target: RuleTarget, response: HeaderFields?) -> CachingOptions
     /// The response to store, as the app changed it after the delegate accepted it; nil when the app refused.
     func admit(
         _ confirmed: CachedURLResponse, for request: DiskURLCache.Request, proposed: CachedURLResponse
     ) -> LoadMachine.EditedResponse?
-    /// Whether a large body of this response is gathered in a file on disk.
+    /// Whether a large body of this response is gathered in a file on disk: only if the response goes to disk.
     func acceptsFile(_ response: StoredResponse, for target: RuleTarget) -> Bool
-    /// Stores the answer that a load fetched; gives the reason if it is not stored. The ticket excludes a response that was removed or
+    /// Stores the answer that a load fetched, as its request and the rules say; gives the reason if it is not stored. The ticket excludes a response that was removed or
     /// invalidated since.
     func insert(
         _ response: StoredResponse, _ body: ArrivedBody, edited: LoadMachine.EditedResponse, for hop: KeyedRequest,
@@ -34,7 +35,7 @@ protocol LoadHost: AnyObject, Sendable {
     func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: KeyedRequest)
     /// Gives an entry that answered a request the request's tags.
     func addTags(to metadata: EntryMetadata, of key: RequestKey, for target: RuleTarget)
-    /// Removes every stored response of a URL (RFC 9111 §4.4).
+    /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
     /// - Parameter ticket: of the load whose answer invalidates the URL, if that answer may be stored itself.
     func invalidate(_ url: URL, by ticket: StoreTicket?)
 }

@@ -86,7 +86,7 @@ extension LoadMachine {
         if answer.redirect != nil, arrivedBytes > Self.redirectBodyLimit {
             return [.cancelFetch] + fail(loadError(.dataLengthExceedsMaximum))
         }
-        return (answer.isGathered ? [.keep(data)] : []) + (answer.isDelivered ? [.deliverData(data)] : [])
+        return (answer.isGathered ? [.keep(data)] : []) + (answer.isDelivered ? [.deliverBody(.whole(data))] : [])
     }
 
     mutating func end(_ fetch: Fetch, error: Swift.Error?, now: Date) -> [Action] {

@@ -62,9 +62,7 @@ struct LoadMachine {
         case deliverStoredHead(ResponseHead)
         /// The head of a candidate that is reused without a request: the driver may have made it before.
         case deliverReusedHead(Reuse)
-        /// A piece as it arrives.
-        case deliverData(Data)
-        /// A stored body, or a completed one.
+        /// A piece as it arrives, a stored body, or a completed one.
         case deliverBody(StoredBody)
         /// The whole gathered body.
         case deliverGathered

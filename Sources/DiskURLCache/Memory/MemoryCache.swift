@@ -12,10 +12,10 @@ protocol MemoryValue: Sendable {
     var isEmpty: Bool { get }
 }
 
-/// The memory layer: a cache bounded by bytes and by count that evicts the least recently used values.
+/// The memory layer: a cache bounded by bytes that evicts the least recently used values.
 ///
 /// Every operation on a key is O(1), not counting its evictions. Keys are spread over shards, each with its lock,
-/// so that lookups on several threads do not wait for each other; the bounds hold for all shards together. A shard's lock may be
+/// so that lookups on several threads do not wait for each other; the bound holds for all shards together. A shard's lock may be
 /// held while the totals' lock is taken, never the other way round.
 ///
 /// Recency is a time stamp of the monotonic clock, so the least recent of all shards can be found.
@@ -76,26 +76,20 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
     /// Guarded by the lock around it.
     private struct Totals {
         var cost = 0
-        var count = 0
         var costLimit: Int
-        var countLimit: Int
         /// All keys, by their resources.
         var keys: [UInt64: Set<Key>] = [:]
 
-        var isOver: Bool { count > 0 && (cost > costLimit || count > countLimit) }
-
-        /// False for a value that alone exceeds a limit.
+        /// False for a value that alone exceeds the limit.
         mutating func add(_ node: Node) -> Bool {
-            guard node.value.cost <= costLimit, countLimit > 0 else { return false }
+            guard node.value.cost <= costLimit else { return false }
             cost += node.value.cost
-            count += 1
             keys[node.resource, default: []].insert(node.key)
             return true
         }
 
         mutating func remove(_ node: Node) {
             cost -= node.value.cost
-            count -= 1
             keys[node.resource]?.remove(node.key)
             if keys[node.resource]?.isEmpty == true { keys[node.resource] = nil }
         }
@@ -107,15 +101,14 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
     private let shards: [Mutex<Shard>]
     private let totals: Mutex<Totals>
 
-    init(costLimit: Int, countLimit: Int) {
+    init(costLimit: Int) {
         shards = (0..<1 << Self.shardBits).map { _ in Mutex(Shard(), isContended: true) }
-        totals = Mutex(Totals(costLimit: max(0, costLimit), countLimit: max(0, countLimit)), isContended: true)
+        totals = Mutex(Totals(costLimit: max(0, costLimit)), isContended: true)
     }
 
     var totalCost: Int { totals.withLock { $0.cost } }
-    var count: Int { totals.withLock { $0.count } }
 
-    /// Lowering a limit trims at once.
+    /// Lowering it trims at once.
     var costLimit: Int {
         get { totals.withLock { $0.costLimit } }
         set {
@@ -258,7 +251,7 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
     }
 
     private func trim() {
-        while totals.withLock({ $0.isOver }) {
+        while totals.withLock({ $0.cost > $0.costLimit }) {
             var victim: (shard: Mutex<Shard>, lastUse: UInt64)?
             for lock in shards {
                 let oldest = lock.withLock { shard in shard.order.leastRecent.flatMap { shard.nodes[$0]?.lastUse } }

@@ -21,7 +21,7 @@ struct MemoryRecord: MemoryValue {
     /// Replaces the entry of the same variant; the new entry is the most recent.
     /// - Parameter entry: nil for an entry that memory does not keep: lookups find it below.
     mutating func insert(_ entry: StoredEntry?, for varyKey: VaryKey) {
-        removeAll { $0.varyKey == varyKey }
+        removeAll { $0.metadata.varyKey == varyKey }
         if let entry { variants.insert(StoredVariant(entry, from: .memory), at: 0) }
         isComplete = isComplete && entry != nil
     }
@@ -45,13 +45,8 @@ struct MemoryRecord: MemoryValue {
         isComplete = isComplete && body != nil
     }
 
-    /// Removes the variants that are on disk.
-    mutating func keepOnlyEntries() {
-        variants.removeAll { $0.entry == nil }
-    }
-
-    mutating func removeAll(where isRemoved: (EntryMetadata) -> Bool) {
-        variants.removeAll { isRemoved($0.metadata) }
+    mutating func removeAll(where isRemoved: (StoredVariant) -> Bool) {
+        variants.removeAll(where: isRemoved)
     }
 }
 

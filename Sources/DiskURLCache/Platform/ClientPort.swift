@@ -14,7 +14,6 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// With completion handlers, each `didLoad` replaces the data before it.
     let acceptsPieces: Bool
     var confirmsStorage: Bool { acceptsPieces }
-    var confirmsRedirects: Bool { !delegates.isEmpty }
     #if canImport(Darwin)
         // Foundation on Linux does not use the priority, and crashes when it is read on `queue`.
         var priority: Float { task.priority }
@@ -109,7 +108,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             #endif
             client.urlProtocol(urlProtocol, didLoad: data)
         case .read(let body):
-            guard let piece = body.contents else { return deliver(.unreadable) }
+            guard let piece = body.contents else { return deliver(.fail(URLError(.resourceUnavailable), nil)) }
             awaitsDelegate = true
             client.urlProtocol(urlProtocol, didLoad: piece)
             session.delegateQueue.addOperation { [self] in
@@ -157,7 +156,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         completion proceed: @escaping @Sendable (DiskURLCache.Request?) -> Void
     ) {
         let head = DeliveredHead(to: request, status: head.status, fields: head.fields)
-        guard let response = head.response as? HTTPURLResponse else { return proceed(following) }
+        guard !delegates.isEmpty, let response = head.response as? HTTPURLResponse else { return proceed(following) }
         let next = following.urlRequest
         let completion: @Sendable (URLRequest?) -> Void = { proceed($0.map { DiskURLCache.Request($0) }) }
         session.delegateQueue.addOperation { [session, task, delegates] in

@@ -11,9 +11,9 @@ enum LoaderChoice {
     ///   - isDataTask: not of an upload, a download, a WebSocket or a stream.
     ///   - cache: the session's; nil for a load whose session is not known, such as `Data(contentsOf:)` and `NSURLConnection`.
     static func takes(_ request: URLRequest, isDataTask: Bool, cache: (any LoadHost)?) -> Bool {
-        guard isDataTask, let cache, let scheme = request.url?.scheme?.lowercased() else { return false }
-        return (scheme == "http" || scheme == "https")
-            && cache.keyed(DiskURLCache.Request(request), variant: nil).key != nil
+        guard isDataTask, let cache else { return false }
+        // No URL but one of `http` or `https` has a key.
+        return cache.keyed(DiskURLCache.Request(request), variant: nil).key != nil
     }
 
     /// The request that the protocol was given is sent: it has the fields of the configuration, and after a redirect another URL. Its

@@ -27,8 +27,9 @@
             of outer: URLProtocol, task: URLSessionTask, session: URLSession?, cache: (any LoadHost)?,
             reason: DiskURLCache.Reason?
         ) {
-            guard let client = outer.client,
-                let nativeClass = Self.nativeClass(for: outer.request, session: session)
+            // The class that Foundation would use without the loader.
+            let classes = NetworkSessions.otherClasses(of: session).lazy.compactMap { $0 as? URLProtocol.Type }
+            guard let client = outer.client, let nativeClass = classes.first(where: { $0.canInit(with: outer.request) })
             else { return nil }
             self.client = client
             self.cache = cache
@@ -38,15 +39,6 @@
             body = ticket.map { _ in Data() }
             super.init()
             native = nativeClass.init(task: task, cachedResponse: nil, client: self)
-        }
-
-        /// The class that Foundation would use without the loader.
-        private static func nativeClass(for request: URLRequest, session: URLSession?) -> URLProtocol.Type? {
-            for case let candidate as URLProtocol.Type in NetworkSessions.otherClasses(of: session)
-            where candidate.canInit(with: request) {
-                return candidate
-            }
-            return nil
         }
 
         func startLoading() {

@@ -33,8 +33,8 @@
 
         init?(of task: URLSessionTask) {
             guard let positions = Self.positions, let properties = Self.properties(of: task),
-                let session = Self.value(at: positions.session, of: properties) as? URLSession,
-                let workQueue = Self.value(at: positions.workQueue, of: properties) as? DispatchQueue
+                let session = Self.child(at: positions.session, of: properties)?.value as? URLSession,
+                let workQueue = Self.child(at: positions.workQueue, of: properties)?.value as? DispatchQueue
             else { return nil }
             self.session = session
             self.workQueue = workQueue
@@ -55,10 +55,10 @@
             return mirror
         }
 
-        private static func value(at position: Int, of mirror: Mirror) -> Any? {
+        private static func child(at position: Int, of mirror: Mirror) -> Mirror.Child? {
             let children = mirror.children
             let index = children.index(children.startIndex, offsetBy: position, limitedBy: children.endIndex)
-            return index.flatMap { $0 < children.endIndex ? children[$0].value : nil }
+            return index.flatMap { $0 < children.endIndex ? children[$0] : nil }
         }
 
         /// The recipient of the body of a task's answer.
@@ -93,15 +93,13 @@
 
         /// Reads no further than to the wanted property.
         private static func child(_ label: String, of subject: Any) -> Any? {
-            let children = Mirror(reflecting: subject).children
-            if let position = found.withLock({ $0[label] }),
-                let index = children.index(children.startIndex, offsetBy: position, limitedBy: children.endIndex),
-                index < children.endIndex
+            let mirror = Mirror(reflecting: subject)
+            if let position = found.withLock({ $0[label] }), let child = child(at: position, of: mirror),
+                child.label == label
             {
-                let child = children[index]
-                if child.label == label { return child.value }
+                return child.value
             }
-            for (position, child) in children.enumerated() where child.label == label {
+            for (position, child) in mirror.children.enumerated() where child.label == label {
                 found.withLock { $0[label] = position }
                 return child.value
             }

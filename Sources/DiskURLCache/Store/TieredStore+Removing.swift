@@ -38,7 +38,7 @@ extension TieredStore {
     /// Removes one variant from all layers, with the key's stripe held.
     func erase(_ key: RequestKey, _ varyKey: VaryKey) {
         disk?.remove(key, variant: varyKey)
-        memory.update(key) { $0?.removeAll { $0.varyKey == varyKey } }
+        memory.update(key) { $0?.removeAll { $0.metadata.varyKey == varyKey } }
         weakResponses.removeValue(for: key)
     }
 
@@ -61,7 +61,7 @@ extension TieredStore {
         holdingAllStripes {
             history.note(.matching(criteria))
             disk?.remove(matching: criteria)
-            memory.updateAll { key, record in record?.removeAll { criteria.matches(key, $0) } }
+            memory.updateAll { key, record in record?.removeAll { criteria.matches(key, $0.metadata) } }
             weakResponses.updateAll { key, response in
                 if response.map({ criteria.matches(key, $0.metadata) }) == true { response = nil }
             }
@@ -72,19 +72,22 @@ extension TieredStore {
         holdingAllStripes {
             history.note(.changed(.removedAll))
             disk?.removeAll()
-            forgetAll()
+            removeMemory()
         }
     }
 
     /// Empties memory.
-    func removeMemory() { forgetAll() }
+    func removeMemory() {
+        memory.removeAll()
+        weakResponses.removeAll()
+    }
 
     /// Empties the disk; memory keeps what it has.
     func removeDisk() {
         holdingAllStripes {
             disk?.removeAll()
             // The variants that memory knows to lie on disk are gone.
-            memory.updateAll { $1?.keepOnlyEntries() }
+            memory.updateAll { $1?.removeAll { $0.entry == nil } }
         }
     }
 
@@ -102,11 +105,6 @@ extension TieredStore {
         }
         // Most of them are released by now.
         weakResponses.updateAll { _, _ in }
-    }
-
-    private func forgetAll() {
-        memory.removeAll()
-        weakResponses.removeAll()
     }
 
     private func forget(resource: UInt64, where isForgotten: (RequestKey) -> Bool) {
@@ -140,7 +138,7 @@ extension TieredStore {
             if let resource = change.resource {
                 forget(resource: resource) { change.concerns($0.name) }
             } else {
-                forgetAll()
+                removeMemory()
             }
         }
     }

@@ -6,7 +6,7 @@
 final class TieredStore: Sendable {
     let memory: MemoryCache<RequestKey, MemoryRecord>
     /// Responses that memory gave up under pressure and the app still holds. Changed after memory.
-    let weakResponses = MemoryCache<RequestKey, WeakResponse>(costLimit: .max, countLimit: .max)
+    let weakResponses = MemoryCache<RequestKey, WeakResponse>(costLimit: .max)
     /// The layer under memory: the built-in one or an app's storage; nil when there is none.
     let disk: (any StorageLayer)?
     /// The same, if it is the built-in one: for functions that an app's storage does not have, such as an order of use.
@@ -26,23 +26,21 @@ final class TieredStore: Sendable {
     /// Up to when the disk knows of the uses that memory answered, in nanoseconds of the monotonic clock.
     private let notedUses = Mutex<UInt64>(0)
 
-    /// - Parameters:
-    ///   - disk: with the queue on which it wants its passes, which become those of this store.
-    ///   - storage: an app's, which replaces the disk.
+    /// - Parameter maintenance: the queue on which the disk wants its passes, which become those of this store.
     init(
-        memory: MemoryCache<RequestKey, MemoryRecord>, maximumEntryFraction: Double, disk: DiskStore?,
-        storage: (any StorageLayer)? = nil, maintenance: MaintenanceQueue, fallbacks: [DiskStore], hub: EventHub
+        memory: MemoryCache<RequestKey, MemoryRecord>, maximumEntryFraction: Double, disk: (any StorageLayer)?,
+        maintenance: MaintenanceQueue, fallbacks: [DiskStore], hub: EventHub
     ) {
         self.memory = memory
         self.maximumEntryFraction = maximumEntryFraction
-        self.disk = storage ?? disk
-        diskStore = storage == nil ? disk : nil
+        self.disk = disk
+        diskStore = disk as? DiskStore
         self.fallbacks = fallbacks
         self.hub = hub
         self.maintenance = maintenance
         maintenance.setWork { [weak self] in self?.pass(isFlush: false) }
-        self.disk?.observeChanges { [weak self] in self?.apply($0) }
-        if self.disk != nil { maintenance.schedule(after: 0) }
+        disk?.observeChanges { [weak self] in self?.apply($0) }
+        if disk != nil { maintenance.schedule(after: 0) }
     }
 
     deinit { close() }

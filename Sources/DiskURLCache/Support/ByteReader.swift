@@ -72,13 +72,6 @@ struct ByteReader {
     }
 
     mutating func digest() -> KeyDigest? {
-        guard remaining >= 32 else { return nil }
-        var words = SIMD4<UInt64>()
-        for word in 0..<4 {
-            words[word] = UInt64(
-                bigEndian: bytes.loadUnaligned(fromByteOffset: position + word * 8, as: UInt64.self))
-        }
-        position += 32
-        return KeyDigest(words: words)
+        raw(32).map { KeyDigest(bytes: $0) }
     }
 }

@@ -7,25 +7,20 @@ import Foundation
 package final class CredentialSalt: Sendable, Equatable {
     package static let length = 16
 
-    private struct State {
-        var bytes = [UInt8](repeating: 0, count: length)
-        var isRead = false
-    }
-
-    private let state: Mutex<State>
+    private let state: Mutex<(bytes: [UInt8], isRead: Bool)>
     private let read: @Sendable (_ new: [UInt8]) -> [UInt8]?
 
     /// - Parameter read: the bytes of the directory, which are the given ones if it has none; nil if the directory cannot be used. Called
     ///   outside of all locks, and maybe twice at once.
     package init(_ read: @escaping @Sendable (_ new: [UInt8]) -> [UInt8]?) {
         self.read = read
-        state = Mutex(State(bytes: (0..<Self.length).map { _ in .random(in: 0 ... .max) }))
+        state = Mutex(((0..<Self.length).map { _ in .random(in: 0 ... .max) }, false))
     }
 
     /// The bytes as they were read.
     package init(_ bytes: [UInt8]) {
         read = { _ in nil }
-        state = Mutex(State(bytes: bytes, isRead: true))
+        state = Mutex((bytes, true))
     }
 
     package var bytes: [UInt8] {
@@ -33,7 +28,7 @@ package final class CredentialSalt: Sendable, Equatable {
         if known.isRead { return known.bytes }
         // Until the directory can be used, random bytes of this cache count.
         guard let bytes = read(known.bytes) else { return known.bytes }
-        state.withLock { $0 = State(bytes: bytes, isRead: true) }
+        state.withLock { $0 = (bytes, true) }
         return bytes
     }
 

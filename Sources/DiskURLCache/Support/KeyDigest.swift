@@ -19,6 +19,14 @@ package struct KeyDigest: Sendable, Hashable {
         self.words = words
     }
 
+    /// - Parameter bytes: 32 of them.
+    init(bytes: UnsafeRawBufferPointer) {
+        words = SIMD4()
+        for word in 0..<4 {
+            words[word] = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: word * 8, as: UInt64.self))
+        }
+    }
+
     // The words of a SHA-256 digest are uniform already: one of them is as good a hash as any.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(words[0])

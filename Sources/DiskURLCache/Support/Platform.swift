@@ -3,42 +3,25 @@ import Foundation
 /// The differences between platforms in this library. A value, so that the choices for every platform are
 /// tested on each; only ``current`` depends on the system that the program runs on.
 struct Platform: Sendable, Equatable {
-    /// Which loader judges the responses in a session's cache, and fills it.
-    enum SessionLoading: Sendable {
-        /// The system's loader calls the cache's methods, as `URLCache` documents: it handles freshness, validation, trust, cookies and
-        /// streaming. The library's loader serves only sessions that were made for it.
-        case system
-        /// The system's loader stores nothing, so the library's loader has to come before it.
-        case cachingLoader
-    }
-
-    /// When the directory's lock is held.
-    enum LockLifetime: Sendable {
-        case whileOpen
-        /// Only while a maintenance pass runs, inside an activity that the system granted: the system kills a suspended app that holds a
-        /// lock on a file of a shared container (0xdead10cc).
-        case duringPass
-    }
-
-    var sessionLoading: SessionLoading
+    /// The system's loader calls the cache's methods, as `URLCache` documents: it handles freshness, validation, trust, cookies and
+    /// streaming. The library's loader serves only sessions that were made for it. False on Linux: the system's loader stores nothing
+    /// there, so the library's loader comes before it.
+    var loadsBySystem = true
     /// Whether apps can define protocol classes; false on watchOS.
-    var hasProtocols: Bool
+    var hasProtocols = true
     /// Bytes that the superclass may hold in memory; 0 if it is not used: see `SuperclassCopy`.
-    var superclassLimit: Int
-    var lockLifetime: LockLifetime
+    var superclassLimit = Int.max
+    /// The directory's lock is held only while a maintenance pass runs, inside an activity that the system granted: the system kills a
+    /// suspended app that holds a lock on a file of a shared container (0xdead10cc). False: the lock is held while the cache is open.
+    var locksOnlyInPasses = true
 
-    static let linux = Platform(
-        sessionLoading: .cachingLoader, hasProtocols: true, superclassLimit: 0, lockLifetime: .whileOpen)
-    static let macOS = Platform(
-        sessionLoading: .system, hasProtocols: true, superclassLimit: .max, lockLifetime: .whileOpen)
+    static let linux = Platform(loadsBySystem: false, superclassLimit: 0, locksOnlyInPasses: false)
+    static let macOS = Platform(locksOnlyInPasses: false)
     /// iOS, Mac Catalyst, tvOS and visionOS.
-    static let iOS = Platform(
-        sessionLoading: .system, hasProtocols: true, superclassLimit: .max, lockLifetime: .duringPass)
-    static let watchOS = Platform(
-        sessionLoading: .system, hasProtocols: false, superclassLimit: 8 << 20, lockLifetime: .duringPass)
+    static let iOS = Platform()
+    static let watchOS = Platform(hasProtocols: false, superclassLimit: 8 << 20)
     /// An extension of an app on iOS and its like: the system grants it little memory.
-    static let appExtension = Platform(
-        sessionLoading: .system, hasProtocols: true, superclassLimit: 8 << 20, lockLifetime: .duringPass)
+    static let appExtension = Platform(superclassLimit: 8 << 20)
 
     static var current: Platform {
         #if os(watchOS)
@@ -53,10 +36,10 @@ struct Platform: Sendable, Equatable {
     }
 
     /// The loader is registered for sessions that name no protocol classes, and `attach(to:)` puts it into a configuration.
-    var attachesLoader: Bool { hasProtocols && sessionLoading == .cachingLoader }
+    var attachesLoader: Bool { !loadsBySystem }
 
     /// Each session is made with a new class, so that each task's session is known.
-    var makesSessionClasses: Bool { hasProtocols && sessionLoading == .system }
+    var makesSessionClasses: Bool { hasProtocols && loadsBySystem }
 
     // MARK: The superclass
 

@@ -13,13 +13,7 @@ enum SHA256Digest {
 
     static func digest(of bytes: UnsafeRawBufferPointer) -> KeyDigest {
         #if canImport(CryptoKit)
-            return CryptoKit.SHA256.hash(data: bytes).withUnsafeBytes { raw in
-                var words = SIMD4<UInt64>()
-                for word in 0..<4 {
-                    words[word] = UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: word * 8, as: UInt64.self))
-                }
-                return KeyDigest(words: words)
-            }
+            return CryptoKit.SHA256.hash(data: bytes).withUnsafeBytes { KeyDigest(bytes: $0) }
         #else
             return plainDigest(of: bytes)
         #endif

@@ -143,7 +143,7 @@ import Testing
         try FileManager.default.moveItem(atPath: fixture.records, toPath: outside)
         try FileManager.default.createSymbolicLink(atPath: fixture.records, withDestinationPath: outside)
         // As if a second had gone by.
-        store.setNextCheck(0)
+        store.nextCheck.set(0)
         #expect(store.body(key) == nil)
         store.maintenance.resume()
     }

@@ -168,11 +168,11 @@
             let store = open(mount, log)
             fill(store)
             // The system refuses while a file is open for writing, as the maintainer's lock is.
-            store.suspend()
             store.maintenance.pause()
+            store.withIO { _ in store.giveUpLock() }
             try mount.remount("ro")
             store.maintenance.resume()
-            store.resume()
+            store.maintenance.schedule(after: 0)
             expectReadable(mount, store, log)
             try mount.remount("rw")
             try expectWorking(mount, store)

@@ -229,7 +229,7 @@ final class Oracle: Sendable {
         store.maintenance.pause()
         /// As if a second had gone by.
         func body(_ key: RequestKey) -> Data? {
-            store.setNextCheck(0)
+            store.nextCheck.set(0)
             return store.body(key)
         }
         #expect(body(key) == nil)

@@ -33,6 +33,13 @@ extension StoredEntry {
 }
 
 extension IndexRow {
+    /// A record of which only name and size are known.
+    init(_ name: RecordName, allocated: Int, accessedAt: UInt32) {
+        self.init(
+            key: name.key, blocks: UInt32(clamping: allocated / 512), accessedAt: accessedAt, slot: name.slot,
+            flags: .partial)
+    }
+
     /// A row of a made-up record.
     static func test(
         _ key: RequestKey, slot: UInt8 = 0, allocated: Int = 4096, accessedAt: UInt32 = 0
@@ -185,7 +192,7 @@ extension TieredStore {
     /// A store as a process has it, over its disk.
     static func over(_ disk: DiskStore, _ maintenance: MaintenanceQueue) -> TieredStore {
         TieredStore(
-            memory: MemoryCache(costLimit: 8 << 20, countLimit: 1_000), maximumEntryFraction: 0.5,
+            memory: MemoryCache(costLimit: 8 << 20), maximumEntryFraction: 0.5,
             disk: disk, maintenance: maintenance, fallbacks: [], hub: EventHub())
     }
 }

@@ -111,7 +111,7 @@ import Testing
         store.maintenance.pause()
         isGiven.withLock { $0 = true }
         // As if a second had gone by.
-        store.setNextCheck(0)
+        store.nextCheck.set(0)
         #expect(store.body(key) == nil)
         store.maintenance.resume()
     }

@@ -181,7 +181,7 @@ import Testing
         store.flush()
         store.maintenance.pause()
         _ = store.variants(of: key)
-        store.setNextCheck(.max)
+        store.nextCheck.set(.max)
         _ = files.takeCalls()
         for number in 0..<10 { #expect(store.variants(of: .test("\(number)")).isEmpty) }
         #expect(!store.mayContain(.test("b")) && store.mayContain(key))

@@ -43,7 +43,7 @@ import Testing
         case "criteria": remover.remove(matching: EntryCriteria(storedAfter: .distantPast))
         default: remover.removeAll()
         }
-        for disk in [firstDisk, secondDisk] { disk.setNextCheck(0) }
+        for disk in [firstDisk, secondDisk] { disk.nextCheck.set(0) }
         #expect(body(key, in: first) == nil && body(key, in: second) == nil)
         #expect(fixture.recordNames().isEmpty)
         // What is stored afterwards stays.
@@ -51,7 +51,7 @@ import Testing
         put(3, .test("b"), in: second)
         first.flush()
         second.flush()
-        for disk in [firstDisk, secondDisk] { disk.setNextCheck(0) }
+        for disk in [firstDisk, secondDisk] { disk.nextCheck.set(0) }
         #expect(body(key, in: second) == testBody(2) && body(.test("b"), in: first) == testBody(3))
     }
 

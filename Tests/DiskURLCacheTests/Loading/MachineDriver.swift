@@ -172,7 +172,6 @@ struct MachineDriver {
         case .deliverStoredHead(let head): return "storedHead \(head.status)"
         case .deliverReusedHead(let reuse):
             return "storedHead \(reuse.presentation.status(of: machine.candidates[reuse.index].response))"
-        case .deliverData(let data): return "data \(text(data))"
         case .deliverBody(.whole(let data)): return "data \(text(data))"
         case .deliverBody(.open(let body)): return "open \(body.count)"
         case .deliverGathered: return "data \(text(gathered))"

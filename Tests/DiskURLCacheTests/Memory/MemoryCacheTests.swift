@@ -21,10 +21,13 @@ extension MemoryCache<String, Value> {
     fileprivate func number(for key: String) -> Int? { value(for: key)?.number }
 }
 
+extension MemoryCache {
+    /// How many values there are.
+    var count: Int { uses(since: 0).count }
+}
+
 @Suite struct MemoryCacheTests {
-    private func cache(bytes: Int = 1_000, count: Int = .max) -> MemoryCache<String, Value> {
-        MemoryCache(costLimit: bytes, countLimit: count)
-    }
+    private func cache(bytes: Int = 1_000) -> MemoryCache<String, Value> { MemoryCache(costLimit: bytes) }
 
     @Test func forgetsWhatWasUsedLeastRecently() {
         let cache = cache(bytes: 30)
@@ -34,14 +37,6 @@ extension MemoryCache<String, Value> {
         #expect(cache.number(for: "2") == nil)
         for value in [1, 3, 4] { #expect(cache.number(for: "\(value)") == value) }
         #expect(cache.totalCost == 30)
-    }
-
-    @Test func boundsTheCount() {
-        let cache = cache(count: 2)
-        for value in 1...5 { cache.insert(value, for: "\(value)", cost: 1) }
-        #expect(cache.count == 2)
-        #expect(cache.number(for: "5") == 5)
-        #expect(cache.number(for: "4") == 4)
     }
 
     @Test func replacingCountsTheDifference() {
@@ -65,8 +60,8 @@ extension MemoryCache<String, Value> {
         let cache = cache(bytes: 0)
         cache.insert(1, for: "a", cost: 1)
         #expect(cache.number(for: "a") == nil)
-        let negative = MemoryCache<String, Value>(costLimit: -5, countLimit: -1)
-        negative.insert(1, for: "a", cost: 0)
+        let negative = MemoryCache<String, Value>(costLimit: -5)
+        negative.insert(1, for: "a", cost: 1)
         #expect(negative.count == 0)
     }
 

@@ -173,28 +173,18 @@ import Testing
         #expect(cache.contains(Responses.request("/a")))
     }
 
-    @Test func aSuspendedCacheLocksNothingAndWorks() throws {
-        let files = FaultyFileSystem()
-        let store = fixture.open(files: files)
-        store.store(.test(testBody(1)), for: key)
-        store.flush()
-        #expect(store.isOwner)
-        store.suspend()
-        #expect(!store.isOwner)
-        _ = files.takeCalls()
-        store.store(.test(testBody(2), sequence: 2), for: key)
-        store.store(.test(testBody(3)), for: .test("b"))
-        store.remove(.test("b"))
-        store.flush()
-        #expect(Self.locks(files.takeCalls()).isEmpty)
-        #expect(store.body(key) == testBody(2) && !store.contains(.test("b")))
-        let other = fixture.open()
-        other.flush()
-        #expect(other.isOwner && other.body(key) == testBody(2))
-        other.close()
-        store.resume()
-        store.flush()
-        #expect(store.isOwner && store.entryCount == 1)
+    @Test func removingAndClosingWorkBetweenPasses() throws {
+        do {
+            let store = fixture.open { $0.passActivity = Self.granting }
+            for name in ["a", "b"] { store.store(.test(testBody(1)), for: .test(name)) }
+            store.flush()
+            store.remove(key)
+            #expect(store.body(key) == nil)
+            store.close()
+        }
+        let next = fixture.open()
+        #expect(next.entryCount == 1)
+        #expect(next.body(key) == nil)
     }
 }
 

@@ -50,7 +50,7 @@ import Testing
         #expect(Platform.linux.attachesLoader && !Platform.linux.makesSessionClasses)
         for platform in [Platform.macOS, .iOS] { #expect(!platform.attachesLoader && platform.makesSessionClasses) }
         #expect(!Platform.watchOS.attachesLoader && !Platform.watchOS.makesSessionClasses)
-        #expect(Platform.macOS.lockLifetime == .whileOpen && Platform.iOS.lockLifetime == .duringPass)
+        #expect(!Platform.macOS.locksOnlyInPasses && Platform.iOS.locksOnlyInPasses)
     }
 
     @Test func theSuperclassHoldsLittleAndNothingOnDisk() {

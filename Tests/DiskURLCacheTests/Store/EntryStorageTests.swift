@@ -224,25 +224,6 @@ import Testing
         cache.relieveMemoryPressure()
         #expect(cache.store.weakResponses.count == 0)
     }
-
-    @Test func aSuspendedCacheHoldsNoLockAndGoesOn() throws {
-        let scratch = try ScratchDirectory()
-        let directory = scratch.appending("c")
-        let cache = DiskURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory)
-        let request = Responses.request("/a")
-        cache.storeCachedResponse(Responses.cached(request.url!, "one"), for: request)
-        cache.suspendMaintenance()
-        // As another process would open it.
-        let other = DiskStore(configuration: DiskStore.Configuration(directory: directory.path, capacity: 1 << 20))
-        other.flush()
-        #expect(other.isOwner, "another may maintain the folder")
-        other.close()
-        cache.storeCachedResponse(Responses.cached(request.url!, "two"), for: request)
-        #expect(cache.cachedResponse(for: request)?.data == Data("two".utf8))
-        cache.resumeMaintenance()
-        cache.flush()
-        #expect(cache.cachedResponse(for: request)?.data == Data("two".utf8))
-    }
 }
 
 /// A storage as an app might write it.

@@ -37,7 +37,7 @@
 
         /// What a lookup finds that comes a second later.
         private static func body(_ key: RequestKey = key, in store: TieredStore) -> String? {
-            (store.disk as? DiskStore)?.setNextCheck(0)
+            (store.disk as? DiskStore)?.nextCheck.set(0)
             return store.lookup(key).variants().first?.load().map { String(decoding: $0.body, as: UTF8.self) }
         }
 
@@ -129,20 +129,6 @@
             case "tag": store.remove(matching: EntryCriteria(tag: "account"))
             case "resource": store.remove(uri: key.uri)
             default: store.remove(matching: EntryCriteria(hostHash: key.hostHash))
-            }
-        }
-
-        /// A cache that is suspended locks no file, and tells of what it writes all the same.
-        @Test(arguments: ["all", "tag", "host"]) func whatASuspendedCacheWroteIsRemoved(what: String) throws {
-            let writer = Self.open(directory)
-            try #require(writer.disk as? DiskStore).suspend()
-            let remover = Self.open(directory)
-            Self.store("private", tags: ["account"], in: writer)
-            writer.flush()
-            Self.remove(what, in: remover)
-            for store in [writer, remover, Self.open(directory)] {
-                store.removeMemory()
-                #expect(Self.body(in: store) == nil)
             }
         }
 

@@ -40,8 +40,10 @@ struct CacheDirectory {
     mutating func open(mayMake: Bool) throws(DiskURLCache.Error) -> Opening? {
         let before = identity
         identity = nil
-        guard let directory = try directoryStatus(before?.directory, mayMake: mayMake),
-            let folder = try folderStatus(before?.folder, mayMake: mayMake)
+        // A link to a directory is followed, since the user gave the path. A link to the folder of records is not.
+        let (directory, folder) = (paths.directory, paths.records)
+        guard let directory = try status(of: directory, at: directory + "/.", before?.directory, mayMake: mayMake),
+            let folder = try status(of: folder, at: folder, before?.folder, mayMake: mayMake)
         else { return nil }
         identity = Identity(directory: directory.identity, folder: folder.identity)
         // A directory that was made just now is a new one, even if the file system gave it the same number again.
@@ -59,31 +61,12 @@ struct CacheDirectory {
 
     private typealias Found = (identity: FileIdentity, isNew: Bool)
 
-    /// A link to a directory is followed here, since the user gave the path.
-    private func directoryStatus(_ known: FileIdentity?, mayMake: Bool) throws(DiskURLCache.Error) -> Found? {
-        let path = paths.directory
-        guard paths.canBeUsed else { throw .init(.notWritable, path: path, errno: EINVAL) }
-        return try status(of: path, at: path + "/.", known, mayMake) { () throws(DiskURLCache.Error) in
-            try makeDirectories(path)
-        }
-    }
-
-    private func folderStatus(_ known: FileIdentity?, mayMake: Bool) throws(DiskURLCache.Error) -> Found? {
-        let path = paths.records
-        return try status(of: path, at: path, known, mayMake) { () throws(DiskURLCache.Error) in
-            do throws(Errno) {
-                try files.makeDirectory(path)
-            } catch {
-                if error.code != EEXIST { throw .init(.notWritable, path: path, errno: error.code) }
-            }
-        }
-    }
-
     /// Nil if it is missing and may not be made.
+    /// - Parameter other: a path that leads to it, too.
     private func status(
-        of path: String, at other: String, _ known: FileIdentity?, _ mayMake: Bool,
-        make: () throws(DiskURLCache.Error) -> Void
+        of path: String, at other: String, _ known: FileIdentity?, mayMake: Bool
     ) throws(DiskURLCache.Error) -> Found? {
+        guard paths.canBeUsed else { throw .init(.notWritable, path: path, errno: EINVAL) }
         for isNew in [false, true] {
             var found: FileStatus
             do throws(Errno) {
@@ -93,7 +76,7 @@ struct CacheDirectory {
                 case ENOENT where isNew: throw .init(.notWritable, path: path, errno: error.code)
                 case ENOENT:
                     guard mayMake else { return nil }
-                    try make()
+                    try makeDirectories(path)
                     continue
                 case ENOTDIR: throw .init(.obstructed, path: path)
                 default: throw .init(.notReadable, path: path, errno: error.code)

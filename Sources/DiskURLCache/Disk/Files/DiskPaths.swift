@@ -52,15 +52,17 @@ package struct DiskPaths: Sendable {
 
     /// Calls with the path of a record, without allocating.
     @inline(__always)
-    package func withRecord<Result>(_ name: RecordName, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: prefix.count + RecordName.length + 1) { buffer in
-            guard let base = buffer.baseAddress else { return body("") }
+    package func withRecord<Value, Failure>(
+        _ name: RecordName, _ body: (UnsafePointer<CChar>) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        try withUnsafeTemporaryAllocation(of: CChar.self, capacity: prefix.count + RecordName.length + 1) { buffer in
+            guard let base = buffer.baseAddress else { return Result { () throws(Failure) in try body("") } }
             prefix.withUnsafeBufferPointer { source in
                 if let start = source.baseAddress { base.update(from: start, count: source.count) }
             }
             name.write(to: base + prefix.count)
-            return body(base)
-        }
+            return Result { () throws(Failure) in try body(base) }
+        }.get()
     }
 
     /// Everything besides the records that counts towards the capacity.

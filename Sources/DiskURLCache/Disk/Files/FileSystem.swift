@@ -95,8 +95,11 @@ extension FileSystem {
         do throws(Errno) {
             let status = try status(file)
             guard owner.isTrustedFile(status) else { throw Errno(ELOOP) }
-            // The umask may have taken permissions that the cache needs.
-            if flags & O_CREAT != 0, status.permissions != 0o600 { try setPermissions(file, 0o600) }
+            // The umask may have taken permissions that the cache needs. A file that lost this name meanwhile is not the cache's.
+            if flags & O_CREAT != 0, status.permissions != 0o600 {
+                guard try self.status(at: path).identity == status.identity else { throw Errno(ELOOP) }
+                try setPermissions(file, 0o600)
+            }
             return (file, status)
         } catch {
             closeQuietly(file)
@@ -139,8 +142,12 @@ extension FileSystem {
         }
     }
 
-    package func writeFully(_ file: Int32, _ bytes: [UInt8]) throws(Errno) {
-        try bytes.withUnsafeBytes { buffer in Result { () throws(Errno) in try writeFully(file, buffer) } }.get()
+    package func writeFully(
+        _ file: Int32, _ bytes: some ContiguousBytes, _ second: UnsafeRawBufferPointer = .init(start: nil, count: 0)
+    ) throws(Errno) {
+        try bytes.withUnsafeBytes { first in
+            Result { () throws(Errno) in try writeFully(file, first, second) }
+        }.get()
     }
 
     /// So many bytes from that place of the file on, or fewer at its end.

@@ -6,8 +6,6 @@ enum DiskState: Sendable {
     /// - Parameter isReadable: false for a folder that belongs to somebody else, or that was cleared and could not be moved away: no
     ///   record is read from it.
     case unusable(isReadable: Bool)
-    /// A guest that locks no file, since the system may suspend the process.
-    case suspended
     /// A different process owns the directory, or this cache has not asked yet. There is no index: slots are probed.
     case guest
     /// This cache holds the directory's lock, keeps the index and evicts.
@@ -29,10 +27,6 @@ enum DiskState: Sendable {
 
     var isClosed: Bool {
         if case .closed = self { true } else { false }
-    }
-
-    var isSuspended: Bool {
-        if case .suspended = self { true } else { false }
     }
 
     var isReadable: Bool {

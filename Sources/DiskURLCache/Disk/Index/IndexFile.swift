@@ -130,14 +130,9 @@ extension IndexRow {
             let storedAt = reader.number(UInt32.self), let slot = reader.number(UInt8.self),
             let flags = reader.number(UInt8.self), slot < RecordName.slots, blocks <= Self.maximumBlocks
         else { return nil }
-        let name = RecordName(key: KeyName(resource: resource, low: low), slot: slot)
-        self.init(name, allocated: 0, accessedAt: accessedAt)
-        self.hostHash = hostHash
-        tagFilter = TagFilter(bits: tags)
-        self.varyHash = varyHash
-        self.blocks = blocks
-        self.modified = modified
-        self.storedAt = storedAt
-        self.flags = Flags(rawValue: flags)
+        self.init(
+            key: KeyName(resource: resource, low: low), hostHash: hostHash, tagFilter: TagFilter(bits: tags),
+            varyHash: varyHash, blocks: blocks, modified: modified, accessedAt: accessedAt, storedAt: storedAt,
+            slot: slot, flags: Flags(rawValue: flags))
     }
 }

@@ -35,31 +35,6 @@ package struct IndexRow: Sendable, Hashable {
     @inline(__always) var hash: Int { Int(truncatingIfNeeded: key.low) }
     @inline(__always) var resourceHash: Int { Int(truncatingIfNeeded: key.resource) }
 
-    /// A record of which only name and size are known.
-    init(_ name: RecordName, allocated: Int, accessedAt: UInt32) {
-        key = name.key
-        slot = name.slot
-        self.accessedAt = accessedAt
-        blocks = Self.blocks(allocated)
-        flags = .partial
-    }
-
-    /// A record that was not read: the time of its writing counts as its last use.
-    init(_ name: RecordName, _ status: FileStatus) {
-        self.init(name, allocated: status.allocated, accessedAt: status.modifiedSeconds)
-        modified = Int64(status.modified)
-    }
-
-    init(_ footer: RecordFooter, _ status: FileStatus, accessedAt: UInt32) {
-        self.init(footer.name, status)
-        self.accessedAt = accessedAt
-        hostHash = footer.hostHash
-        tagFilter = footer.tagFilter
-        varyHash = UInt32(truncatingIfNeeded: footer.varyHash)
-        storedAt = footer.storedAt
-        flags = footer.isPinned ? .pinned : []
-    }
-
     /// Whether the file has the size and the time that the row says.
     func isAbout(_ status: FileStatus) -> Bool {
         modified == Int64(status.modified) && blocks == Self.blocks(status.allocated)
@@ -72,7 +47,26 @@ package struct IndexRow: Sendable, Hashable {
         return self == other
     }
 
-    private static func blocks(_ allocated: Int) -> UInt32 {
+    fileprivate static func blocks(_ allocated: Int) -> UInt32 {
         UInt32(clamping: max(0, allocated) / blockSize + (allocated % blockSize > 0 ? 1 : 0))
+    }
+}
+
+extension IndexRow {
+    /// A record that was not read: the time of its writing counts as its last use.
+    init(_ name: RecordName, _ status: FileStatus) {
+        self.init(
+            key: name.key, blocks: Self.blocks(status.allocated), modified: Int64(status.modified),
+            accessedAt: status.modifiedSeconds, slot: name.slot, flags: .partial)
+    }
+
+    init(_ footer: RecordFooter, _ status: FileStatus, accessedAt: UInt32) {
+        self.init(footer.name, status)
+        self.accessedAt = accessedAt
+        hostHash = footer.hostHash
+        tagFilter = footer.tagFilter
+        varyHash = UInt32(truncatingIfNeeded: footer.varyHash)
+        storedAt = footer.storedAt
+        flags = footer.isPinned ? .pinned : []
     }
 }

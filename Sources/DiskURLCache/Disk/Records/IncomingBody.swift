@@ -47,26 +47,23 @@ package final class IncomingBody: Sendable {
     /// The bytes that are written.
     var count: Int { state.withLock { $0.count } }
 
+    fileprivate var reserved: Int { state.withLock { $0.reserved } }
+
     // MARK: Writing
 
     /// True where more room is set aside than before: it has to be made.
     func reserve(_ bytes: Int) -> Bool {
-        let more = state.withLock { state in
+        state.withLock { state in
             let needed = state.count + bytes
-            guard state.hasName, needed > state.reserved else { return 0 }
-            let more = (needed - state.reserved + Self.step - 1) / Self.step * Self.step
-            state.reserved += more
-            return more
+            guard state.hasName, needed > state.reserved else { return false }
+            state.reserved += (needed - state.reserved + Self.step - 1) / Self.step * Self.step
+            return true
         }
-        space.change(by: more)
-        return more > 0
     }
 
     /// From one thread at a time.
     func append(_ data: Data) throws(Errno) {
-        try data.withUnsafeBytes { bytes in
-            Result { () throws(Errno) in try files.writeFully(opened.file, bytes) }
-        }.get()
+        try files.writeFully(opened.file, data)
         state.withLock { state in
             data.withUnsafeBytes { state.checksum.update($0) }
             state.count += data.count
@@ -85,12 +82,9 @@ package final class IncomingBody: Sendable {
         guard status.links > 0 else { throw Errno(ENOENT) }
         try files.rename(self.path, to: path)
         // A record is locked only while it is changed.
-        unlock()
+        try? files.unlockFile(opened.file)
         return status
     }
-
-    /// Gives up the lock, as before the process may be suspended: another process may take the file for a leftover by then.
-    func unlock() { try? files.unlockFile(opened.file) }
 
     /// The file has a record's name, and a row tells of what it takes.
     func becameRecord() { letGo() }
@@ -104,12 +98,12 @@ package final class IncomingBody: Sendable {
 
     @discardableResult
     private func letGo() -> Bool {
-        let before = state.withLock { state in
+        let hadName = state.withLock { state in
             defer { (state.hasName, state.reserved) = (false, 0) }
-            return state
+            return state.hasName
         }
-        if before.hasName { space.remove(path, before.reserved) }
-        return before.hasName
+        if hadName { space.remove(path) }
+        return hadName
     }
 
     // MARK: Reading
@@ -120,13 +114,16 @@ package final class IncomingBody: Sendable {
 
 /// The share of the capacity that bodies take while they arrive, and their files.
 final class IncomingSpace: Sendable {
-    private let state = Mutex((bytes: 0, bodies: [String: WeakReference<IncomingBody>]()))
+    /// By the paths of their files.
+    private let bodies = Mutex([String: WeakReference<IncomingBody>]())
 
-    var bytes: Int { state.withLock { $0.bytes } }
+    private var living: [IncomingBody] { bodies.withLock { Array($0.values) }.compactMap(\.object) }
+
+    var bytes: Int { living.reduce(0) { $0 + $1.reserved } }
 
     /// Deletes what processes that died left behind: a writer that lives holds its file's lock.
     func sweep(_ files: any FileSystem, _ paths: DiskPaths) {
-        for path in paths.all(.incoming, in: files) where state.withLock({ $0.bodies[path] == nil }) {
+        for path in paths.all(.incoming, in: files) where bodies.withLock({ $0[path] == nil }) {
             guard let file = try? files.openRegular(path, O_RDONLY).file else { continue }
             if (try? files.lockFile(file)) == true { try? files.unlink(path) }
             files.closeQuietly(file)
@@ -141,25 +138,13 @@ final class IncomingSpace: Sendable {
         }
     }
 
-    /// No body's file is locked from now on.
-    func unlock() {
-        for body in state.withLock({ Array($0.bodies.values) }) { body.object?.unlock() }
-    }
-
     fileprivate func add(_ body: IncomingBody) {
         let reference = WeakReference<IncomingBody>()
         reference.object = body
-        state.withLock { $0.bodies[body.path] = reference }
+        bodies.withLock { $0[body.path] = reference }
     }
 
-    fileprivate func change(by bytes: Int) { if bytes != 0 { state.withLock { $0.bytes += bytes } } }
-
-    fileprivate func remove(_ path: String, _ bytes: Int) {
-        state.withLock { state in
-            state.bodies[path] = nil
-            state.bytes -= bytes
-        }
-    }
+    fileprivate func remove(_ path: String) { bodies.withLock { $0[path] = nil } }
 }
 
 /// A checksum of bytes that come in pieces of any length.

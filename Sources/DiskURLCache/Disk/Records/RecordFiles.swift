@@ -165,7 +165,7 @@ struct RecordFiles: Sendable {
     @discardableResult
     func unlink(_ name: RecordName, _ events: inout [DiskEvent]) -> Bool {
         do throws(Errno) {
-            try paths.withRecord(name) { path in Result { () throws(Errno) in try files.unlink(path) } }.get()
+            try paths.withRecord(name) { path throws(Errno) in try files.unlink(path) }
         } catch {
             guard error.isMissing || error.code == ENOTDIR else {
                 events.append(.cannotDelete(errno: error.code))

@@ -34,11 +34,13 @@ package struct PreparedRecord: Sendable {
     }
 
     /// Brings the footer's bytes up to date; calls with all that is written after the body.
-    package mutating func withTail<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        tail.withUnsafeMutableBytes {
-            footer.write(into: $0)
-            return body(UnsafeRawBufferPointer($0))
-        }
+    package mutating func withTail<Value, Failure>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        try tail.withUnsafeMutableBytes { bytes in
+            footer.write(into: bytes)
+            return Result { () throws(Failure) in try body(UnsafeRawBufferPointer(bytes)) }
+        }.get()
     }
 }
 
@@ -62,19 +64,15 @@ struct RecordWriter: Sendable {
     /// - Parameter arrived: the body that has arrived in a separate file, which gets the slot's name.
     func create(_ record: inout PreparedRecord, of arrived: IncomingBody? = nil) throws(Errno) -> FileStatus {
         let (name, body) = (record.footer.name, record.body)
-        return try record.withTail { tail in
-            paths.withRecord(name) { path in
-                Result { () throws(Errno) in
-                    try fill(path) { slot throws(Errno) in
-                        if let arrived { return try arrived.finish(tail, at: path) }
-                        try body.withUnsafeBytes { body in
-                            Result { () throws(Errno) in try files.writeFully(slot, body, tail) }
-                        }.get()
-                        return try files.status(slot)
-                    }
+        return try record.withTail { tail throws(Errno) in
+            try paths.withRecord(name) { path throws(Errno) in
+                try fill(path) { slot throws(Errno) in
+                    if let arrived { return try arrived.finish(tail, at: path) }
+                    try files.writeFully(slot, body, tail)
+                    return try files.status(slot)
                 }
             }
-        }.get()
+        }
     }
 
     private func fill(
@@ -127,16 +125,16 @@ struct RecordWriter: Sendable {
         keepsURL: Bool, limit: Int
     ) throws(Errno) -> Update {
         do throws(Errno) {
-            let opened = try paths.withRecord(name) { path in
-                Result { () throws(Errno) in OpenFile(try files.openFile(path, O_RDWR | O_APPEND), files) }
-            }.get()
+            let opened = try paths.withRecord(name) { path throws(Errno) in
+                OpenFile(try files.openFile(path, O_RDWR | O_APPEND), files)
+            }
             guard mayLock(), try files.lockFile(opened.file) else { return .mustRewrite }
             // Read under the lock: from here on the file does not change.
             let reader = RecordReader(files: files, paths: paths, owner: .process)
             guard case .record(let record) = try? reader.read(opened, name, .tail, limit: limit),
                 record.footer.digest == digest, record.footer.sequence == sequence
             else { return .notFound }
-            return try append(metadata, to: opened.file, record, keepsURL: keepsURL, limit: limit)
+            return try append(metadata, to: opened, record, keepsURL: keepsURL, limit: limit)
         } catch {
             if error.isMissing { return .notFound }
             throw error
@@ -144,7 +142,7 @@ struct RecordWriter: Sendable {
     }
 
     private func append(
-        _ metadata: EntryMetadata, to file: Int32, _ record: LoadedRecord, keepsURL: Bool, limit: Int
+        _ metadata: EntryMetadata, to opened: OpenFile, _ record: LoadedRecord, keepsURL: Bool, limit: Int
     ) throws(Errno) -> Update {
         let old = record.footer
         let sum = (old.bodyLength, old.bodyChecksum)
@@ -156,11 +154,11 @@ struct RecordWriter: Sendable {
             length - old.bodyLength <= Self.tailsLimit(bodyLength: old.bodyLength), length <= limit
         else { return .mustRewrite }
         do throws(Errno) {
-            try next.withTail { tail in Result { () throws(Errno) in try files.writeFully(file, tail) } }.get()
-            return .appended(next.footer, try files.status(file))
+            try next.withTail { tail throws(Errno) in try files.writeFully(opened.file, tail) }
+            return .appended(next.footer, try files.status(opened.file))
         } catch {
             // The part that was written is cut off, and the record is as before.
-            try? files.truncate(file, record.status.size)
+            try? files.truncate(opened.file, record.status.size)
             throw error
         }
     }
