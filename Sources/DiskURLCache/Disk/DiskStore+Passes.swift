@@ -217,7 +217,7 @@ extension DiskStore {
         var isAny = false
         while failures < 16 {
             let victims = withIO { io -> [IndexRow] in
-                // A change by another cache came meanwhile: the rows are no longer those of the files, and stay until they are made anew.
+                // A change by another cache came meanwhile: the rows are no longer those of the files, and stay until they are made again.
                 guard catalog.state.isCurrent else { return [] }
                 let excess = footprint(io) - target
                 return catalog.read { policy.victims(in: $0, freeing: excess) }
