@@ -1,4 +1,4 @@
-// What the cache costs beside the bare client, in turns on one machine: a table for Integrations/README.md.
+// Compares the cache with the bare client, in turns on one machine: a table for Integrations/README.md.
 //
 //     swift run -c release --package-path Integrations Benchmark
 //
@@ -81,7 +81,7 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
         try await bareClient.shutdown()
     }
 
-    /// - Parameter isOnePath: the same for all; else another one each time.
+    /// - Parameter isOnePath: all loads have one path. If false, each load has a new one.
     static func row(
         _ name: String, _ bare: @escaping Load, _ cached: @escaping Load, count: Int, atOnce: Int = 1,
         _ path: String, isOnePath: Bool = false
@@ -120,7 +120,7 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
         print("| \(name) | \(cells(times)) | \(cells(cpu)) |")
     }
 
-    /// What this process has used so far, in microseconds: also that of the origin, and of what is written later.
+    /// The processor time of this process so far, in microseconds. It includes the origin's time and the time of late writes.
     static func cpuTime() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -20,31 +20,31 @@ import Tracing
 /// let response = try await client.execute(HTTPClientRequest(url: "https://example.com/feed"), timeout: .seconds(10))
 /// ```
 ///
-/// The engine is that of `DiskURLCache`: its keys, rules, freshness, validation, `stale-while-revalidate`, `stale-if-error`, shared
-/// requests, and events. Bodies stream both ways at the reader's pace. What cannot be stored flows through with the fields that the
+/// The engine is `DiskURLCache`: keys, rules, freshness, validation, `stale-while-revalidate`, `stale-if-error`, shared requests, and
+/// events. Bodies stream both ways at the reader's pace. A response that cannot be stored flows through with the fields that the
 /// origin sent, each `Set-Cookie` by itself.
 public final class CachingHTTPClient: Sendable {
-    /// Where answers are stored, and what tells of them: `cache.events()`, `cache.statistics`, and all removals.
+    /// Stores the responses, and has `cache.events()`, `cache.statistics`, and all removals.
     public let cache: DiskURLCache
 
     private let client: HTTPClient
     private let decodes: Bool
     private let identity: TLSIdentity
-    /// That of the configuration; nil where it does nothing.
+    /// The configuration's tracer; nil if it does nothing.
     let tracer: (any Tracer)?
     let requests = OpenRequests()
     private let followsRedirects: Bool
     private let methodsKeyedByBody: Set<String>
 
-    /// A client with a cache that exists: a private one, unless its configuration says otherwise. In a server that asks for many users a
-    /// private cache gives one user's answer to another.
+    /// A client with a cache that exists: a private one, unless its configuration says otherwise. In a server that sends requests for
+    /// many users, a private cache gives one user's response to another user.
     ///
     /// The `HTTPClient` is made here, since its own redirects have to be off: each hop is looked up and stored under its own URL.
     /// - Parameters:
     ///   - cache: also for other clients, and for `URLSession`.
     ///   - eventLoopGroup: as in `HTTPClient`.
     ///   - configuration: as in `HTTPClient`. Its `redirectConfiguration` is not used.
-    ///   - followsRedirects: follow up to 20 redirects. Else a redirect is an answer.
+    ///   - followsRedirects: follow up to 20 redirects. If false, the caller gets the redirect.
     ///   - methodsKeyedByBody: methods whose bodies the cache's key policy has to see, such as `POST` for GraphQL
     ///     (`DiskURLCache.KeyPolicy.includingBody(ofMethods:)`). Their bodies are gathered before they are sent. All other bodies stream, and a
     ///     request with one is never answered from the cache.
@@ -65,7 +65,7 @@ public final class CachingHTTPClient: Sendable {
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
 
-    /// A client with a shared cache of its own (RFC 9111): what is for one user only is not stored.
+    /// A client that makes a shared cache (RFC 9111): a response for one user only is not stored.
     /// - Parameter storage: how the cache is set up. It becomes a shared one, whatever `isShared` says.
     public convenience init(
         storage: DiskURLCache.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
@@ -99,8 +99,8 @@ public final class CachingHTTPClient: Sendable {
     /// - Parameters:
     ///   - request: as for `HTTPClient`.
     ///   - timeout: within which there must be a head, redirects included.
-    ///   - cacheOptions: how the answer is kept, where that differs from the cache's configuration.
-    ///   - logger: as for `HTTPClient`. Where an answer came from is logged on level `debug`.
+    ///   - cacheOptions: how the response is stored, if that differs from the cache's configuration.
+    ///   - logger: as for `HTTPClient`. The source of a response is logged on level `debug`.
     public func execute(
         _ request: HTTPClientRequest, timeout: TimeAmount, cacheOptions: DiskURLCache.Options? = nil,
         logger: Logger? = nil
@@ -112,9 +112,9 @@ public final class CachingHTTPClient: Sendable {
     /// - Parameters:
     ///   - request: as for `HTTPClient`.
     ///   - deadline: by which there must be a head, redirects included.
-    ///   - cacheOptions: how the answer is kept, where that differs from the cache's configuration.
-    ///   - logger: as for `HTTPClient`. Where an answer came from is logged on level `debug`.
-    /// - Throws: what `HTTPClient` throws, or `URLError` where the cache forbids the network (`cache.isOffline`).
+    ///   - cacheOptions: how the response is stored, if that differs from the cache's configuration.
+    ///   - logger: as for `HTTPClient`. The source of a response is logged on level `debug`.
+    /// - Throws: the errors of `HTTPClient`, or `URLError` if the cache forbids the network (`cache.isOffline`).
     public func execute(
         _ request: HTTPClientRequest, deadline: NIODeadline, cacheOptions: DiskURLCache.Options? = nil,
         logger: Logger? = nil
@@ -129,7 +129,7 @@ public final class CachingHTTPClient: Sendable {
         _ request: HTTPClientRequest, deadline: NIODeadline, cacheOptions: DiskURLCache.Options?, logger: Logger?,
         _ open: OpenRequests.Request
     ) async throws -> (HTTPClientResponse, DiskURLCache.Report.Outcome?) {
-        // The client's own deadline comes first, on a busy machine too: then a stored answer can stand in for the failure.
+        // The client's own deadline comes first, on a busy machine too: then a stored response can replace the failure.
         let remaining = max(0, Double((deadline - .now()).nanoseconds) / 1e9) + 0.25
         // Unix sockets, and what is no URL: the client's own affair.
         guard let (asked, body) = try await asked(request, cacheOptions, timeout: remaining) else {
@@ -156,7 +156,7 @@ public final class CachingHTTPClient: Sendable {
         return (upstream.response(stream, open), tracer == nil ? nil : stream.report.outcome)
     }
 
-    /// The request as the cache is asked, and its body where that had to be gathered for the key. Nil for one that is not HTTP.
+    /// The request for the cache, and its body if the key needs it. Nil for a request that is not HTTP.
     func asked(
         _ request: HTTPClientRequest, _ cacheOptions: DiskURLCache.Options?, timeout: TimeInterval = 60
     ) async throws -> (asked: DiskURLCache.Request, body: ByteBuffer?)? {
@@ -173,14 +173,14 @@ public final class CachingHTTPClient: Sendable {
         ).map { ($0, body) }
     }
 
-    /// Which entries a request shares: those of clients that the server takes for the same one (`TLSIdentity`). And what is stored is
-    /// what the client delivers, which depends on its decompression:
+    /// A request shares the entries of clients that the server cannot tell from this one (`TLSIdentity`). The stored bytes are the
+    /// bytes that the client delivers, which depend on its decompression:
     ///
-    /// - A client that decodes shares entries with `URLSession`, which decodes too. It asks for `gzip` and `deflate`, unless the
-    ///   request names codings itself. Then others may come, which stay as they are: such answers are kept apart.
+    /// - A client that decodes shares entries with `URLSession`, which decodes too. It accepts `gzip` and `deflate`, unless the
+    ///   request names codings itself. Then the origin may send other codings, which are not decoded: such responses are kept apart.
     /// - A client that does not decode stores bodies as they came.
     ///
-    /// `Vary: Accept-Encoding` does not see to that. The field is added below the cache, and an origin may send a coded body without
+    /// `Vary: Accept-Encoding` does not suffice. The field is added below the cache, and an origin may send a coded body without
     /// `Vary`.
     func variant(of request: HTTPClientRequest) -> String? {
         let coding =

@@ -72,7 +72,7 @@ final class Upstream: DiskURLCache.Transport {
     func redirected(
         _ head: DiskURLCache.Head, of request: DiskURLCache.Request, to next: DiskURLCache.Request
     ) -> DiskURLCache.Request? {
-        // A body that streams can be sent once, and nobody can tell which do: the redirect is the answer then.
+        // A body that streams may be one that can be sent only once: the caller gets the redirect.
         guard !next.streamsBody else { return nil }
         var next = next
         let (from, to) = (URL(string: request.url), URL(string: next.url))

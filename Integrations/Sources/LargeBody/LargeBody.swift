@@ -1,9 +1,9 @@
-// How much memory a large body takes on its way through CachingHTTPClient: a table for OtherClients.md. On Linux only.
+// Measures the memory of a large body on its way through CachingHTTPClient: for Documentation/Performance.md. On Linux only.
 //
 //     swift run -c release --package-path Integrations LargeBody [megabytes]
 //
-// Each row is a process of its own, also for the tests: LargeBody URL LENGTH DIRECTORY. Without the cache where DIRECTORY is "none". It
-// prints by how many bytes its memory grew at most.
+// A new process measures each row, also for the tests: LargeBody URL LENGTH DIRECTORY. If DIRECTORY is "none", there is no cache. The
+// process prints by how many bytes its memory grew at most.
 
 import AsyncHTTPClient
 import CachingHTTPClient

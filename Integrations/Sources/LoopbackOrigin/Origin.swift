@@ -45,7 +45,7 @@ public final class Origin: Sendable {
 
     public var requests: [Request] { seen.withLockedValue { $0 } }
 
-    /// - Parameter tls: where the origin is one of HTTPS.
+    /// - Parameter tls: for an origin of HTTPS.
     public init(
         tls: TLSConfiguration? = nil, _ answer: @escaping @Sendable (Request, Answer) async throws -> Void
     ) async throws {

@@ -23,7 +23,7 @@ enum RESPValue: Sendable {
     }
 }
 
-/// What arrived is no reply of Redis.
+/// The bytes that arrived are no reply of Redis.
 struct NotRedis: Error {}
 
 /// Reads replies out of what has arrived. Every length that the peer claims is checked before it is believed.
@@ -34,7 +34,7 @@ enum RESPReader {
     private static let mostMembers = 1 << 14
     private static let deepest = 4
 
-    /// Takes the first reply out of the buffer; nil where it has not all arrived.
+    /// Removes the first reply from the buffer; nil if its end has not arrived.
     /// - Parameter longestString: in bytes.
     static func next(_ buffer: inout ByteBuffer, longestString: Int) throws(NotRedis) -> RESPValue? {
         var reader = buffer
@@ -74,7 +74,7 @@ enum RESPReader {
         }
     }
 
-    /// The line without its end; nil where the end has not arrived.
+    /// The line without its end; nil if the end has not arrived.
     private static func readLine(_ reader: inout ByteBuffer) throws(NotRedis) -> String? {
         let bytes = reader.readableBytesView.prefix(longestLine)
         guard let end = bytes.firstIndex(of: 0x0D) else {

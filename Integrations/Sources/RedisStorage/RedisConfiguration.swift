@@ -22,14 +22,14 @@ extension RedisStorage {
         /// Encrypts the connection; nil, the default, does not. `.makeClientConfiguration()` checks the server's certificate and name
         /// against the system's roots; set its `trustRoots` for an authority of your own.
         public var tls: TLSConfiguration?
-        /// The name that the server's certificate must have, where it is not that of `server`.
+        /// The name that the server's certificate must have, if it is not the name in `server`.
         public var tlsName: String?
         /// Begins the name of each key. Caches with the same prefix on one database share their entries, and a cache with another prefix
         /// shares nothing with them: one for each application and environment, such as `shop-staging`.
         public let prefix: String
         /// Known to the processes, and not to the server and its other users: a record that was written without the secret is not
         /// believed, and names, URLs, header fields and messages cannot be read or guessed; bodies can. 32 random bytes are good. A
-        /// cache with another secret, or with none, finds nothing. Nil, the default: whoever can write to the server can forge answers.
+        /// cache with another secret, or with none, finds nothing. Nil, the default: each user with write access can forge responses.
         public var secret: Data?
         /// The longest time that any call waits for the server, in seconds; then it is a miss.
         public var timeout: TimeInterval = 0.1
@@ -41,7 +41,7 @@ extension RedisStorage {
         public var pause: TimeInterval = 1
         /// Connections to the server at most. Each carries many calls at a time.
         public var connections = 2
-        /// The largest entry that is stored, in bytes of its record. What is larger must pass through within `timeout`, too.
+        /// The largest entry that is stored, in bytes of its record. A larger response must pass through within `timeout`, too.
         public var maximumEntrySize = 1 << 20
         /// How long an entry is kept after it was stored or confirmed, in seconds; a pinned entry is kept a year. Redis may evict any of
         /// them earlier, by its `maxmemory-policy`.

@@ -9,7 +9,7 @@ import NIOSSL
 final class RedisConnections: @unchecked Sendable {
     private let configuration: RedisStorage.Configuration
     private let tls: NIOSSLContext?
-    /// A thread of its own: whoever waits for a reply, it is never the thread that reads it.
+    /// Has one thread, which reads the replies and waits for none.
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let loop: any EventLoop
     private let breaker = NIOLockedValueBox(Breaker())
@@ -19,7 +19,7 @@ final class RedisConnections: @unchecked Sendable {
     /// Calls for which there is no connection yet.
     private var waiting: [RedisCall] = []
 
-    /// After a failure nobody asks for a while, and then one call tries.
+    /// After a failure no command is sent for a while, and then one call tries.
     private struct Breaker {
         /// Nil while the server answers.
         var opensAt: NIODeadline?
@@ -86,7 +86,7 @@ final class RedisConnections: @unchecked Sendable {
         return .failed(failure, isNews: pause() || isTrying)
     }
 
-    /// Leaves the server alone for a while. True where that is new.
+    /// Sends no command for a while. True if the pause begins with this call.
     @discardableResult
     func pause() -> Bool {
         breaker.withLockedValue { breaker in
@@ -200,7 +200,7 @@ final class RedisConnections: @unchecked Sendable {
 }
 
 extension RedisStorage.Configuration {
-    /// What is said first on each connection.
+    /// The first commands of each connection.
     fileprivate var hello: [RESPCommand] {
         var commands: [RESPCommand] = []
         if let password {
@@ -221,7 +221,7 @@ extension RedisStorage.Configuration {
 }
 
 extension RedisFailure {
-    /// What the server answered in place of a reply.
+    /// An error that the server sent instead of a reply.
     static func refusal(by address: String, _ text: String) -> RedisFailure {
         RedisFailure(
             .refused,

@@ -11,7 +11,7 @@ final class RedisCall: Sendable {
     private let isDone = DispatchSemaphore(value: 0)
     private let then: (@Sendable (Replies) -> Void)?
 
-    /// - Parameter then: called in place of waking a waiting thread.
+    /// - Parameter then: called with the replies; no thread waits then.
     init(_ commands: [RESPCommand], then: (@Sendable (Replies) -> Void)? = nil) {
         self.commands = commands
         self.then = then

@@ -5,7 +5,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOFoundationCompat
 
-/// Entries in a Redis server, for processes on many machines: what one of them has fetched, all answer from.
+/// Entries in a Redis server, which processes on many machines share.
 ///
 /// ```swift
 /// var settings = RedisStorage.Configuration(.host("redis.internal"), prefix: "shop")
@@ -14,18 +14,18 @@ import NIOFoundationCompat
 /// let cache = DiskURLCache(configuration: .init(memoryCapacity: 64 << 20, redis: try RedisStorage(settings)))
 /// ```
 ///
-/// A server that is slow, dead, full, or no Redis at all is a miss within `Configuration.timeout`, and then nobody asks it for
+/// A server that is slow, dead, full, or no Redis at all is a miss within `Configuration.timeout`. Then no command is sent for
 /// `Configuration.pause`.
 ///
-/// To be used as `diskStorage` of a shared cache, by one cache for each `RedisStorage`. Redis evicts by a rule of its own (`maxmemory-policy
+/// To be used as `diskStorage` of a shared cache, by one cache for each `RedisStorage`. Redis itself evicts (`maxmemory-policy
 /// allkeys-lru`).
 public final class RedisStorage: DiskURLCache.EntryStorage {
     private let configuration: Configuration
     private let server: RedisConnections
     private let secret: RecordSecret?
-    /// Tells our own removals from those of others.
+    /// Names this process in its removals.
     private let writer = String(UInt64.random(in: .min ... .max), radix: 16)
-    /// Where failures are told: whoever listens may ask the cache.
+    /// Reports failures: a listener may call the cache.
     private let reporting = DispatchQueue(label: "RedisStorage.failures")
     /// Erases what was removed.
     private let erasing = DispatchQueue(label: "RedisStorage.erasing", qos: .utility)
@@ -38,11 +38,11 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     }
 
     private struct State {
-        /// Up to where the cache knows what others removed; nil before the first look.
+        /// The place in the log up to which the cache knows the removals by other processes; nil before the first check.
         var position: Position?
-        /// A look was due before the first one succeeded.
+        /// A check was due before the first one succeeded.
         var hasMissedCheck = false
-        /// What the server has not been told of yet, in order.
+        /// Removals that did not reach the server yet, in order.
         var delayed: [(number: Int, removal: Removal)] = []
         var lastNumber = 0
         /// Variants, by name, whose last store may not have come to the server: what is there may be older, or come later.
@@ -73,7 +73,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     private static let numbers = 0...(1 << 53)
 
     /// Connects in the background.
-    /// - Throws: `RedisFailure` where the TLS configuration cannot be used. A server that cannot be reached is no error here.
+    /// - Throws: `RedisFailure` if the TLS configuration cannot be used. A server that cannot be reached is no error here.
     public init(_ configuration: Configuration) throws(RedisFailure) {
         self.configuration = configuration
         secret = configuration.secret.map { RecordSecret($0) }
@@ -107,7 +107,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         reporting.async { onFailure(failure) }
     }
 
-    /// Replies to commands; nil where there are none, and somebody was told why. Removals that the server does not know yet go first.
+    /// Replies to commands; nil if there are none, after the failure was reported. Removals that the server does not know yet go first.
     private func ask(_ commands: [RESPCommand]) -> [RESPValue]? {
         let delayed = state.withLockedValue { $0.delayed }
         let before = delayed.map { command($0.removal, gone: goneKey()) }
@@ -203,7 +203,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                 return replaceByNothing(entry, of: name)
             default:
                 guard let (now, rows) = readChanges(since: position) else { return doubt(entry, of: name) }
-                // What others removed before this entry came to the server is not to come back.
+                // A removal by another process came before this entry: the entry is not kept.
                 guard let rows, !rows.contains(where: { $0.concerns(entry) }) else {
                     return
                 }
@@ -239,7 +239,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         if ask([erasure(of: entry.variant, key: key(of: name))]) == nil { doubt(entry, of: name) }
     }
 
-    /// Nobody knows whether the entry was stored. Before the name is asked for again, what is there is removed.
+    /// The store's outcome is unknown. The entry is removed before the name is looked up again.
     private func doubt(_ entry: DiskURLCache.Entry, of name: String) {
         state.withLockedValue { state in
             if state.doubtful.count >= Self.mostDoubtful, state.doubtful[name] == nil { _ = state.doubtful.popFirst() }
@@ -276,7 +276,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             if case .number(1) = reply { erasing.async { [self] in erase(gone, group) } }
         case .everything: erasing.async { [self] in sweep() }
         case .anywhere:
-            // What a server does not do now, it is not asked to do bit by bit later.
+            // If the server fails now, everything is removed later in one step.
             if !removeOneByOne(criteria) { delay(self.removal(.everything)) }
         }
     }
@@ -307,8 +307,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             [ByteBuffer(string: freshToken()), row, ByteBuffer(string: kind), ByteBuffer(string: variant)])
     }
 
-    /// What becomes of a variant of which nobody knows what is there. The empty note concerns no entry. It moves the log on, so that
-    /// a store that is late does nothing. A full server takes no note, and no store either.
+    /// Removes a variant whose state is unknown. The empty row concerns no entry. It moves the log on, so that a late store does
+    /// nothing. A full server accepts neither the row nor a store.
     private func commands(removing variant: String, of name: String) -> [RESPCommand] {
         [
             RESPCommand(
@@ -346,7 +346,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         return replies.first?.isError == false
     }
 
-    /// Erases the entries of a group that was removed. None of them counts any more: where this stops, they stay until they expire.
+    /// Erases the entries of a group that was removed. They are not served any more: if the erasing stops, they stay until they expire.
     private func erase(_ gone: String, _ group: String) {
         for _ in 0..<Self.mostSteps {
             let command = RESPCommand(.erase, keys: [gone, key(ofGroup: group)], root, group)
@@ -361,7 +361,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         }
     }
 
-    /// Looks at each entry. False where the server did not let that be done.
+    /// Reads each entry. False if the server did not allow it.
     private func removeOneByOne(_ criteria: DiskURLCache.Criteria) -> Bool {
         forEachKey { keys in
             stride(from: 0, to: keys.count, by: 16).allSatisfy { start in
@@ -376,7 +376,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                         guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else {
                             return nil
                         }
-                        // What cannot be read is no loss.
+                        // An entry that cannot be read is removed, too: it is no loss.
                         let name = String(key.dropFirst(self.key(of: "").count))
                         if let entry = entry(in: record, of: name, variant), !criteria.matches(entry) {
                             return nil
@@ -405,7 +405,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         return false
     }
 
-    // MARK: What others removed
+    // MARK: Removals by other processes
 
     public var isShared: Bool { true }
 
@@ -419,7 +419,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         func concerns(_ entry: DiskURLCache.Entry) -> Bool { isOthers && message.map(entry.isConcerned) != false }
     }
 
-    /// Where the log is, and what was noted since; nil where that is not known.
+    /// The log's position, and its rows since `position`; nil if they are not known.
     private func readChanges(since position: Position?) -> (position: Position, rows: [Row]?)? {
         let command = RESPCommand(
             .readChanges, keys: [log], freshToken(), position?.token ?? "", String(position?.number ?? 0))
@@ -496,7 +496,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     public var largestEntry: Int { configuration.maximumEntrySize }
 
-    /// The server's `maxmemory`, as of the last minute; `Int.max` where it has none, and where it cannot be asked.
+    /// The server's `maxmemory`, at most a minute old; `Int.max` if the server has none or does not reply.
     public var capacity: Int { askMemory(after: 60).limit }
 
     /// Bytes that the server uses for everything in it, as of the last second.

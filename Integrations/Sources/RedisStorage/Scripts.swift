@@ -1,20 +1,19 @@
-/// What runs inside the server. Each script is one step that nothing interrupts.
+/// The scripts that run inside the server. Each script is one step that nothing interrupts.
 ///
 /// All keys begin with the prefix and the version of this format, here `P`:
 ///
-/// | Key | What |
+/// | Key | Value |
 /// |---|---|
 /// | `P:e:NAME` | hash: for each variant the record, field `b` and the variant, and its head, field `h` and the variant |
 /// | `P:g:GROUP` | sorted set: `NAME:VARIANT` of each entry of a tag, URL or host, by the time at which it ends |
 /// | `P:log` | hash: a `token`, the number `n` of the last removal, the number `epoch` of the last removal of everything, and the last 512 removals, fields `r` and the number |
 /// | `P:gone:…` | a set that was removed and whose entries are being erased |
 ///
-/// A head names the token and the epoch under which the entry was stored, and its groups. An entry counts while all of that still
-/// holds: the token and the epoch are those of the log, and each group's set has the entry. So a removal is done when it has taken away
-/// a set, whatever becomes of the records; and when the server evicts a set or the log, entries are missed, and never served although
-/// they were removed.
+/// A head names the token and the epoch under which the entry was stored, and its groups. An entry is valid while
+/// the log has this token and this epoch, and each group's set has the entry. So a removal is done when it has removed a set, before
+/// the records are erased. If the server evicts a set or the log, entries are missed. An entry that was removed is never served.
 enum Script: String, CaseIterable {
-    /// The records of a name that count. What does not is removed.
+    /// The valid records of a name. Other records are removed.
     case lookup = """
         local fields = redis.pcall('HGETALL', KEYS[2])
         if fields.err then
@@ -53,7 +52,7 @@ enum Script: String, CaseIterable {
         return found
         """
 
-    /// Stores, unless somebody removed since the given place in the log. Gives 1 where it stored.
+    /// Stores, unless the log has a removal after the given place. Gives 1 if it stored.
     case store = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
         if log.err or log[1] ~= ARGV[4] or log[2] ~= ARGV[5] then return 0 end
@@ -124,7 +123,7 @@ enum Script: String, CaseIterable {
         return 0
         """
 
-    /// Erases some of the entries of a set that was removed, but for those that were stored anew. Gives how many it looked at.
+    /// Erases some of the entries of a set that was removed, except entries that were stored again. Gives how many it read.
     case erase = """
         local popped = redis.call('ZPOPMIN', KEYS[1], 200)
         for i = 1, #popped, 2 do

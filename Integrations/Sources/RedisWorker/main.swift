@@ -6,11 +6,11 @@ import RedisStorage
     import FoundationNetworking
 #endif
 
-// What a hit costs, 16 KB, in memory, on disk and in Redis, on a server that runs already:
+// Measures a hit of 16 KB in memory, on disk and in Redis, on a server that runs already:
 //
 //     swift run -c release --package-path Integrations RedisWorker measure PORT
 //
-// Else one of several processes that use the same entries: stores, reads and removes at random, and checks each answer that it gets.
+// Without `measure`: one of several processes that use the same entries. It stores, reads and removes at random, and checks each answer.
 // Arguments: port, prefix, number of this process, rounds. Prints how many answers it got; ends with 1 at a wrong one.
 
 let arguments = CommandLine.arguments
@@ -28,7 +28,7 @@ settings.onFailure = { failure in FileHandle.standardError.write(Data("\(failure
 // No memory: each answer comes from Redis.
 let cache = DiskURLCache(configuration: .init(memoryCapacity: 0, redis: try RedisStorage(settings)))
 
-/// A body that says which key it is for, who stored it, and where it ends.
+/// A body that contains its key, its writer, and a mark at its end.
 func body(_ key: Int, _ round: Int) -> Data {
     let mark = "\(key)|\(process)|\(round)|"
     return Data((mark + String(repeating: "x", count: (round % 7) * 3_000) + "|" + mark).utf8)

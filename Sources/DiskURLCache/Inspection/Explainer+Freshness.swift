@@ -66,14 +66,17 @@ extension Explainer {
         let freshness = Freshness(of: reuse, options: options, now: now)
         switch freshness.source {
         case _ where said.noCache:
-            say(.advice, "It says no-cache: each use needs a validation. max-age allows some.", "RFC 9111 §5.2.2.4")
+            say(.advice, "With no-cache each use needs a validation. With max-age some do not.", "RFC 9111 §5.2.2.4")
         case .none:
-            say(.advice, DiskURLCache.Reason.notReusable.advice ?? "", "RFC 9111 §5.2.2.1")
+            // An error gets no lifetime by options.
+            let options = "; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))"
+            let app = response.status < 400 ? options : ""
+            say(.advice, "The origin could send Cache-Control: max-age=…\(app).", "RFC 9111 §5.2.2.1")
         case .heuristic:
             say(.advice, "The lifetime is a guess: a max-age of the origin is a promise.", "RFC 9111 §4.2.2")
         case .sharedMaxAge, .maxAge, .expires:
             guard freshness.lifetime == 0 else { break }
-            say(.advice, "The origin gives it no lifetime: a max-age above 0 saves the request.", "RFC 9111 §5.2.2.1")
+            say(.advice, "The origin gives no lifetime: a max-age above 0 saves the request.", "RFC 9111 §5.2.2.1")
         case .option: break
         }
         if !said.noCache, !said.mustRevalidate(inSharedCache: options.isShared), freshness.lifetime > 0,

@@ -150,7 +150,7 @@ package struct Explainer {
             ("If-Unmodified-Since", "RFC 9110 §13.1"), ("If-Range", "RFC 9110 §13.1"),
         ]
         for (name, section) in sections {
-            if let value = facts.fields[name] { say(.request, "It says \(name): \(value).", section) }
+            if let value = facts.fields[name] { say(.request, "The request says \(name): \(value).", section) }
         }
         if options.isOffline { say(.request, "The cache is offline: no request is sent.", "RFC 9111 §4.2.4") }
     }
@@ -167,7 +167,7 @@ package struct Explainer {
             let response = candidate.response
             let age = span(now.timeIntervalSince(response.responseTime))
             let text =
-                (variants.count == 1 ? "It" : "Variant \(index + 1)")
+                (variants.count == 1 ? "The response" : "Variant \(index + 1)")
                 + ": status \(response.status), \(candidate.bodyLength) bytes, arrived or confirmed \(age) ago, from \(variants[index].layer)"
             say(.stored, text + selection(response.vary) + ".", response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1")
         }
@@ -250,7 +250,7 @@ package struct Explainer {
         say(.storing, "\(what) is stored\(replaced).", "RFC 9111 §3")
         if !response.vary.fields.isEmpty {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
-            say(.storing, "It answers requests that are alike in \(names).", "RFC 9111 §4.1")
+            say(.storing, "The response answers requests that are alike in \(names).", "RFC 9111 §4.1")
         }
         sayFreshness(of: response, received.options, .storing, .storing)
         if let location = fields["Location"], (300...399).contains(status) {
@@ -261,7 +261,7 @@ package struct Explainer {
             options: received.options, now: now)
         say(.storing, "The same request a moment later: \(next.decision().phrase).")
         if cacheOptions.storage == .memoryOnly {
-            say(.storing, "It stays in memory: the options say storage: .memoryOnly.")
+            say(.storing, "The response stays in memory: the options say storage: .memoryOnly.")
         }
         sayAdvice(response, received.options)
         return nil

@@ -107,7 +107,6 @@ import Testing
 
     /// Another cache removes everything during an eviction: the rows that are left are not evicted again and again.
     @Test func anEvictionEndsWhenItsIndexIsOutdated() throws {
-        let fixture = try DiskFixture()
         let files = FaultyFileSystem()
         let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
         for number in 0..<50 { store.store(.test(testBody(number)), for: .test("\(number)")) }

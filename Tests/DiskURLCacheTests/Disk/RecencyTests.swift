@@ -73,22 +73,6 @@ import Testing
         }
     }
 
-    @Test func theFirstOfTenThatWasReadIsNotEvictedByTheNextProcess() throws {
-        var store = fixture.open()
-        fill(store, 0..<10)
-        store.close()
-        store = fixture.open()
-        _ = store.variants(of: .test("0"))
-        // What folders take differs between file systems: with a little less than the records take, some have to go anywhere.
-        let capacity = store.usage - 1
-        store.close()
-        store = fixture.open(capacity: capacity)
-        store.flush()
-        #expect(store.entryCount < 10)
-        #expect(store.contains(.test("0")))
-        #expect(!store.contains(.test("1")))
-    }
-
     @Test("Fault 58: a cache that takes the directory over keeps the newest") func takingOver() throws {
         let first = fixture.open(capacity: 2 << 20)
         first.flush()

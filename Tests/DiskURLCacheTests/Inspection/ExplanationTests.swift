@@ -97,6 +97,12 @@ struct ExplanationTests {
         #expect(text(explanation, .advice).contains("max-age"))
     }
 
+    @Test func withoutALifetimeTheAdviceNamesTheAppsOption() {
+        store("/a", ["ETag": "\"v1\""])
+        let advice = text(cache.explanation(for: Responses.request("/a")), .advice)
+        #expect(advice.contains("; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))."))
+    }
+
     @Test func theFieldByWhichAVariantDiffersIsNamed() {
         store(
             "/a", ["Cache-Control": "max-age=600", "Vary": "Accept, Accept-Language"], for: ["Accept-Language": "de"])

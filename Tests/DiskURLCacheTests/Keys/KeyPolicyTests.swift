@@ -111,12 +111,16 @@ import Testing
         #expect(key("s", "a=1") != policy.key(for: request("http://h/api", headers: ["sign": "s"])))
     }
 
-    @Test func aHeaderValueCannotImitateAnother() {
+    /// Foundation takes no line break into a field. An HTTP client of another kind may.
+    @Test func aHeaderValueCannotImitateAnother() throws {
         let policy = DiskURLCache.KeyPolicy.standard.includingHeaders("a", "b")
+        func key(_ fields: HeaderFields) throws -> RequestKey {
+            var request = DiskURLCache.Request(self.request("http://h/"))
+            request.headerFields = fields
+            return try #require(policy.decision(for: request).key)
+        }
         // Without the lengths both would be `a:1`, `b:2`, `b:absent`.
-        let honest = policy.key(for: request("http://h/", headers: ["a": "1", "b": "2\nb:absent"]))
-        let forged = policy.key(for: request("http://h/", headers: ["a": "1\nb:2"]))
-        #expect(honest != forged)
+        #expect(try key(["a": "1", "b": "2\nb:absent"]) != key(["a": "1\nb:2"]))
     }
 
     @Test func droppedQueryItems() {

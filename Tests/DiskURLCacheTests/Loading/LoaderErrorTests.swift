@@ -18,19 +18,6 @@ import Testing
         }
     }
 
-    @Test func refusedConnection() async throws {
-        let refusing = try RefusingPort()
-        let url = refusing.url("/a")
-        let harness = try LoadingHarness()
-        let plain = URLSession(configuration: .ephemeral.patient)
-        var expected: URLError?
-        do { _ = try await plain.data(from: url) } catch { expected = error as? URLError }
-        let actual = await error(harness, URLRequest(url))
-        withExtendedLifetime(refusing) {}
-        #expect(expected?.code == .cannotConnectToHost)
-        #expect(actual?.code == expected?.code)
-    }
-
     @Test func timeoutOfTheRequestAndOfTheConfiguration() async throws {
         let gate = Gate()
         let origin = try OriginServer.held(by: gate, "late")

@@ -163,14 +163,14 @@ import Testing
         fixture.cache.flush()
         if isMaintained { fixture.store.maintenance.resume() }
         let disk = try #require(fixture.store.diskStore)
-        for number in 0..<1_000 {
+        for number in 0..<500 {
             fixture.store("/\(number)", "\(number)")
             // One record more, and the index file that a pass may be saving.
             #expect(disk.excess <= capacity / 8 + 64 << 10)
         }
         fixture.cache.flush()
         #expect(disk.excess <= 0)
-        let stored = (0..<1_000).map { fixture.cache.contains(Responses.request("/\($0)")) }
+        let stored = (0..<500).map { fixture.cache.contains(Responses.request("/\($0)")) }
         let first = try #require(stored.firstIndex(of: true))
         if memory == 0 { #expect(first > 0, "some were evicted") }
         #expect(stored[first...].allSatisfy { $0 }, "and those were the oldest")
@@ -219,7 +219,7 @@ import Testing
     /// Removals by URL: an unsafe request costs what it removes.
     @Test func aRemovalByURLVisitsItsOwnResponsesOnly() throws {
         let fixture = try Fixture(memory: 64 << 20, disk: 0)
-        let count = 20_000
+        let count = 2_000
         for number in 0..<count { fixture.store("/\(number)", "x") }
         fixture.store("/7", "of a variant", Self.byLanguage, request: Self.german)
         var held = fixture.cache.cachedResponse(for: Responses.request("/8"))
