@@ -55,7 +55,10 @@ public func setsockopt(
     _ socket: Int32, _ level: Int32, _ name: Int32, _ value: UnsafeRawPointer!, _ length: socklen_t
 ) -> Int32 { 0 }
 public func recv(_ socket: Int32, _ buffer: UnsafeMutableRawPointer!, _ count: Int, _ flags: Int32) -> Int { 0 }
-public func send(_ socket: Int32, _ buffer: UnsafeRawPointer!, _ count: Int, _ flags: Int32) -> Int { 0 }
+public func sendto(
+    _ socket: Int32, _ buffer: UnsafeRawPointer!, _ count: Int, _ flags: Int32, _ address: UnsafePointer<sockaddr>!,
+    _ length: socklen_t
+) -> Int { 0 }
 public func shutdown(_ socket: Int32, _ how: Int32) -> Int32 { 0 }
 public func poll(_ files: UnsafeMutablePointer<pollfd>!, _ count: nfds_t, _ timeout: Int32) -> Int32 { 0 }
 public func pipe(_ files: UnsafeMutablePointer<Int32>!) -> Int32 { 0 }
