@@ -46,7 +46,7 @@ struct ByteReader {
     @inline(__always)
     mutating func stringBytes() -> UnsafeRawBufferPointer? {
         guard let count = number(UInt32.self) else { return nil }
-        return raw(Int(count))
+        return raw(Int(clamping: count))
     }
 
     mutating func string() -> String? {
@@ -62,7 +62,9 @@ struct ByteReader {
     /// So many values as a number before them says. A count that needs more bytes than are left is not worth an allocation.
     /// - Parameter shortest: the bytes of the shortest value.
     mutating func list<Value>(_ shortest: Int, _ read: (inout ByteReader) -> Value?) -> [Value]? {
-        guard let count = number(UInt32.self).map(Int.init), count <= remaining / shortest else { return nil }
+        guard let count = number(UInt32.self).map({ Int(clamping: $0) }), count <= remaining / shortest else {
+            return nil
+        }
         var values: [Value] = []
         for _ in 0..<count {
             guard let value = read(&self) else { return nil }

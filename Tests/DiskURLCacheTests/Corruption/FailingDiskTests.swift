@@ -165,7 +165,7 @@ import Testing
     @Test("Faults 40-42: a read that ends early is a miss, and the file stays if a second read proves it whole")
     func endsEarly() throws {
         let files = FaultyFileSystem()
-        let store = fixture.open(files: files)
+        let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
         store.store(.test(testBody(1)), for: key)
         store.flush()
         // The lookup reads without a lock, and then with it.

@@ -32,14 +32,14 @@ package final class IncomingBody: Sendable {
         self.files = files
         self.space = space
         opened = OpenFile(try files.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND), files)
-        // Where this throws, the file goes with the body.
+        // At once, so that this cache does not sweep it. Where this throws, the file goes with the body.
+        space.add(self)
         if locks, try !files.lockFile(opened.file) { throw Errno(EAGAIN) }
         let status = try files.status(opened.file)
         // Somebody who sweeps saw it before it was locked.
         if status.links != 1 { throw Errno(EAGAIN) }
         // The umask may have removed permissions that we need ourselves.
         if status.permissions != 0o600 { try files.setPermissions(opened.file, 0o600) }
-        space.add(self)
     }
 
     deinit { discard() }
