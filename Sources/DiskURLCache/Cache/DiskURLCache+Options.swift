@@ -136,7 +136,8 @@ extension DiskURLCache {
     func livesLongEnoughForDisk(_ response: StoredResponse, cacheOptions: Options) -> Bool {
         let minimum = cacheOptions.minimumDiskLifetime ?? configuration.minimumDiskLifetime
         guard minimum > 0 else { return true }
-        let freshness = Freshness(of: ReuseFacts(response), options: cachingOptions(by: cacheOptions), now: now)
+        let options = cachingOptions(by: cacheOptions)
+        let freshness = Freshness(of: ReuseFacts(response).governed(by: options), options: options, now: now)
         return Double(freshness.lifetime.subtractingSaturated(freshness.age)) >= minimum
     }
 }

@@ -86,7 +86,7 @@ extension DiskStore {
                 // A different key may have this name.
                 if record.footer.digest == expected { records.append(record) }
             case .unreadable: break
-            case .missing where areAll, .foreign where areAll, .damaged where areAll: return nil
+            case .missing where areAll, .damaged where areAll: return nil
             case .damaged: requestExamination(of: name, verifyingBodies: true)
             case .missing, .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: name) }
             }

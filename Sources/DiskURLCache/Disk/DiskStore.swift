@@ -6,8 +6,8 @@ import Foundation
 /// Lookups, writes and removals use files on the caller's thread. When a write or a removal returns, it is done.
 ///
 /// Two locks. `io` is taken first and held across file operations: files change, and rows come into the index or leave it,
-/// only while it is held, so the two agree. That of the `catalog` is taken last and never held across file operations;
-/// lookups take no other.
+/// only while it is held, so the two agree. That of the `catalog` is taken last and never held across file operations; a lookup
+/// takes `io` only if the rows and the files of its key may not agree.
 package final class DiskStore: Sendable {
     package typealias Configuration = DiskConfiguration
 

@@ -25,8 +25,8 @@ protocol LoadHost: AnyObject, Sendable {
     ) -> LoadMachine.EditedResponse?
     /// Whether a large body of this response is gathered in a file on disk: only if the response goes to disk.
     func acceptsFile(_ response: StoredResponse, for target: RuleTarget) -> Bool
-    /// Stores the answer that a load fetched, as its request and the rules say; gives the reason if it is not stored. The ticket excludes a response that was removed or
-    /// invalidated since.
+    /// Stores the answer that a load fetched, as its request and the rules say; gives the reason if it is not stored. The ticket excludes a
+    /// response that was removed or invalidated since.
     func insert(
         _ response: StoredResponse, _ body: ArrivedBody, edited: LoadMachine.EditedResponse, for hop: KeyedRequest,
         ticket: StoreTicket?

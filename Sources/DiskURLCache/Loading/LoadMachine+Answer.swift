@@ -55,8 +55,8 @@ extension LoadMachine {
         // The greatest number of actions: growing the list would cost more than all decisions here.
         actions.reserveCapacity(4)
         if let revalidation = reuse.backgroundRevalidation { actions.append(.refreshInBackground(revalidation)) }
-        // A stored redirect is followed like one from the network; a condition of the client is no redirect.
         let part = body.part(reuse.presentation)
+        // A stored redirect is followed like one from the network; a condition of the client is no redirect.
         if reuse.presentation.keepsStatus, let next = redirect(status: stored.status, fields: stored.fields) {
             let head = reuse.presentation.head(of: stored, age: reuse.freshness.age)
             return actions + redirected(Answer(head: head, redirect: next, stored: part), next: next)

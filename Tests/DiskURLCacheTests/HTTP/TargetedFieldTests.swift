@@ -136,4 +136,24 @@ import Testing
             "\(cache.explanation(for: Responses.request("/a")))".contains(
                 "from CDN-Cache-Control: max-age=86400"))
     }
+
+    /// Whether a response is worth a file follows from the field that governs.
+    @Test func theFieldDecidesAboutTheDisk() async throws {
+        let scratch = try ScratchDirectory()
+        var settings = DiskURLCache.Configuration(
+            memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: scratch.url)
+        (settings.isShared, settings.targetedFields) = (true, ["CDN-Cache-Control"])
+        settings.minimumDiskLifetime = 300
+        let cache = DiskURLCache(configuration: settings)
+        for (path, own, others) in [("/long", 86_400, 1), ("/short", 1, 86_400)] {
+            let network = MemoryTransport { _, exchange in
+                exchange.head(200, ["CDN-Cache-Control": "max-age=\(own)", "Cache-Control": "max-age=\(others)"])
+                exchange.piece("body")
+                exchange.end()
+            }
+            _ = try await LoadReader(Responses.request(path), from: cache, over: network).answer()
+        }
+        cache.removeAllCachedResponses(from: .memory)
+        #expect(cache.contains(Responses.request("/long")) && !cache.contains(Responses.request("/short")))
+    }
 }

@@ -95,6 +95,8 @@ struct CacheDirectory {
     }
 
     private func makeDirectories(_ path: String) throws(DiskURLCache.Error) {
+        // Mostly its parents are there, which a sandbox may not let us see.
+        if (try? files.makeDirectory(path)) != nil { return }
         var partial = ""
         for component in path.split(separator: "/") {
             partial += "/" + component

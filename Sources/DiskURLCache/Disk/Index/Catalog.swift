@@ -2,8 +2,8 @@ import Foundation
 
 /// The knowledge that lookups need of the directory: its state, and the index.
 ///
-/// Its one lock is taken last, and never held across a file operation; lookups take no other lock of the disk layer. Rows come
-/// in or leave only while `DiskStore.io` is held as well, so that rows and files agree.
+/// Its one lock is taken last, and never held across a file operation. Rows come in or leave only while `DiskStore.io` is held as
+/// well, so that rows and files agree.
 final class Catalog: Sendable {
     /// Guarded by the lock around it.
     private struct Contents {

@@ -31,9 +31,16 @@ package final class IncomingBody: Sendable {
         path = paths.new(.incoming)
         self.files = files
         self.space = space
-        opened = OpenFile(try files.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND), files)
-        // At once, so that this cache does not sweep it. Where this throws, the file goes with the body.
-        space.add(self)
+        // Before there is a file, so that this cache does not sweep it.
+        let reference = space.add(path)
+        do throws(Errno) {
+            opened = OpenFile(try files.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND), files)
+        } catch {
+            space.remove(path)
+            throw error
+        }
+        reference.object = self
+        // Where this throws, the file goes with the body.
         if locks, try !files.lockFile(opened.file) { throw Errno(EAGAIN) }
         let status = try files.status(opened.file)
         // Somebody who sweeps saw it before it was locked.
@@ -138,10 +145,11 @@ final class IncomingSpace: Sendable {
         }
     }
 
-    fileprivate func add(_ body: IncomingBody) {
+    /// For the body that is about to have a file of that path.
+    fileprivate func add(_ path: String) -> WeakReference<IncomingBody> {
         let reference = WeakReference<IncomingBody>()
-        reference.object = body
-        bodies.withLock { $0[body.path] = reference }
+        bodies.withLock { $0[path] = reference }
+        return reference
     }
 
     fileprivate func remove(_ path: String) { bodies.withLock { $0[path] = nil } }
