@@ -151,7 +151,12 @@ final class ReferenceModel: Sendable {
             if answer.path != load.path {
                 let asked = state.items.values.filter { $0.asker == load.number && $0.kind == .redirect }
                 if let last = asked.max(by: { $0.number < $1.number }), last.target == answer.path {
-                    state.items[last.number]?.visible = end
+                    // It may also come for a refresh in the background, while the load followed the stored one: stored at some later time.
+                    let mayBeRefresh = state.items.values.contains {
+                        $0.kind == .redirect && $0.number < last.number && $0.request.path == load.path
+                            && $0.control.staleWhileRevalidate > 0
+                    }
+                    if !mayBeRefresh || (answer.check ?? 0) > last.number { state.items[last.number]?.visible = end }
                 }
             }
             // Who asked the origin has what it brought stored; and what a lookup finds is stored.
