@@ -152,7 +152,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             report(
                 RedisFailure(
                     .damaged,
-                    "An entry in \(configuration.address) was damaged or is not ours, and was removed. Who else writes keys that "
+                    "An entry in \(configuration.address) was damaged or is not ours, and was removed. Does another program write keys that "
                         + "begin with \(root)?"))
             return nil
         }
