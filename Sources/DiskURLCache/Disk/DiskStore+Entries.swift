@@ -61,7 +61,6 @@ extension DiskStore {
         if plan.slots == 0 { return [] }
         var records = plan.isExact ? read(plan.slots, areAll: true, plan, name, digest) : nil
         if records == nil {
-            if plan.isExact { requestExamination(of: name) }
             // A record that replaces another one takes another slot: under the lock, none of this process moves past the reader.
             let proof = digest()
             records = withIO { _ in read(plan.isExact ? .max : plan.slots, areAll: false, plan, name) { proof } }
@@ -70,8 +69,8 @@ extension DiskStore {
         return oneForEachVariant(records, name)
     }
 
-    /// - Parameter areAll: each of the slots has a record. Nil if one has none: its record was replaced meanwhile, is in another slot, and a
-    ///   record that is still being written may have the slot.
+    /// - Parameter areAll: each of the slots has a record. Nil if one has none, whatever it has: its record was replaced meanwhile and is in
+    ///   another slot. The reader may have opened a file that has no name any more, or one that is still being written.
     private func read(
         _ slots: UInt8, areAll: Bool, _ plan: Catalog.LookupPlan, _ name: KeyName, _ digest: () -> KeyDigest
     ) -> [LoadedRecord]? {
@@ -85,8 +84,8 @@ extension DiskStore {
                 proof = expected
                 // A different key may have this name.
                 if record.footer.digest == expected { records.append(record) }
+            case _ where areAll: return nil
             case .unreadable: break
-            case .missing where areAll, .damaged where areAll: return nil
             case .damaged: requestExamination(of: name, verifyingBodies: true)
             case .missing, .foreign: if plan.known & 1 << slot != 0 { requestExamination(of: name) }
             }

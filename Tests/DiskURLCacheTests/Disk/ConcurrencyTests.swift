@@ -298,6 +298,23 @@ final class Oracle: Sendable {
         #expect(found.map(\.metadata.sequence) == [4, 2])
     }
 
+    /// The record is replaced, and its file is gone, after the reader opened it.
+    @Test func aRecordThatIsReplacedWhileItIsReadHidesNothing() {
+        let (key, first) = (key, fixture.recordPath(key))
+        let files = FaultyFileSystem()
+        let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
+        store.flush()
+        store.store(.test(testBody(1), sequence: 1), for: key)
+        store.store(.test(testBody(2), sequence: 2, language: "de"), for: key)
+        let asked = Mutex(0)
+        files.rule = { call in
+            guard call.path == first, call.operation == .status, asked.next() == 1 else { return nil }
+            store.store(.test(testBody(3), sequence: 3), for: key)
+            return nil
+        }
+        #expect(store.variants(of: key).map(\.metadata.sequence) == [3, 2])
+    }
+
     @Test("Fault 56: a secondary cache neither writes the index nor evicts") func secondaryKeepsOut() throws {
         let maintainer = fixture.open()
         maintainer.flush()
