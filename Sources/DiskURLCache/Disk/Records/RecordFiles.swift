@@ -190,8 +190,8 @@ struct RecordFiles: Sendable {
 
     /// Removes a record that is too old by its row.
     func expire(_ row: IndexRow, _ events: inout [DiskEvent]) {
-        // A different cache has given the record a new tail since: the row is not about it.
-        if let status = status(of: row.name), !row.isAbout(status) { return catalog.requestExamination(of: row.key) }
+        // A different cache may have given the record a new tail since: then the row is not about it, and the record stays.
+        if let status = status(of: row.name), !row.isAbout(status) { examine(row.key, &events) }
         _ = evict(row, &events)
     }
 
