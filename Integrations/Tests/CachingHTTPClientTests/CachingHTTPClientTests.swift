@@ -241,8 +241,8 @@ import Testing
                 ).text()
             }
         }
-        let own = lines.withLockedValue { $0.filter { $0.hasPrefix("miss") || $0.hasPrefix("hit") } }
-        #expect(own == ["miss: nothing that fits is stored", "hit (memory)"])
+        let own = lines.withLockedValue { $0.filter { $0.hasPrefix("debug: miss") || $0.hasPrefix("debug: hit") } }
+        #expect(own == ["debug: miss: nothing that fits is stored", "debug: hit (memory)"])
     }
 
     /// A private answer to one user is none for another.
@@ -768,21 +768,6 @@ private func scratch() -> URL {
 extension HTTPClientResponse {
     fileprivate func text() async throws -> String {
         try await String(buffer: body.collect(upTo: 1 << 20))
-    }
-}
-
-private struct LineHandler: LogHandler {
-    let lines: NIOLockedValueBox<[String]>
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.debug
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        lines.withLockedValue { $0.append("\(event.message)") }
     }
 }
 

@@ -29,22 +29,6 @@ final class Told: Sendable {
     }
 }
 
-private struct WarningHandler: LogHandler {
-    static let warnings = NIOLockedValueBox<[String]>([])
-    let label: String
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.warning
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        Self.warnings.withLockedValue { $0.append("\(label): \(event.message)") }
-    }
-}
-
 /// As one process: a storage, and a cache on it.
 struct Client: Sendable {
     let storage: RedisStorage
@@ -549,12 +533,13 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
 
     @Test func aFailureIsAWarningOfTheLogIfNothingElseIsSaid() async throws {
         // For the whole process, and once: no other test listens to the log of all.
-        LoggingSystem.bootstrap { label in WarningHandler(label: label) }
+        let (lines, others) = (NIOLockedValueBox<[String]>([]), NIOLockedValueBox<[String]>([]))
+        LoggingSystem.bootstrap { LineHandler(lines: $0 == "RedisStorage" ? lines : others) }
         var settings = RedisStorage.Configuration(.host("redis.internal", port: 1), prefix: "mine")
         settings.password = "secret"
         let storage = try RedisStorage(settings)
         await eventually {
-            WarningHandler.warnings.withLockedValue { $0.contains { $0.hasPrefix("RedisStorage: The password goes") } }
+            lines.withLockedValue { $0.contains { $0.hasPrefix("warning: The password goes") } }
         }
         withExtendedLifetime(storage) {}
     }

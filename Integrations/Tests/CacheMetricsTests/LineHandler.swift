@@ -1,0 +1,1 @@
+../RedisStorageTests/LineHandler.swift
