@@ -133,8 +133,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         guard let key = keyDecision(for: target).key else { return nil }
         for variant in store.lookup(key).variants() where variant.answers(request) {
             if isBySystem, SystemHead.isSelectedUnseen(variant.metadata.varyKey) { continue }
-            // A variant that proves damaged is skipped: an older one may still answer.
-            guard let entry = variant.load() else { continue }
+            // Damaged, or replaced meanwhile: an older variant is no answer.
+            guard let entry = variant.load() else { break }
             hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
             addTags(to: variant.metadata, of: key, for: target)
             let response =

@@ -26,7 +26,8 @@ struct MemoryRecord: MemoryValue {
         isComplete = isComplete && entry != nil
     }
 
-    /// Replaces the variant with a sequence number by an entry, or removes it; the order follows the new numbers.
+    /// Replaces the variant with a sequence number by an entry; the order follows the new numbers. Without an entry the variant goes, and
+    /// the next lookup reads the disk.
     mutating func replace(_ sequence: UInt64, by entry: StoredEntry?) {
         guard let index = variants.firstIndex(where: { $0.metadata.sequence == sequence }) else { return }
         if let entry {
@@ -34,15 +35,15 @@ struct MemoryRecord: MemoryValue {
             variants.sort { $0.metadata.sequence > $1.metadata.sequence }
         } else {
             variants.remove(at: index)
+            isComplete = false
         }
     }
 
-    /// Replaces the metadata of the variant with a number; its body stays. If the body was not read yet, the next lookup reads the disk.
+    /// Replaces the metadata of the variant with a number; its body stays. If the body was not read yet, the variant goes: the closure that
+    /// reads the body would look for the old number.
     mutating func replace(_ sequence: UInt64, with metadata: EntryMetadata) {
         let body = variants.first { $0.metadata.sequence == sequence }?.entry?.body
         replace(sequence, by: body.map { StoredEntry(metadata: metadata, body: $0) })
-        // The closure that reads the body would look for the old number.
-        isComplete = isComplete && body != nil
     }
 
     mutating func removeAll(where isRemoved: (StoredVariant) -> Bool) {

@@ -102,16 +102,19 @@ final class TieredStore: Sendable {
         return kept
     }
 
-    /// The variant; when its body is read, memory keeps the body. Memory may hold the variant, so that holds no store.
+    /// The variant; when its body is read, memory keeps a body that is not too large, and forgets the variant if there is none. Memory may
+    /// hold the variant, so that holds no store.
     private func keeping(_ variant: StoredVariant, of key: RequestKey) -> StoredVariant {
+        guard variant.entry == nil else { return variant }
         // A body that memory does not keep stays on disk: it may be opened instead of read.
-        let cost = variant.bodyLength + StoredEntry.headCost(variant.metadata)
-        guard variant.entry == nil, cost <= largestMemoryEntry else { return variant }
-        return StoredVariant(variant.metadata, bodyLength: variant.bodyLength, from: variant.layer) { [weak self] in
+        let isKept = variant.bodyLength + StoredEntry.headCost(variant.metadata) <= largestMemoryEntry
+        return StoredVariant(
+            variant.metadata, bodyLength: variant.bodyLength, from: variant.layer, open: isKept ? nil : variant.open
+        ) { [weak self] in
             let entry = variant.load()
             let sequence = variant.metadata.sequence
             // Only what memory still lists: the key may have changed meanwhile.
-            self?.memory.update(key) { $0?.replace(sequence, by: entry) }
+            if isKept || entry == nil { self?.memory.update(key) { $0?.replace(sequence, by: entry) } }
             return entry
         }
     }

@@ -333,6 +333,25 @@ import Testing
 
     // MARK: Races
 
+    /// A large body is read after its metadata. Gone by then, replaced or damaged: the older variant beside it is no answer, until the
+    /// next lookup.
+    @Test(arguments: [true, false]) func anOlderVariantDoesNotAnswerForABodyThatIsGone(isReplaced: Bool) throws {
+        let files = FaultyFileSystem()
+        let fixture = try Fixture(memory: 100_000) { $0.fileSystem = files }
+        fixture.cache.flush()
+        fixture.store("/a", "old", ["Cache-Control": "max-age=3600", "Vary": "X-Nothing"])
+        fixture.store("/a", String(repeating: "x", count: 300_000))
+        let opened = Mutex(0)
+        files.rule = { call in
+            // The second record, and its second reading.
+            guard call.name.hasSuffix("1"), call.operation == .open, opened.next() == 2 else { return nil }
+            if isReplaced { fixture.store("/a", "new") } else { truncate(call.path, 100_000) }
+            return nil
+        }
+        #expect(fixture.body("/a")?.prefix(3) == nil)
+        #expect(fixture.body("/a")?.prefix(3) == (isReplaced ? "new" : "old"))
+    }
+
     /// One thread stores larger and larger numbers for a key, others look: nobody sees a number below one whose store had
     /// returned before the lookup began.
     @Test("Concurrency: a store that returned is seen", arguments: [0, 20_000, 1 << 20]) func monotonic(memory: Int)
