@@ -358,9 +358,15 @@ import Testing
         throws
     {
         let scratch = try ScratchDirectory()
-        let cache = DiskURLCache(memoryCapacity: memory, diskCapacity: 64 << 20, directory: scratch.appending("c"))
-        let keys = 4
-        let rounds = TestLength.operations(plain: 2_000, long: 16_000)
+        var configuration = DiskURLCache.Configuration(
+            memoryCapacity: memory, diskCapacity: 64 << 20, directory: scratch.appending("c"))
+        // Any file operation may take a while: then the threads meet in many more ways.
+        configuration.fileSystem = FaultyFileSystem { _ in
+            if Int.random(in: 0..<8) == 0 { usleep(.random(in: 0..<200)) }
+            return nil
+        }
+        let cache = DiskURLCache(configuration: configuration)
+        let (keys, rounds) = (4, TestLength.operations(plain: 2_000, long: 16_000))
         let finished = (0..<keys).map { _ in Mutex(0) }
         let failures = Mutex<[String]>([])
         DispatchQueue.concurrentPerform(iterations: 6) { thread in
