@@ -63,8 +63,12 @@ extension ReferenceModel {
             // From the origin, for this load or for one that began later.
             if item.born > load.begin { return nil }
             if item.control.noStore { return "no-store is not stored" }
+            // What another process removes while it is being stored here is gone when the store returns.
+            let isBeingStored = item.visible ?? .max > load.begin
             for removal in state.removals
-            where removal.end < load.begin && removal.concerns(item) {
+            where removal.end < load.begin && removal.concerns(item)
+                && (removal.process == item.process || !isBeingStored)
+            {
                 return "item \(item.number) was removed (\(removal.scope)) by process \(removal.process) at "
                     + "\(removal.begin) to \(removal.end), before the load began at \(load.begin)"
             }
