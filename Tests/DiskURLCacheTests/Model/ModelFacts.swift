@@ -149,6 +149,8 @@ struct ModelLoad: Sendable, CustomStringConvertible {
     var number = 0
     var begin = 0
     var beginSeconds: TimeInterval = 0
+    /// Far away until the load has ended with an answer.
+    var end = Int.max
 
     var path: String { request.path }
 

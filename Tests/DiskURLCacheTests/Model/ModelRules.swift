@@ -63,11 +63,13 @@ extension ReferenceModel {
             // From the origin, for this load or for one that began later.
             if item.born > load.begin { return nil }
             if item.control.noStore { return "no-store is not stored" }
-            // What another process removes while it is being stored here is gone when the store returns.
-            let isBeingStored = item.visible ?? .max > load.begin
+            // What another process removes while it is being stored here is gone when the store returns. Of a refresh in the background
+            // that is not known.
+            let asker = item.asker.flatMap { state.loads[$0] }
+            let isStored = asker.map { $0.end < load.begin && item.born < $0.end } ?? true
             for removal in state.removals
             where removal.end < load.begin && removal.concerns(item)
-                && (removal.process == item.process || !isBeingStored)
+                && (removal.process == item.process || isStored)
             {
                 return "item \(item.number) was removed (\(removal.scope)) by process \(removal.process) at "
                     + "\(removal.begin) to \(removal.end), before the load began at \(load.begin)"

@@ -138,6 +138,7 @@ final class ReferenceModel: Sendable {
     func end(_ load: ModelLoad, _ answer: ModelAnswer) {
         state.withLock { state in
             let end = state.tick()
+            state.loads[load.number]?.end = end
             state.note("load \(load.number) of \(load.path) ends: \(answer.description)")
             if let (path, time) = state.invalidations[load.number], (200..<300).contains(answer.status) {
                 state.removals.append(ModelRemoval(scope: .url(path), begin: time, end: end, process: load.process))
