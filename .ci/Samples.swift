@@ -1,4 +1,4 @@
-// What the samples of README and documentation take for granted; see check-samples. The file is never run.
+// The declarations that the samples of README and documentation use; see check-samples. The file is never run.
 
 import DiskURLCache
 import Foundation

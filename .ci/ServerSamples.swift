@@ -1,4 +1,4 @@
-// What the samples of Integrations/README.md take for granted; see check-samples. The file is never run.
+// The declarations that the samples of Integrations/README.md use; see check-samples. The file is never run.
 
 import CachingHTTPClient
 import Foundation

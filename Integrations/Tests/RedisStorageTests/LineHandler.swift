@@ -1,7 +1,7 @@
 import Logging
 import NIOConcurrencyHelpers
 
-/// Keeps what is logged: a line each, with its level.
+/// Keeps each message of a logger as a line, with its level.
 struct LineHandler: LogHandler {
     let lines: NIOLockedValueBox<[String]>
     var metadata: Logger.Metadata = [:]

@@ -138,6 +138,6 @@ extension DiskURLCache {
         guard minimum > 0 else { return true }
         let options = cachingOptions(by: cacheOptions)
         let freshness = Freshness(of: ReuseFacts(response).governed(by: options), options: options, now: now)
-        return Double(freshness.lifetime.subtractingSaturated(freshness.age)) >= minimum
+        return Double(freshness.timeToLive) >= minimum
     }
 }

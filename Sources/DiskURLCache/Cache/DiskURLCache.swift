@@ -131,18 +131,18 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
         let target = target(request)
         guard let key = keyDecision(for: target).key else { return nil }
-        for variant in store.lookup(key).variants() where variant.answers(request) {
-            if isBySystem, SystemHead.isSelectedUnseen(variant.metadata.varyKey) { continue }
-            // Damaged, or replaced meanwhile: an older variant is no answer.
-            guard let entry = variant.load() else { break }
-            hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
-            addTags(to: variant.metadata, of: key, for: target)
-            let response =
-                isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
-            return key.isForHead ? response?.withoutBody() : response
+        let variant = store.lookup(key).variants().first {
+            $0.answers(request) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))
         }
-        hub.count(for: key) { $0.misses += 1 }
-        return nil
+        // A body that is damaged, or was replaced meanwhile, is a miss: an older variant is no answer.
+        guard let variant, let entry = variant.load() else {
+            hub.count(for: key) { $0.misses += 1 }
+            return nil
+        }
+        hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
+        addTags(to: variant.metadata, of: key, for: target)
+        let response = isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
+        return key.isForHead ? response?.withoutBody() : response
     }
 
     /// Stores a response for a request instead of the one stored before. When this returns, lookups find the response, and its record on

@@ -44,11 +44,10 @@ package struct Freshness: Sendable, Equatable {
 
     /// `freshness_lifetime` (RFC 9111 §4.2.1).
     static func lifetime(of facts: ReuseFacts, options: CachingOptions) -> (Int64, Source) {
-        let isOrdinary = StatusCode.isHeuristicallyCacheable(facts.status) && !facts.isError
-        if isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
+        if facts.isOrdinary, case .always(let seconds) = options.lifetime { return (max(0, seconds), .option) }
         let stated = facts.statedLifetime(inSharedCache: options.isShared)
         if let stated { return (stated.seconds.count, stated.source) }
-        if isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
+        if facts.isOrdinary, case .whenMissing(let seconds) = options.lifetime { return (max(0, seconds), .option) }
         return heuristicLifetime(of: facts, options: options).map { ($0, .heuristic) } ?? (0, .none)
     }
 

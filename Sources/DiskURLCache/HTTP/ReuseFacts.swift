@@ -25,6 +25,9 @@ package final class ReuseFacts: Sendable {
     /// Options never lengthen the life of an error: a missing image would stay missing.
     var isError: Bool { status >= 400 }
 
+    /// Options may give such a status a lifetime.
+    var isOrdinary: Bool { StatusCode.isHeuristicallyCacheable(status) && !isError }
+
     /// Seconds that the response may be used stale while it is refreshed (RFC 5861 §3).
     func staleWhileRevalidate(_ options: CachingOptions) -> Int64? {
         directives.staleWhileRevalidate ?? (isError ? nil : options.defaultStaleWhileRevalidate)

@@ -68,9 +68,7 @@ extension Explainer {
         case _ where said.noCache:
             say(.advice, "With no-cache each use needs a validation. With max-age some do not.", "RFC 9111 §5.2.2.4")
         case .none:
-            // Only such a status gets a lifetime by options.
-            let options = "; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))"
-            let app = StatusCode.isHeuristicallyCacheable(response.status) && response.status < 400 ? options : ""
+            let app = reuse.isOrdinary ? "; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))" : ""
             say(.advice, "The origin could send Cache-Control: max-age=…\(app).", "RFC 9111 §5.2.2.1")
         case .heuristic:
             say(.advice, "The lifetime is a guess: a max-age of the origin is a promise.", "RFC 9111 §4.2.2")

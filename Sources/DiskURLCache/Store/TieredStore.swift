@@ -112,9 +112,8 @@ final class TieredStore: Sendable {
             variant.metadata, bodyLength: variant.bodyLength, from: variant.layer, open: isKept ? nil : variant.open
         ) { [weak self] in
             let entry = variant.load()
-            let sequence = variant.metadata.sequence
             // Only what memory still lists: the key may have changed meanwhile.
-            if isKept || entry == nil { self?.memory.update(key) { $0?.replace(sequence, by: entry) } }
+            if isKept || entry == nil { self?.memory.update(key) { $0?.replace(variant.metadata.sequence, by: entry) } }
             return entry
         }
     }

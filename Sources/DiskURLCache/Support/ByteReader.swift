@@ -42,12 +42,17 @@ struct ByteReader {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 
+    /// The number of values that follow. A number that needs more bytes than are left is not worth an allocation, and may be no Int: nil.
+    /// - Parameter shortest: the bytes of the shortest value.
+    @inline(__always)
+    mutating func count(_ shortest: Int) -> Int? {
+        guard let count = number(UInt32.self), count <= remaining / shortest else { return nil }
+        return Int(count)
+    }
+
     /// The bytes of a string, in place.
     @inline(__always)
-    mutating func stringBytes() -> UnsafeRawBufferPointer? {
-        guard let count = number(UInt32.self) else { return nil }
-        return raw(Int(clamping: count))
-    }
+    mutating func stringBytes() -> UnsafeRawBufferPointer? { count(1).flatMap { raw($0) } }
 
     mutating func string() -> String? {
         stringBytes().map { String(decoding: $0, as: UTF8.self) }
@@ -59,12 +64,9 @@ struct ByteReader {
         return string().map(Optional.some)
     }
 
-    /// So many values as a number before them says. A count that needs more bytes than are left is not worth an allocation.
-    /// - Parameter shortest: the bytes of the shortest value.
+    /// So many values as a number before them says.
     mutating func list<Value>(_ shortest: Int, _ read: (inout ByteReader) -> Value?) -> [Value]? {
-        guard let count = number(UInt32.self).map({ Int(clamping: $0) }), count <= remaining / shortest else {
-            return nil
-        }
+        guard let count = count(shortest) else { return nil }
         var values: [Value] = []
         for _ in 0..<count {
             guard let value = read(&self) else { return nil }

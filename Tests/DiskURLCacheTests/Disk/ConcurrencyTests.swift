@@ -257,16 +257,22 @@ final class Oracle: Sendable {
         #expect(body(key) == nil)
     }
 
+    /// The key's variants have the first two slots.
+    private func storeOfTwoVariants(_ files: FaultyFileSystem) -> DiskStore {
+        let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
+        store.flush()
+        store.store(.test(testBody(1), sequence: 1), for: key)
+        store.store(.test(testBody(2), sequence: 2, language: "de"), for: key)
+        return store
+    }
+
     /// The variant that was asked for moved on while its key was read, and its old slot has the beginning of a later record: the older
     /// variant beside it is no answer.
     @Test func aSlotThatIsBeingWrittenAgainHidesNothing() async throws {
         let (key, first) = (key, fixture.recordPath(key))
         let (isBegun, isRead) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let files = FaultyFileSystem()
-        let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
-        store.flush()
-        store.store(.test(testBody(1), sequence: 1), for: key)
-        store.store(.test(testBody(2), sequence: 2, language: "de"), for: key)
+        let store = storeOfTwoVariants(files)
         let opened = Mutex(0)
         let isPaused = Mutex(false)
         let writer = DispatchGroup()
@@ -302,10 +308,7 @@ final class Oracle: Sendable {
     @Test func aRecordThatIsReplacedWhileItIsReadHidesNothing() {
         let (key, first) = (key, fixture.recordPath(key))
         let files = FaultyFileSystem()
-        let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
-        store.flush()
-        store.store(.test(testBody(1), sequence: 1), for: key)
-        store.store(.test(testBody(2), sequence: 2, language: "de"), for: key)
+        let store = storeOfTwoVariants(files)
         let asked = Mutex(0)
         files.rule = { call in
             guard call.path == first, call.operation == .status, asked.next() == 1 else { return nil }

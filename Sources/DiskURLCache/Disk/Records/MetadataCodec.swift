@@ -87,9 +87,8 @@ package enum MetadataCodec {
 
     /// Checks the fields and keeps their bytes: a caller who wants the body alone never has their strings made.
     private static func readFields(from reader: inout ByteReader) -> HeaderFields? {
-        // The shortest field takes 8 bytes: a count that needs more than is left is not worth an allocation.
-        guard let count = reader.number(UInt32.self).map({ Int(clamping: $0) }), count <= reader.remaining / 8
-        else { return nil }
+        // The shortest field takes 8 bytes.
+        guard let count = reader.count(8) else { return nil }
         var rest = reader
         for _ in 0..<count {
             guard let name = rest.stringBytes(), isSafe(name), let value = rest.stringBytes(), isSafe(value)
