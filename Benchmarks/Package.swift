@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// A package of its own, so that the library has no dependencies. SQLite comes from the system: `libsqlite3-dev` on Linux.
-// `DISKURLCACHE_PATH` names another copy of the library, so that two versions are measured by the same rows.
+// A package of its own, so that the library has no dependencies. SQLite comes from the system: `libsqlite3-dev` on
+// Linux. `DISKURLCACHE_PATH` names another copy of the library, so that two versions are measured by the same rows.
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v13)],

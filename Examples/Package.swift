@@ -3,8 +3,8 @@
 import PackageDescription
 
 // A package of its own, so that the library has no dependencies: FlyingFox is the origin server inside the examples,
-// OpenCombine the client that OpenSourceClient puts the cache behind, swift-argument-parser reads the command line of the
-// inspector `urlcache`. `swift run` builds only what a program needs.
+// OpenCombine the client that OpenSourceClient puts the cache behind, swift-argument-parser reads the command line of
+// the inspector `urlcache`. `swift run` builds only what a program needs.
 let package = Package(
     name: "Examples",
     platforms: [.macOS(.v13)],

@@ -2,8 +2,9 @@
 
 import PackageDescription
 
-/// The library: what this variable names, or else the folder above, as in its repository. A folder, or a URL, which is its branch `main`, or
-/// a URL with a version, such as `https://example.com/DiskURLCache#1.0.0`, which is that release and later ones that fit.
+/// The library: what this variable names, or else the folder above, as in its repository. A folder, or a URL, which is
+/// its branch `main`, or a URL with a version, such as `https://example.com/DiskURLCache#1.0.0`, which is that release
+/// and later ones that fit.
 let library = Context.environment["DISK_URL_CACHE"] ?? ".."
 
 func dependency(on library: String) -> Package.Dependency {
@@ -153,7 +154,8 @@ let package = Package(
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ]),
-        // The rows of the library's own tests (`Rows` and `Shared` are links to them), played through CachingHTTPClient.
+        // The rows of the library's own tests (`Rows` and `Shared` are links to them), played through
+        // CachingHTTPClient.
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
@@ -167,7 +169,8 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// A server of Hummingbird, which is resolved only if somebody wants to see it: `SERVER_EXAMPLE=1 swift run ServerExample`.
+// A server of Hummingbird, which is resolved only if somebody wants to see it: `SERVER_EXAMPLE=1 swift run
+// ServerExample`.
 if Context.environment["SERVER_EXAMPLE"] == "1" {
     package.platforms = [.macOS(.v14)]
     package.dependencies.append(.package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"))

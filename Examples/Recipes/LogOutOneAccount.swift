@@ -6,7 +6,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// One call removes all responses to the requests with one Authorization; a tag removes them after the token has changed.
+/// One call removes all responses to the requests with one Authorization; a tag removes them after the token has
+/// changed.
 @Sendable func logOutOneAccount(origin: Origin, directory: URL) async throws {
     func request(as account: String) -> URLRequest {
         var request = URLRequest(url: origin.url("/inbox"))

@@ -2,9 +2,9 @@ import DiskURLCache
 import ExampleSupport
 import Foundation
 
-/// `swift run --package-path Examples Recipes`: runs the recipes of the article "Recipes", each with an origin inside the program and a separate
-/// folder. Exits with status 1 if a recipe does not do what the article says. The recipe for AsyncHTTPClient is `Integrations/Sources/Recipe`,
-/// the recipe for tests `Examples/Tests`.
+/// `swift run --package-path Examples Recipes`: runs the recipes of the article "Recipes", each with an origin inside
+/// the program and a separate folder. Exits with status 1 if a recipe does not do what the article says. The recipe for
+/// AsyncHTTPClient is `Integrations/Sources/Recipe`, the recipe for tests `Examples/Tests`.
 @main
 enum Recipes {
     typealias Recipe = @Sendable (Origin, URL) async throws -> Void

@@ -1,10 +1,12 @@
 import Foundation
 import PackagePlugin
 
-/// `swift package urlcache why https://example.com/feed.json`: the inspector of the package `Examples`, run from a package that depends on this one.
+/// `swift package urlcache why https://example.com/feed.json`: the inspector of the package `Examples`, run from a
+/// package that depends on this one.
 ///
-/// The tool reads its command line with swift-argument-parser, and this package must not depend on that. So the plugin builds and runs the
-/// package `Examples`, with the plugin's folder for the build. On macOS the build and the loads of URLs need `--disable-sandbox`.
+/// The tool reads its command line with swift-argument-parser, and this package must not depend on that. So the plugin
+/// builds and runs the package `Examples`, with the plugin's folder for the build. On macOS the build and the loads of
+/// URLs need `--disable-sandbox`.
 @main
 struct URLCachePlugin: CommandPlugin {
     func performCommand(context: PluginContext, arguments: [String]) throws {

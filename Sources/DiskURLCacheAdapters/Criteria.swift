@@ -2,8 +2,8 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// Which entries a `DiskURLCache.EntryStorage` is to remove: those for which every condition given holds; without a condition, all of them.
-    /// A cache makes these.
+    /// Which entries a `DiskURLCache.EntryStorage` is to remove: those for which every condition given holds; without a
+    /// condition, all of them. A cache makes these.
     public struct Criteria: Sendable, Hashable {
         let criteria: EntryCriteria
 
@@ -47,8 +47,9 @@ extension DiskURLCache {
             return criteria.matches(entry.entry.metadata, resource: entry.key.resource, hostHash: entry.key.hostHash)
         }
 
-        /// A message about this removal for other processes, which hand it to their caches by `DiskURLCache.EntryStorage.removalsByOthers()`: up
-        /// to 33 letters and digits, with a hash of the key or the URL. Any other removal is reported as a removal of everything.
+        /// A message about this removal for other processes, which hand it to their caches by
+        /// `DiskURLCache.EntryStorage.removalsByOthers()`: up to 33 letters and digits, with a hash of the key or the
+        /// URL. Any other removal is reported as a removal of everything.
         public var message: String {
             if let key = criteria.key { return "n" + key.name.hex }
             guard let resource = criteria.resource, criteria == EntryCriteria(resource: resource) else {

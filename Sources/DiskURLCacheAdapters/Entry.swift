@@ -7,7 +7,8 @@ extension DiskURLCache {
         let entry: StoredEntry
         let key: DiskKey
 
-        /// Tells the entries of one name apart, which `Vary` selects among. A response that replaces another has its variant.
+        /// Tells the entries of one name apart, which `Vary` selects among. A response that replaces another has its
+        /// variant.
         public var variant: String { String(entry.metadata.varyHash, radix: 16) }
 
         /// See `DiskURLCache.Options.isPinned`: a storage evicts it last.
@@ -19,8 +20,8 @@ extension DiskURLCache {
         /// Bytes of the body, which are the first ones of `encoded()`.
         public var bodyLength: Int { entry.body.count }
 
-        /// The groups by which the entry can be removed: its URL, its host and each of its tags, as 64 hexadecimal digits each.
-        /// See `DiskURLCache.Criteria.Scope.group`.
+        /// The groups by which the entry can be removed: its URL, its host and each of its tags, as 64 hexadecimal
+        /// digits each. See `DiskURLCache.Criteria.Scope.group`.
         public var groups: [String] {
             [EntryGroup.uri(key.resource), .host(key.hostHash)].map(\.name)
                 + entry.metadata.tags.map { EntryGroup.tag($0).name }
@@ -32,8 +33,8 @@ extension DiskURLCache {
         }
 
         /// The entry in the bytes of the record format (`OnDiskFormat.md`), checksums included; nil when its header
-        /// fields cannot be written safely (a line break in a value, or metadata above the format's limits). The URL is among the bytes
-        /// unless `DiskURLCache.Configuration.keepsURLs` is off.
+        /// fields cannot be written safely (a line break in a value, or metadata above the format's limits). The URL is
+        /// among the bytes unless `DiskURLCache.Configuration.keepsURLs` is off.
         public func encoded() -> Data? {
             guard var record = PreparedRecord(entry, for: key, keepsURL: true) else { return nil }
             let body = record.body

@@ -26,7 +26,8 @@ extension DiskURLCache.Request {
         set { headerFields = HeaderFields(newValue) }
     }
 
-    /// The value of a header field, whatever the case of its name: the values of a repeated field joined by ", ". Nil without one.
+    /// The value of a header field, whatever the case of its name: the values of a repeated field joined by ", ". Nil
+    /// without one.
     public subscript(field: String) -> String? { headerFields[field] }
 
     /// The body is a stream, of which the cache knows nothing: such a request has no key.
@@ -37,7 +38,8 @@ extension DiskURLCache.Request {
 }
 
 extension DiskURLCache {
-    /// How this cache would handle a request of a transport now, and why: as `explanation(for:variant:response:sentAt:)`.
+    /// How this cache would handle a request of a transport now, and why: as
+    /// `explanation(for:variant:response:sentAt:)`.
     public func explanation(
         for request: Request, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil
     ) -> Explanation {

@@ -13,8 +13,9 @@ extension DiskURLCache {
     /// for try await piece in stream { … }
     /// ```
     ///
-    /// Read the body to its end, otherwise the answer may not be stored: without a reader, the load is cancelled. The transfer pauses
-    /// while more than 1 MB is unread; loads that wait for the same answer then send their own requests.
+    /// Read the body to its end, otherwise the answer may not be stored: without a reader, the load is cancelled. The
+    /// transfer pauses while more than 1 MB is unread; loads that wait for the same answer then send their own
+    /// requests.
     public struct ResponseStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
         /// Status and header fields; those from the network as the transport gave them.
         public var head: Head {
@@ -22,8 +23,8 @@ extension DiskURLCache {
         }
         /// The URL of the answer, after redirects.
         public var url: URL? { delivered.url }
-        /// The head as Foundation's object, made when it is first needed. The very object of the transport, if the transport gave one and
-        /// no `Cache-Status` was added.
+        /// The head as Foundation's object, made when it is first needed. The very object of the transport, if the
+        /// transport gave one and no `Cache-Status` was added.
         public var response: HTTPURLResponse {
             guard let response = delivered.response as? HTTPURLResponse else {
                 preconditionFailure("Foundation makes no response with status \(delivered.status).")
@@ -42,8 +43,8 @@ extension DiskURLCache {
             self.reader = reader
         }
 
-        /// The next piece of the body, nil at its end. Throws the error of the transport, or `CancellationError`: a body
-        /// that ends without an error is whole.
+        /// The next piece of the body, nil at its end. Throws the error of the transport, or `CancellationError`: a
+        /// body that ends without an error is whole.
         public func next() async throws -> Data? {
             try await reader.next()
         }

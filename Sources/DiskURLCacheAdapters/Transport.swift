@@ -6,7 +6,8 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// An HTTP client that the cache uses instead of `URLSession`; see `DiskURLCache.load(_:through:variant:redirect:)`.
+    /// An HTTP client that the cache uses instead of `URLSession`; see
+    /// `DiskURLCache.load(_:through:variant:redirect:)`.
     ///
     /// ```swift
     /// struct Canned: DiskURLCache.Transport {
@@ -17,15 +18,18 @@ extension DiskURLCache {
     /// }
     /// ```
     public protocol Transport: Sendable {
-        /// Sends one request, and passes the answer on: one head, then the pieces of the body in order. Returning ends the
-        /// answer; throwing fails it.
+        /// Sends one request, and passes the answer on: one head, then the pieces of the body in order. Returning ends
+        /// the answer; throwing fails it.
         ///
-        /// - Redirects are not followed here: each is a head like any other, and the cache sends a request to the next URL.
-        /// - The cache added its own conditions (`If-None-Match`, `Range`) to the request. A 304 is a head like any other.
+        /// - Redirects are not followed here: each is a head like any other, and the cache sends a request to the next
+        ///   URL.
+        /// - The cache added its own conditions (`If-None-Match`, `Range`) to the request. A 304 is a head like any
+        ///   other.
         /// - The Swift task is cancelled when no load needs the answer any more.
-        /// - The load has `request.timeoutInterval` seconds for the head of its answer, redirects included. Then the task is cancelled.
-        /// - The cache sends several requests at a time, one call for each; a refresh in the background is one, too. No reader waits for a
-        ///   refresh, so it is cancelled ten times as many seconds after its head at the latest.
+        /// - The load has `request.timeoutInterval` seconds for the head of its answer, redirects included. Then the
+        ///   task is cancelled.
+        /// - The cache sends several requests at a time, one call for each; a refresh in the background is one, too. No
+        ///   reader waits for a refresh, so it is cancelled ten times as many seconds after its head at the latest.
         func send(_ request: Request, to receiver: Receiver) async throws
     }
 }
@@ -70,8 +74,8 @@ extension DiskURLCache {
             if isWanted { receiver.fetchReceived(head) }
         }
 
-        /// Takes a piece of the body, of any length. Returns when the next one may come: a slow reader delays the transfer
-        /// here. Pieces before the head, or after the end, are dropped.
+        /// Takes a piece of the body, of any length. Returns when the next one may come: a slow reader delays the
+        /// transfer here. Pieces before the head, or after the end, are dropped.
         public func receive(_ data: Data) async {
             guard !data.isEmpty, state.withLock({ $0.hasHead && !$0.hasEnded }) else { return }
             receiver.fetchReceived(data)

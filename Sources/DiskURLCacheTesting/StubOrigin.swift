@@ -8,7 +8,8 @@ import Foundation
 extension DiskURLCache {
     /// An origin server that a test scripts: it answers the requests of its sessions in the process, without a socket.
     ///
-    /// Each origin has a unique host name, so tests that run at the same time do not meet. An origin answers until it is released.
+    /// Each origin has a unique host name, so tests that run at the same time do not meet. An origin answers until it
+    /// is released.
     ///
     /// Can be used from any thread.
     public final class StubOrigin: @unchecked Sendable {
@@ -23,7 +24,8 @@ extension DiskURLCache {
 
             /// - Parameters:
             ///   - status: the HTTP status code.
-            ///   - fields: header fields by name, such as `"Cache-Control": "max-age=60"`. A `Date` field is added if there is none.
+            ///   - fields: header fields by name, such as `"Cache-Control": "max-age=60"`. A `Date` field is added if
+            ///     there is none.
             ///   - body: the content, as UTF-8.
             public init(status: Int = 200, fields: [String: String] = [:], body: String = "") {
                 self.init(status: status, fields: fields, data: Data(body.utf8))
@@ -50,8 +52,8 @@ extension DiskURLCache {
 
         /// - Parameters:
         ///   - clock: gives answers their `Date` field. The cache under test should have the same clock.
-        ///   - answer: makes the answer to a request; an error that it throws fails the load. Called on any thread, one call for each request
-        ///     that reaches the origin.
+        ///   - answer: makes the answer to a request; an error that it throws fails the load. Called on any thread, one
+        ///     call for each request that reaches the origin.
         public init(clock: TestClock = TestClock(), answer: @escaping @Sendable (URLRequest) throws -> Response) {
             self.clock = clock
             self.answer = answer
@@ -64,7 +66,8 @@ extension DiskURLCache {
             StubProtocol.origins.remove(host: url.host ?? "")
         }
 
-        /// The requests that reached the origin, the first one first. A request that the cache answered is not among them.
+        /// The requests that reached the origin, the first one first. A request that the cache answered is not among
+        /// them.
         public var requests: [URLRequest] { lock.withLock { received } }
 
         /// A session configuration that reaches this origin. It has no cookies, credentials or cache of the process.
@@ -97,7 +100,8 @@ extension DiskURLCache {
     }
 }
 
-/// The origins by host name: Foundation makes a protocol from a class alone, so the class must find the origin by the request.
+/// The origins by host name: Foundation makes a protocol from a class alone, so the class must find the origin by the
+/// request.
 private final class Origins: @unchecked Sendable {
     private struct Weak { weak var origin: DiskURLCache.StubOrigin? }
     // `@unchecked`: the table is read and written under `lock` only.

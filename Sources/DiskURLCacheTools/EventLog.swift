@@ -2,13 +2,14 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// Writes a cache's events to a file, one JSON object on each line, for `urlcache watch` and `urlcache report`. Ends when it
-    /// is released.
+    /// Writes a cache's events to a file, one JSON object on each line, for `urlcache watch` and `urlcache report`.
+    /// Ends when it is released.
     ///
-    /// The file holds URLs (without user names and passwords), unless `Configuration.keepsURLs` is false. It has mode 0600. The log does
-    /// not write to a symbolic link, a file with a second name, or a file of another user. Before the file exceeds the limit, it is
-    /// renamed to `….1`, which replaces an older file of that name, and a new file is begun. If the file was removed or renamed by another
-    /// process, a new file is begun, too. If the disk is too slow, 10,000 events wait to be written, and later events are lost.
+    /// The file holds URLs (without user names and passwords), unless `Configuration.keepsURLs` is false. It has mode
+    /// 0600. The log does not write to a symbolic link, a file with a second name, or a file of another user. Before
+    /// the file exceeds the limit, it is renamed to `….1`, which replaces an older file of that name, and a new file is
+    /// begun. If the file was removed or renamed by another process, a new file is begun, too. If the disk is too slow,
+    /// 10,000 events wait to be written, and later events are lost.
     public final class EventLog: Sendable {
         /// The name of the log in a cache's own directory, in which the inspector looks for it.
         public static let fileName = "events.jsonl"
@@ -80,7 +81,8 @@ extension DiskURLCache {
                 if case .load(let load) = event { urlError = (load.error as? URLError)?.code.rawValue }
             }
 
-            /// Nil for numbers that no event has. The sums of a damaged file's numbers would overflow, and its dates are not valid.
+            /// Nil for numbers that no event has. The sums of a damaged file's numbers would overflow, and its dates
+            /// are not valid.
             var entry: (date: Date, event: Event)? {
                 guard abs(at) < Event.mostSeconds, event.isPlausible else { return nil }
                 var event = event
@@ -116,8 +118,8 @@ extension DiskURLCache {
             return openFile()?.file
         }
 
-        /// Called for each line: another process may have removed or renamed the file. A file that cannot be opened loses the event, and
-        /// the next one tries again.
+        /// Called for each line: another process may have removed or renamed the file. A file that cannot be opened
+        /// loses the event, and the next one tries again.
         private func openFile() -> (file: Int32, size: Int)? {
             guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK) else {
                 return nil
@@ -132,10 +134,11 @@ extension DiskURLCache {
             return (file, status.size)
         }
 
-        /// The events of a log and their times, the older file first; a load has the time of its end. Reads both files on the caller's
-        /// thread; empty when there is no log.
+        /// The events of a log and their times, the older file first; a load has the time of its end. Reads both files
+        /// on the caller's thread; empty when there is no log.
         ///
-        /// Of a load's `DiskURLCache.Report.error` the file has only the code of a `URLError`. Lines that are no events are skipped.
+        /// Of a load's `DiskURLCache.Report.error` the file has only the code of a `URLError`. Lines that are no events
+        /// are skipped.
         public static func entries(in file: URL) -> [(date: Date, event: Event)] {
             [file.path + ".1", file.path].flatMap { path in
                 FileManager.default.contents(atPath: path).map { entries(from: $0) } ?? []

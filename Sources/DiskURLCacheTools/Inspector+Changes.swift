@@ -2,8 +2,8 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache.Inspector {
-    /// Removes records; a program that uses the cache no longer finds them. Two kinds of record stay: one that was replaced since it
-    /// was listed, and one that cannot be removed. Works on the caller's thread.
+    /// Removes records; a program that uses the cache no longer finds them. Two kinds of record stay: one that was
+    /// replaced since it was listed, and one that cannot be removed. Works on the caller's thread.
     /// - Parameters:
     ///   - records: as `records(verifyingBodies:progress:)` listed them.
     ///   - progress: called with the number of records tried, and their total.
@@ -30,8 +30,9 @@ extension DiskURLCache.Inspector {
         return removed
     }
 
-    /// Removes the least recently used records until the directory takes no more than so many bytes, and no more records than
-    /// needed; pinned records last. With 0 all are removed: folders and index files stay, and take some bytes.
+    /// Removes the least recently used records until the directory takes no more than so many bytes, and no more
+    /// records than needed; pinned records last. With 0 all are removed: folders and index files stay, and take some
+    /// bytes.
     /// - Returns: the number of records removed, and the bytes that the directory takes now.
     /// - Throws: when the directory cannot be read or written.
     public func trim(

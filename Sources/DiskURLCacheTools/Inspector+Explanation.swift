@@ -16,8 +16,8 @@ extension DiskURLCache.Inspector {
     /// Takes no lock, changes nothing, sends no request.
     /// - Parameters:
     ///   - request: the request to explain.
-    ///   - variant: the variant of `DiskURLCache.load(_:through:variant:redirect:)`. Nil tries the entries of `URLSession`,
-    ///     and if it finds none, those of a `CachingHTTPClient`.
+    ///   - variant: the variant of `DiskURLCache.load(_:through:variant:redirect:)`. Nil tries the entries of
+    ///     `URLSession`, and if it finds none, those of a `CachingHTTPClient`.
     ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
     ///     Its arrival counts as `now`.
     ///   - sentAt: when the request for it was sent; nil: `now`.

@@ -34,13 +34,13 @@ extension DiskURLCache.Inspector {
         public let allocated: Int
         /// When the response was stored, or last confirmed by a 304; nil for an unreadable record.
         public var storedAt: Date? { metadata?.storedAt }
-        /// The time of last use in the index; without an index, the file's date. Accurate to seconds, and some seconds late
-        /// while a program uses the cache.
+        /// The time of last use in the index; without an index, the file's date. Accurate to seconds, and some seconds
+        /// late while a program uses the cache.
         public let lastUsed: Date?
         /// Seconds since the origin made or confirmed the response (RFC 9111 §4.2.3).
         public var age: TimeInterval? { freshness.map { TimeInterval($0.age) } }
-        /// When the response becomes stale or became stale, by its own fields and the standard heuristic. Rules of the app are not
-        /// known here. Nil when neither gives a lifetime.
+        /// When the response becomes stale or became stale, by its own fields and the standard heuristic. Rules of the
+        /// app are not known here. Nil when neither gives a lifetime.
         public var freshUntil: Date? {
             guard let freshness, freshness.source != .none else { return nil }
             return now.addingTimeInterval(-TimeInterval(freshness.staleness))

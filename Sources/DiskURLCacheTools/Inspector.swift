@@ -39,8 +39,8 @@ extension DiskURLCache {
             }
         }
 
-        /// Whether the index on disk can be used. A cache makes a missing or damaged index, or one of another version, again from the
-        /// records. Reads the index on the caller's thread.
+        /// Whether the index on disk can be used. A cache makes a missing or damaged index, or one of another version,
+        /// again from the records. Reads the index on the caller's thread.
         public var hasValidIndex: Bool { loadIndex() != nil }
 
         /// Bytes that the directory takes besides its records: folders and index files, in allocated blocks.
@@ -48,11 +48,12 @@ extension DiskURLCache {
             paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }
         }
 
-        /// Every record of the directory, the most recently used first. Damaged and foreign files under a record's name are
-        /// included, other files are not. Reads one file for each record on the caller's thread.
+        /// Every record of the directory, the most recently used first. Damaged and foreign files under a record's name
+        /// are included, other files are not. Reads one file for each record on the caller's thread.
         ///
         /// - Parameters:
-        ///   - verifyingBodies: reads the bodies too and verifies their checksums; without it a damaged body is not noticed.
+        ///   - verifyingBodies: reads the bodies too and verifies their checksums; without it a damaged body is not
+        ///     noticed.
         ///   - progress: called with the number of records read, and their total.
         /// - Throws: when the directory cannot be read.
         public func records(

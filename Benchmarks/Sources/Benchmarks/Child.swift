@@ -25,7 +25,8 @@ enum Child {
 
     static let executable = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
 
-    /// Starts a child, waits for its end and reads what it printed. `wrapper` is a command that runs the rest of its line.
+    /// Starts a child, waits for its end and reads what it printed. `wrapper` is a command that runs the rest of its
+    /// line.
     static func value<Value: Decodable>(
         _ type: Value.Type, of arguments: [String], wrapper: [String] = []
     ) throws -> Value {

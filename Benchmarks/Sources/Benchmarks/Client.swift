@@ -12,7 +12,8 @@ enum Delivery: String, CaseIterable {
     case delegate
 }
 
-/// Sessions of one configuration, without and with a delegate, and their loads: each waits for the answer and checks its length.
+/// Sessions of one configuration, without and with a delegate, and their loads: each waits for the answer and checks
+/// its length.
 final class Client: Sendable {
     struct Failure: Error {
         var received: Int

@@ -103,8 +103,9 @@ final class Scratch {
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// Waits until files are made at the usual speed, five minutes at the most. ext4 without a journal passes over the inodes of
-    /// files that were deleted in the last minutes, one by one: after a mass deletion every side's creates take ten times as long.
+    /// Waits until files are made at the usual speed, five minutes at the most. ext4 without a journal passes over the
+    /// inodes of files that were deleted in the last minutes, one by one: after a mass deletion every side's creates
+    /// take ten times as long.
     func settle() throws {
         let folder = folder("settle")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

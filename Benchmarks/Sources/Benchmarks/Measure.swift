@@ -18,7 +18,8 @@ struct Side {
     let batch: Int
     /// Done before each sample, not timed.
     let prepare: () throws -> Void
-    /// Does a batch of operations, whose numbers count up over the whole run, and returns the nanoseconds that they took.
+    /// Does a batch of operations, whose numbers count up over the whole run, and returns the nanoseconds that they
+    /// took.
     let sample: (Range<Int>) throws -> UInt64
 
     init(
@@ -110,8 +111,8 @@ struct Samples {
 }
 
 enum Measure {
-    /// Times the sides in turns, one sample each, and lets each begin as often as the others: what else the machine does
-    /// then falls on all alike. The first round warms up and does not count.
+    /// Times the sides in turns, one sample each, and lets each begin as often as the others: what else the machine
+    /// does then falls on all alike. The first round warms up and does not count.
     static func alternately(rounds: Int, _ sides: [Side]) throws -> [Samples] {
         var times = sides.map { _ in [Double]() }
         var numbers = sides.map { _ in 0 }

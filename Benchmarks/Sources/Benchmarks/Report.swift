@@ -60,8 +60,8 @@ struct Row: Codable {
         self.note = note
     }
 
-    /// Throughput: operations in a microsecond, or in a second, of samples that hold `operations` each. The targets are the
-    /// least ratios.
+    /// Throughput: operations in a microsecond, or in a second, of samples that hold `operations` each. The targets are
+    /// the least ratios.
     init(
         throughput name: String, _ samples: [Samples], operations: [Int], perSecond: Bool, targets: [Double?]
     ) {

@@ -45,7 +45,8 @@ func write(_ plot: String, to name: String) throws {
     print(directory.appendingPathComponent(name).path)
 }
 
-// Each judged comparison as a bar: its ratio by its target, so that 1 is the line to stay under (or, for a floor, above).
+// Each judged comparison as a bar: its ratio by its target, so that 1 is the line to stay under (or, for a floor,
+// above).
 var bars: [Bar] = []
 for row in document.rows {
     for comparison in row.comparisons {

@@ -32,7 +32,8 @@ public func complain(_ message: String) {
     FileHandle.standardError.write(Data((message + "\n").utf8))
 }
 
-/// Ends an example with status 1 when its demonstration did not happen: a mistake in an example must fail in CI, not only look odd.
+/// Ends an example with status 1 when its demonstration did not happen: a mistake in an example must fail in CI, not
+/// only look odd.
 public func expect(_ condition: Bool, _ message: @autoclosure () -> String) {
     guard !condition else { return }
     complain("Not as expected: \(message())")

@@ -22,8 +22,8 @@ extension Fleet {
 
     /// A resource changes, and each process loads it until it gets the new version.
     ///
-    /// Process 0 writes. It and the first half of the processes have a copy that was new when they got it. The other processes got their
-    /// copies from the tier three seconds later, and the last process has none.
+    /// Process 0 writes. It and the first half of the processes have a copy that was new when they got it. The other
+    /// processes got their copies from the tier three seconds later, and the last process has none.
     func showChanges() throws {
         let lifetime = Resource.priceLifetime
         print(
@@ -67,8 +67,8 @@ extension Fleet {
                 age.map { String(format: "%.1f s", $0) } ?? "-")
             check(
                 each.allSatisfy { $0.firstNew != nil }, "\(change.words): the new version did not reach every process")
-            // A lifetime counts from the origin's response, however many caches were on the way. If a process counted it from
-            // the arrival of its copy, responses would be nearly nine seconds old.
+            // A lifetime counts from the origin's response, however many caches were on the way. If a process counted
+            // it from the arrival of its copy, responses would be nearly nine seconds old.
             check(age ?? 0 <= Double(lifetime + 2), "\(change.words): an answer was \(age ?? 0) s old")
             switch change {
             case .purged:

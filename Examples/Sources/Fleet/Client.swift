@@ -47,7 +47,8 @@ struct Client: Sendable {
             settings.isShared = true
             // While the tier is down, a stored response is used for an hour.
             settings.staleIfError = .hours(1)
-            // An error with a lifetime may be stored, and would be served. This client sends a request to the origin instead.
+            // An error with a lifetime may be stored, and would be served. This client sends a request to the origin
+            // instead.
             settings.willCacheResponse = { stored, _ in
                 (stored.response as? HTTPURLResponse)?.statusCode == 200 ? stored : nil
             }

@@ -1,9 +1,10 @@
 import ExampleSupport
 import Foundation
 
-/// `swift run --package-path Examples Fleet [varnish | nginx]`: an origin, a shared HTTP cache in front of it (the tier: a real
-/// Varnish, or nginx if there is no Varnish), and eight processes, each with a `DiskURLCache`. Shows the requests that the caches
-/// save, how far a change at the origin reaches, and how the processes get through an outage of the tier.
+/// `swift run --package-path Examples Fleet [varnish | nginx]`: an origin, a shared HTTP cache in front of it (the
+/// tier: a real Varnish, or nginx if there is no Varnish), and eight processes, each with a `DiskURLCache`. Shows the
+/// requests that the caches save, how far a change at the origin reaches, and how the processes get through an outage
+/// of the tier.
 @main
 enum FleetProgram {
     static func main() async throws {

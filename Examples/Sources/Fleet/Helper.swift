@@ -1,8 +1,8 @@
 import ExampleSupport
 import Foundation
 
-/// A second process of this program. It takes orders as lines of JSON on its standard input, and answers in the same way. A helper
-/// exits when its input ends, so it exits with this process, in whatever way this process ends.
+/// A second process of this program. It takes orders as lines of JSON on its standard input, and answers in the same
+/// way. A helper exits when its input ends, so it exits with this process, in whatever way this process ends.
 final class Helper {
     enum Role: String {
         case origin

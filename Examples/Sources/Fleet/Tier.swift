@@ -107,8 +107,8 @@ enum KeeperOrder: Codable, Sendable {
     case kill
 }
 
-/// Starts and kills the tier. It is a separate process, and runs after this program has ended until the tier is killed and the
-/// folder removed: after a failure, after Control-C, and after `kill -9`, too.
+/// Starts and kills the tier. It is a separate process, and runs after this program has ended until the tier is killed
+/// and the folder removed: after a failure, after Control-C, and after `kill -9`, too.
 ///
 /// `@unchecked Sendable`: `process` is used under the lock only. It is held until the tier runs, or has ended: this
 /// process may end in the middle of a start, and must know the process to kill.

@@ -8,8 +8,8 @@ import OpenCombineFoundation
     import FoundationNetworking
 #endif
 
-/// `swift run --package-path Examples OpenSourceClient`: OpenCombine's `DataTaskPublisher`, and an app's view model on top
-/// of it, as they are. Neither knows of the cache; the one line in `main` puts it behind them.
+/// `swift run --package-path Examples OpenSourceClient`: OpenCombine's `DataTaskPublisher`, and an app's view model on
+/// top of it, as they are. Neither knows of the cache; the one line in `main` puts it behind them.
 @main
 enum OpenSourceClient {
     static func main() async throws {

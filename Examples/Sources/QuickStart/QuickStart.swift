@@ -6,8 +6,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// `swift run --package-path Examples QuickStart`: loads a few resources with plain `URLSession.shared` three times, and
-/// shows where each answer came from. `QuickStart <url>…` does the same with your URLs.
+/// `swift run --package-path Examples QuickStart`: loads a few resources with plain `URLSession.shared` three times,
+/// and shows where each answer came from. `QuickStart <url>…` does the same with your URLs.
 @main
 enum QuickStart {
     static func main() async throws {
@@ -62,8 +62,8 @@ enum QuickStart {
         return summarize(passes, cache) && saved
     }
 
-    /// In the first pass each resource reaches the origin, the redirect with two requests. Later passes reach it for `/profile`, which says
-    /// `no-cache`, and for `/balance`, which says `no-store`.
+    /// In the first pass each resource reaches the origin, the redirect with two requests. Later passes reach it for
+    /// `/profile`, which says `no-cache`, and for `/balance`, which says `no-store`.
     private static func hasAskedAsExpected(_ asked: [Int]) -> Bool {
         let requests = [asked[0], asked[1] - asked[0], asked[2] - asked[1]]
         if requests == [Resources.targets.count + 1, 2, 2] { return true }

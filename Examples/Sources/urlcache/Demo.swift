@@ -7,7 +7,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Makes a cache of made-up entries and an event log of made-up loads, to look at the report with; the same ones each time.
+/// Makes a cache of made-up entries and an event log of made-up loads, to look at the report with; the same ones each
+/// time.
 struct Demo: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Makes a cache of made-up entries.", shouldDisplay: false)

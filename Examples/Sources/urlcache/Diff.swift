@@ -41,7 +41,8 @@ struct Diff: ParsableCommand {
         return Dictionary(grouping: records.filter { $0.problem == nil }) { String($0.fileName.dropLast()) }
     }
 
-    /// The facts by which two records of a key are compared: a response that was stored or confirmed again counts as changed.
+    /// The facts by which two records of a key are compared: a response that was stored or confirmed again counts as
+    /// changed.
     private static func version(_ record: DiskURLCache.Inspector.Record) -> String {
         "\(record.status ?? 0) \(record.bodyLength) \(record.storedAt?.timeIntervalSince1970 ?? 0) \(record.varyFields)"
     }

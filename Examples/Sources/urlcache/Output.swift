@@ -45,8 +45,8 @@ func span(_ seconds: TimeInterval) -> String {
     return seconds < 1e10 ? "\(Int(seconds / 86_400))d" : "never"
 }
 
-/// Whether a terminal may take a scalar for a command or turn the line around by it: C0, DEL, C1, the format characters (those that
-/// change the direction of text among them), and the separators of lines and paragraphs.
+/// Whether a terminal may take a scalar for a command or turn the line around by it: C0, DEL, C1, the format characters
+/// (those that change the direction of text among them), and the separators of lines and paragraphs.
 func isControl(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator: true
@@ -60,7 +60,8 @@ func printable(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String
         String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) && !kept.contains($0) ? "?" : $0 }))
 }
 
-/// JSON whose control characters are escaped: an encoder leaves some in strings. Outside of strings there is only the line feed.
+/// JSON whose control characters are escaped: an encoder leaves some in strings. Outside of strings there is only the
+/// line feed.
 func escapingControls(_ json: Data) -> String {
     String(decoding: json, as: UTF8.self).unicodeScalars.reduce(into: "") { text, scalar in
         if isControl(scalar), scalar != "\n" {
@@ -107,8 +108,8 @@ struct Problem: Error, CustomStringConvertible {
     }
 }
 
-/// Replaces a file's content, or writes to a device such as `/dev/stdout`. A file has mode 0600, since it holds URLs and bodies. A symbolic link and a
-/// file with a second name are left alone: another user may have put them there.
+/// Replaces a file's content, or writes to a device such as `/dev/stdout`. A file has mode 0600, since it holds URLs
+/// and bodies. A symbolic link and a file with a second name are left alone: another user may have put them there.
 func write(_ data: Data, toFile path: String) throws {
     if path == "/dev/stdout" { return try writeToOutput(data) }
     let file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)

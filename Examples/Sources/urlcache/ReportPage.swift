@@ -1,7 +1,7 @@
 import Foundation
 
-/// The page of `urlcache report`: markup, style, script (the files in `Page`) and data in one file that asks the network for
-/// nothing.
+/// The page of `urlcache report`: markup, style, script (the files in `Page`) and data in one file that asks the
+/// network for nothing.
 enum ReportPage {
     static func html(_ data: ReportData) throws -> String {
         """

@@ -120,7 +120,8 @@ typealias Load = @Sendable (_ path: String) async throws -> Void
         print("| \(name) | \(cells(times)) | \(cells(cpu)) |")
     }
 
-    /// The processor time of this process so far, in microseconds. It includes the origin's time and the time of late writes.
+    /// The processor time of this process so far, in microseconds. It includes the origin's time and the time of late
+    /// writes.
     static func cpuTime() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -12,7 +12,8 @@ import ServiceLifecycle
 /// let group = ServiceGroup(services: [health, client, server], logger: logger)
 /// ```
 ///
-/// Services end in the opposite order of their list: so the last loads, and problems when the client ends, are counted and logged.
+/// Services end in the opposite order of their list: so the last loads, and problems when the client ends, are counted
+/// and logged.
 ///
 /// | Metric | Kind | Counts |
 /// |---|---|---|
@@ -30,9 +31,10 @@ import ServiceLifecycle
 ///
 /// Each has the dimension `cache`, with the name.
 ///
-/// Most counters are those of `cache.statistics` and miss nothing. The counters of loads, `http_cache_not_stored`, `http_cache_problems` and the log come from
-/// `cache.events()` from `run()` on, which drops the oldest when a thousand wait: under a load that the machine can hardly carry they may
-/// count too few. `cache.openingError` is counted and logged, whenever it came.
+/// Most counters are those of `cache.statistics` and miss nothing. The counters of loads, `http_cache_not_stored`,
+/// `http_cache_problems` and the log come from `cache.events()` from `run()` on, which drops the oldest when a thousand
+/// wait: under a load that the machine can hardly carry they may count too few. `cache.openingError` is counted and
+/// logged, whenever it came.
 public final class CacheMetrics: Service {
     private struct Counters: Sendable {
         let memoryHits: Counter
@@ -91,13 +93,15 @@ public final class CacheMetrics: Service {
         (memoryBytes, diskBytes) = (gauge("memory_bytes"), gauge("disk_bytes"))
     }
 
-    /// Counts and logs until its service group ends, or the task is cancelled. The counters are brought up to date every 10 seconds.
+    /// Counts and logs until its service group ends, or the task is cancelled. The counters are brought up to date
+    /// every 10 seconds.
     public func run() async {
         await cancelWhenGracefulShutdown { await self.run(updatingEvery: 10) }
     }
 
     /// Counts and logs until the task is cancelled.
-    /// - Parameter interval: after how many seconds the counters are brought up to date; `.infinity` if `update()` does that.
+    /// - Parameter interval: after how many seconds the counters are brought up to date; `.infinity` if `update()` does
+    ///   that.
     public func run(updatingEvery interval: TimeInterval) async {
         let events = cache.events()
         let opening = await openingError()

@@ -9,14 +9,16 @@ import NIOHTTP1
 // The types of swift-http-types, which servers speak.
 
 extension CachingHTTPClient {
-    /// Answers a request from memory, disk, or the origin: `execute(_:timeout:cacheOptions:logger:)` with the types of swift-http-types.
+    /// Answers a request from memory, disk, or the origin: `execute(_:timeout:cacheOptions:logger:)` with the types of
+    /// swift-http-types.
     /// - Parameters:
     ///   - request: with a scheme and an authority.
     ///   - body: what is sent.
     ///   - timeout: within which there must be a head, redirects included.
     ///   - cacheOptions: how the answer is kept, if that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`.
-    /// - Throws: `HTTPClientError.invalidURL` for a request without a scheme or an authority; all other errors are those of the method above.
+    /// - Throws: `HTTPClientError.invalidURL` for a request without a scheme or an authority; all other errors are
+    ///   those of the method above.
     public func execute(
         _ request: HTTPRequest, body: HTTPClientRequest.Body? = nil, timeout: TimeAmount,
         cacheOptions: DiskURLCache.Options? = nil, logger: Logger? = nil

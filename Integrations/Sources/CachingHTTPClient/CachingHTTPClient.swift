@@ -12,17 +12,17 @@ import Tracing
     import FoundationNetworking
 #endif
 
-/// An `HTTPClient` with an HTTP cache in front of it: `execute` as before, and what the origin allows to reuse is answered from
-/// memory or disk.
+/// An `HTTPClient` with an HTTP cache in front of it: `execute` as before, and what the origin allows to reuse is
+/// answered from memory or disk.
 ///
 /// ```swift
 /// let client = CachingHTTPClient(storage: .init(memoryCapacity: 64 << 20, diskCapacity: 1 << 30))
 /// let response = try await client.execute(HTTPClientRequest(url: "https://example.com/feed"), timeout: .seconds(10))
 /// ```
 ///
-/// The engine is `DiskURLCache`: keys, rules, freshness, validation, `stale-while-revalidate`, `stale-if-error`, shared requests, and
-/// events. Bodies stream both ways at the reader's pace. A response that cannot be stored flows through with the fields that the
-/// origin sent, each `Set-Cookie` by itself.
+/// The engine is `DiskURLCache`: keys, rules, freshness, validation, `stale-while-revalidate`, `stale-if-error`, shared
+/// requests, and events. Bodies stream both ways at the reader's pace. A response that cannot be stored flows through
+/// with the fields that the origin sent, each `Set-Cookie` by itself.
 public final class CachingHTTPClient: Sendable {
     /// Stores the responses, and has `cache.events()`, `cache.statistics`, and all removals.
     public let cache: DiskURLCache
@@ -36,18 +36,19 @@ public final class CachingHTTPClient: Sendable {
     private let followsRedirects: Bool
     private let methodsKeyedByBody: Set<String>
 
-    /// A client with a cache that exists: a private one, unless its configuration says otherwise. In a server that sends requests for
-    /// many users, a private cache gives one user's response to another user.
+    /// A client with a cache that exists: a private one, unless its configuration says otherwise. In a server that
+    /// sends requests for many users, a private cache gives one user's response to another user.
     ///
-    /// The `HTTPClient` is made here, since its own redirects have to be off: each hop is looked up and stored under its own URL.
+    /// The `HTTPClient` is made here, since its own redirects have to be off: each hop is looked up and stored under
+    /// its own URL.
     /// - Parameters:
     ///   - cache: also for other clients, and for `URLSession`.
     ///   - eventLoopGroup: as in `HTTPClient`.
     ///   - configuration: as in `HTTPClient`. Its `redirectConfiguration` is not used.
     ///   - followsRedirects: follow up to 20 redirects. If false, the caller gets the redirect.
     ///   - methodsKeyedByBody: methods whose bodies the cache's key policy has to see, such as `POST` for GraphQL
-    ///     (`DiskURLCache.KeyPolicy.includingBody(ofMethods:)`). Their bodies are gathered before they are sent. All other bodies stream, and a
-    ///     request with one is never answered from the cache.
+    ///     (`DiskURLCache.KeyPolicy.includingBody(ofMethods:)`). Their bodies are gathered before they are sent. All
+    ///     other bodies stream, and a request with one is never answered from the cache.
     public init(
         cache: DiskURLCache, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
@@ -81,8 +82,8 @@ public final class CachingHTTPClient: Sendable {
             followsRedirects: followsRedirects, methodsKeyedByBody: methodsKeyedByBody)
     }
 
-    /// Saves the index of the cache, and ends the client. To be called once, at the end, as with `HTTPClient`, unless `run()` does.
-    /// Nothing is served any more, from the cache neither; responses that are being read fail.
+    /// Saves the index of the cache, and ends the client. To be called once, at the end, as with `HTTPClient`, unless
+    /// `run()` does. Nothing is served any more, from the cache neither; responses that are being read fail.
     public func shutdown() async throws {
         requests.close()
         // Waits for files, so not on a thread that other tasks need.
@@ -173,15 +174,16 @@ public final class CachingHTTPClient: Sendable {
         ).map { ($0, body) }
     }
 
-    /// A request shares the entries of clients that the server cannot tell from this one (`TLSIdentity`). The stored bytes are the
-    /// bytes that the client delivers, which depend on its decompression:
+    /// A request shares the entries of clients that the server cannot tell from this one (`TLSIdentity`). The stored
+    /// bytes are the bytes that the client delivers, which depend on its decompression:
     ///
-    /// - A client that decodes shares entries with `URLSession`, which decodes too. It accepts `gzip` and `deflate`, unless the
-    ///   request names codings itself. Then the origin may send other codings, which are not decoded: such responses are kept apart.
+    /// - A client that decodes shares entries with `URLSession`, which decodes too. It accepts `gzip` and `deflate`,
+    ///   unless the request names codings itself. Then the origin may send other codings, which are not decoded: such
+    ///   responses are kept apart.
     /// - A client that does not decode stores bodies as they came.
     ///
-    /// `Vary: Accept-Encoding` does not suffice. The field is added below the cache, and an origin may send a coded body without
-    /// `Vary`.
+    /// `Vary: Accept-Encoding` does not suffice. The field is added below the cache, and an origin may send a coded
+    /// body without `Vary`.
     func variant(of request: HTTPClientRequest) -> String? {
         let coding =
             !decodes ? "coded" : request.headers.contains(name: "Accept-Encoding") ? "own-coding" : nil

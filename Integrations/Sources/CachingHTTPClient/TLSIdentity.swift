@@ -2,8 +2,8 @@ import AsyncHTTPClient
 import Foundation
 import NIOSSL
 
-/// Whose answers a client's configuration brings: the server knows the client by its certificate, and the client believes the servers that
-/// its roots and its names of hosts lead to. No request shows either.
+/// Whose answers a client's configuration brings: the server knows the client by its certificate, and the client
+/// believes the servers that its roots and its names of hosts lead to. No request shows either.
 enum TLSIdentity: Equatable, Sendable {
     /// The server is verified by the system's roots, and the client does not say who it is.
     case anonymous
@@ -12,8 +12,8 @@ enum TLSIdentity: Equatable, Sendable {
     /// A callback decides, or a file that may change: such answers are not stored.
     case unknown
 
-    /// - Parameter configuration: Roots in a file become those that the file has now: a later change of the file would bring answers that
-    ///   belong under another name.
+    /// - Parameter configuration: Roots in a file become those that the file has now: a later change of the file would
+    ///   bring answers that belong under another name.
     init(_ configuration: inout HTTPClient.Configuration) {
         var text = ""
         if let tls = configuration.tlsConfiguration {

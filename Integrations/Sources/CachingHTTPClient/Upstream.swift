@@ -55,7 +55,8 @@ final class Upstream: DiskURLCache.Transport {
             // Copied: the client reads the next piece into the same memory then. To share it was slower.
             for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
         } catch  where request.method == "HEAD" || [204, 304].contains(response.status.code) {
-            // Such an answer is whole with its head. The client's decompression fails those that name a coding: it finds nothing to decode.
+            // Such an answer is whole with its head. The client's decompression fails those that name a coding: it
+            // finds nothing to decode.
         }
     }
 

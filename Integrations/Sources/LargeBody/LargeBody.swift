@@ -1,9 +1,10 @@
-// Measures the memory of a large body on its way through CachingHTTPClient: for Documentation/Performance.md. On Linux only.
+// Measures the memory of a large body on its way through CachingHTTPClient: for Documentation/Performance.md. On Linux
+// only.
 //
 //     swift run -c release --package-path Integrations LargeBody [megabytes]
 //
-// A new process measures each row, also for the tests: LargeBody URL LENGTH DIRECTORY. If DIRECTORY is "none", there is no cache. The
-// process prints by how many bytes its memory grew at most.
+// A new process measures each row, also for the tests: LargeBody URL LENGTH DIRECTORY. If DIRECTORY is "none", there is
+// no cache. The process prints by how many bytes its memory grew at most.
 
 import AsyncHTTPClient
 import CachingHTTPClient

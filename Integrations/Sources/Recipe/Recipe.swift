@@ -1,4 +1,5 @@
-// The recipe "Use AsyncHTTPClient" of the article "Recipes", against an origin on this machine; exits with status 1 if it does not cache.
+// The recipe "Use AsyncHTTPClient" of the article "Recipes", against an origin on this machine; exits with status 1 if
+// it does not cache.
 
 import AsyncHTTPClient
 import CachingHTTPClient

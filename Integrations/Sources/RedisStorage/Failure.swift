@@ -16,8 +16,8 @@ public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
         case tooLarge
         /// The bytes under a name are not the bytes that were stored there. They were removed.
         case damaged
-        /// A removal did not reach the server. It is sent before the next command. Until then, other processes may use the
-        /// entries, and so may this program after a restart.
+        /// A removal did not reach the server. It is sent before the next command. Until then, other processes may use
+        /// the entries, and so may this program after a restart.
         case removalDelayed
         /// The password is sent without TLS to another machine. Told once; the password is sent.
         case passwordInTheClear

@@ -30,7 +30,8 @@ struct NotRedis: Error {}
 enum RESPReader {
     /// The longest line: numbers, short answers and errors.
     static let longestLine = 64 << 10
-    /// A list is read again from its start whenever more of it has arrived: the longest of ours are 514 rows, and what `SCAN` gives.
+    /// A list is read again from its start whenever more of it has arrived: the longest of ours are 514 rows, and what
+    /// `SCAN` gives.
     private static let mostMembers = 1 << 14
     private static let deepest = 4
 

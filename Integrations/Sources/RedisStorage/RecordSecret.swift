@@ -1,10 +1,11 @@
 import Foundation
 
-/// A secret that the processes know and the server does not. Without the secret no program can compute a name, write a record that is
-/// believed, or move one. The tail of a record (URL, header fields, digests) is not readable without it.
+/// A secret that the processes know and the server does not. Without the secret no program can compute a name, write a
+/// record that is believed, or move one. The tail of a record (URL, header fields, digests) is not readable without it.
 ///
 /// HMAC-SHA256 (RFC 2104) makes the name, the tag of a record, and the stream of bytes that hides a tail. Bodies stay
-/// readable, and an older record of the same name can be put back: only the log and the sets of the server tell removals.
+/// readable, and an older record of the same name can be put back: only the log and the sets of the server tell
+/// removals.
 struct RecordSecret: Sendable {
     private let inner: [UInt8]
     private let outer: [UInt8]

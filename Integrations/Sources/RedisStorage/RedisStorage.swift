@@ -14,11 +14,11 @@ import NIOFoundationCompat
 /// let cache = DiskURLCache(configuration: .init(memoryCapacity: 64 << 20, redis: try RedisStorage(settings)))
 /// ```
 ///
-/// A server that is slow, dead, full, or no Redis at all is a miss within `Configuration.timeout`. Then no command is sent for
-/// `Configuration.pause`.
+/// A server that is slow, dead, full, or no Redis at all is a miss within `Configuration.timeout`. Then no command is
+/// sent for `Configuration.pause`.
 ///
-/// To be used as `diskStorage` of a shared cache, by one cache for each `RedisStorage`. Redis itself evicts (`maxmemory-policy
-/// allkeys-lru`).
+/// To be used as `diskStorage` of a shared cache, by one cache for each `RedisStorage`. Redis itself evicts
+/// (`maxmemory-policy allkeys-lru`).
 public final class RedisStorage: DiskURLCache.EntryStorage {
     private let configuration: Configuration
     private let server: RedisConnections
@@ -38,14 +38,16 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     }
 
     private struct State {
-        /// The place in the log up to which the cache knows the removals by other processes; nil before the first check.
+        /// The place in the log up to which the cache knows the removals by other processes; nil before the first
+        /// check.
         var position: Position?
         /// A check was due before the first one succeeded.
         var hasMissedCheck = false
         /// Removals that did not reach the server yet, in order.
         var delayed: [(number: Int, removal: Removal)] = []
         var lastNumber = 0
-        /// Variants, by name, whose last store may not have come to the server: what is there may be older, or come later.
+        /// Variants, by name, whose last store may not have come to the server: what is there may be older, or come
+        /// later.
         var doubtful: [String: Set<String>] = [:]
         var isFull = false
         var memory = Memory()
@@ -67,13 +69,15 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// More is not remembered: then everything goes. The log remembers as many.
     private static let mostDelayed = 512
     private static let mostDoubtful = 1_024
-    /// A server that never says that it is done is asked no more often, when entries are erased or looked at one by one.
+    /// A server that never says that it is done is asked no more often, when entries are erased or looked at one by
+    /// one.
     private static let mostSteps = 100_000
     /// More removals than a log has in its life. A larger number, or a negative one, is not the log's.
     private static let numbers = 0...(1 << 53)
 
     /// Connects in the background.
-    /// - Throws: `RedisFailure` if the TLS configuration cannot be used. A server that cannot be reached is no error here.
+    /// - Throws: `RedisFailure` if the TLS configuration cannot be used. A server that cannot be reached is no error
+    ///   here.
     public init(_ configuration: Configuration) throws(RedisFailure) {
         self.configuration = configuration
         secret = configuration.secret.map { RecordSecret($0) }
@@ -107,7 +111,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         reporting.async { onFailure(failure) }
     }
 
-    /// Replies to commands; nil if there are none, after the failure was reported. Removals that the server does not know yet go first.
+    /// Replies to commands; nil if there are none, after the failure was reported. Removals that the server does not
+    /// know yet go first.
     private func ask(_ commands: [RESPCommand]) -> [RESPValue]? {
         let delayed = state.withLockedValue { $0.delayed }
         let before = delayed.map { command($0.removal, gone: goneKey()) }
@@ -185,7 +190,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         for _ in 0..<4 {
             let doubtful = state.withLockedValue { $0.doubtful[name] }
             if let doubtful {
-                // Also keeps a store that is late from coming after this one: it was meant for another place in the log.
+                // Also keeps a store that is late from coming after this one: it was meant for another place in the
+                // log.
                 guard ask(doubtful.flatMap { commands(removing: $0, of: name) }) != nil else {
                     return doubt(entry, of: name)
                 }
@@ -307,8 +313,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             [ByteBuffer(string: freshToken()), row, ByteBuffer(string: kind), ByteBuffer(string: variant)])
     }
 
-    /// Removes a variant whose state is unknown. The empty row concerns no entry. It moves the log on, so that a late store does
-    /// nothing. A full server accepts neither the row nor a store.
+    /// Removes a variant whose state is unknown. The empty row concerns no entry. It moves the log on, so that a late
+    /// store does nothing. A full server accepts neither the row nor a store.
     private func commands(removing variant: String, of name: String) -> [RESPCommand] {
         [
             RESPCommand(
@@ -346,7 +352,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         return replies.first?.isError == false
     }
 
-    /// Erases the entries of a group that was removed. They are not served any more: if the erasing stops, they stay until they expire.
+    /// Erases the entries of a group that was removed. They are not served any more: if the erasing stops, they stay
+    /// until they expire.
     private func erase(_ gone: String, _ group: String) {
         for _ in 0..<Self.mostSteps {
             let command = RESPCommand(.erase, keys: [gone, key(ofGroup: group)], root, group)
@@ -502,8 +509,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// Bytes that the server uses for everything in it, as of the last second.
     public var usage: Int { askMemory(after: 1).used }
 
-    /// Tells the server of removals that it does not know yet, and returns when what was removed is erased. How durable entries are
-    /// is the server's affair.
+    /// Tells the server of removals that it does not know yet, and returns when what was removed is erased. How durable
+    /// entries are is the server's affair.
     public func flush() {
         if state.withLockedValue({ !$0.delayed.isEmpty }) { _ = ask([]) }
         erasing.sync {}
@@ -517,7 +524,8 @@ extension RESPValue {
 }
 
 extension DiskURLCache.Configuration {
-    /// A cache in memory and in Redis, with no directory. It is a shared one (RFC 9111): what is for one user only is not stored.
+    /// A cache in memory and in Redis, with no directory. It is a shared one (RFC 9111): what is for one user only is
+    /// not stored.
     public init(memoryCapacity: Int = 16 << 20, redis: RedisStorage) {
         self.init(memoryCapacity: memoryCapacity)
         diskStorage = redis

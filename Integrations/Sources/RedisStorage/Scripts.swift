@@ -9,9 +9,10 @@
 /// | `P:log` | hash: a `token`, the number `n` of the last removal, the number `epoch` of the last removal of everything, and the last 512 removals, fields `r` and the number |
 /// | `P:gone:…` | a set that was removed and whose entries are being erased |
 ///
-/// A head names the token and the epoch under which the entry was stored, and its groups. An entry is valid while
-/// the log has this token and this epoch, and each group's set has the entry. So a removal is done when it has removed a set, before
-/// the records are erased. If the server evicts a set or the log, entries are missed. An entry that was removed is never served.
+/// A head names the token and the epoch under which the entry was stored, and its groups. An entry is valid while the
+/// log has this token and this epoch, and each group's set has the entry. So a removal is done when it has removed a
+/// set, before the records are erased. If the server evicts a set or the log, entries are missed. An entry that was
+/// removed is never served.
 enum Script: String, CaseIterable {
     /// The valid records of a name. Other records are removed.
     case lookup = """
@@ -123,7 +124,8 @@ enum Script: String, CaseIterable {
         return 0
         """
 
-    /// Erases some of the entries of a set that was removed, except entries that were stored again. Gives how many it read.
+    /// Erases some of the entries of a set that was removed, except entries that were stored again. Gives how many it
+    /// read.
     case erase = """
         local popped = redis.call('ZPOPMIN', KEYS[1], 200)
         for i = 1, #popped, 2 do

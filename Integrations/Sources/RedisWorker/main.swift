@@ -10,8 +10,9 @@ import RedisStorage
 //
 //     swift run -c release --package-path Integrations RedisWorker measure PORT
 //
-// Without `measure`: one of several processes that use the same entries. It stores, reads and removes at random, and checks each answer.
-// Arguments: port, prefix, number of this process, rounds. Prints how many answers it got; ends with 1 at a wrong one.
+// Without `measure`: one of several processes that use the same entries. It stores, reads and removes at random, and
+// checks each answer. Arguments: port, prefix, number of this process, rounds. Prints how many answers it got; ends
+// with 1 at a wrong one.
 
 let arguments = CommandLine.arguments
 if arguments.count == 3, arguments[1] == "measure", let port = Int(arguments[2]) {

@@ -6,8 +6,8 @@ import Hummingbird
 import Logging
 import Metrics
 
-/// A server whose endpoint asks an upstream through a cache. Ends in order on SIGTERM: the server answers the requests that it has, the
-/// client saves what it has stored, and the last problems are in the log.
+/// A server whose endpoint asks an upstream through a cache. Ends in order on SIGTERM: the server answers the requests
+/// that it has, the client saves what it has stored, and the last problems are in the log.
 func serve(_ settings: ServerSettings, _ metrics: PrometheusText, _ logger: Logger) async throws {
     var storage = DiskURLCache.Configuration(
         memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: settings.directory)
@@ -52,7 +52,8 @@ func articles(
         // Users' cookies and credentials are not passed on: they would have to be part of the key.
         let request = HTTPClientRequest(url: "\(upstream)/articles/\(id)")
         do {
-            // The client's timeout is for the head only: an upstream that never ends a body would hold the request for ever.
+            // The client's timeout is for the head only: an upstream that never ends a body would hold the request for
+            // ever.
             return try await within(.seconds(2)) {
                 let answer = try await fetch(request, context.logger)
                 guard answer.status == .ok else { throw Failure("it answered \(answer.status.code)") }

@@ -178,8 +178,8 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
-    /// The server knows a client by its certificate: clients of one cache share what is for the same one. A client that believes any
-    /// server shares with nobody else.
+    /// The server knows a client by its certificate: clients of one cache share what is for the same one. A client that
+    /// believes any server shares with nobody else.
     @Test(.enabled(if: Certificates.canBeMade, "openssl is not installed"))
     func aClientsCertificateIsPartOfTheKey() async throws {
         let files = try Certificates()
@@ -420,8 +420,8 @@ import Testing
         #expect(headers["Host"] == ["127.0.0.1:\(other.port)"])
     }
 
-    /// After a redirect that drops the body all is as with the client alone. Where the client alone would send the body again, the
-    /// redirect is the answer: as with one that streams.
+    /// After a redirect that drops the body all is as with the client alone. Where the client alone would send the body
+    /// again, the redirect is the answer: as with one that streams.
     @Test(arguments: [301, 302, 303, 307, 308], RequestBody.allCases)
     func aBodyThatIsNotInTheKeyIsNotSentAgain(status: Int, body: RequestBody) async throws {
         for method in [HTTPMethod.POST, .PUT, .GET] {

@@ -3,7 +3,8 @@
     import LoopbackOrigin
     import Testing
 
-    /// A body that is larger than the memory it may take, through a process of its own, so that other tests do not count.
+    /// A body that is larger than the memory it may take, through a process of its own, so that other tests do not
+    /// count.
     @Suite(.timeLimit(.minutes(5)), .serialized) struct LargeBodyTests {
         private static let length = 256 << 20
 

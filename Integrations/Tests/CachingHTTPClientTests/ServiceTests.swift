@@ -110,7 +110,8 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
         await #expect(throws: (any Error).self) { try await response.body.collect(upTo: 100) }
     }
 
-    /// Without a graceful shutdown: responses may be read until all is saved, and no thread of other tasks waits for that.
+    /// Without a graceful shutdown: responses may be read until all is saved, and no thread of other tasks waits for
+    /// that.
     @Test func whatIsStoredIsSavedBeforeTheClientEnds() async throws {
         let mayEnd = NIOLockedValueBox(false)
         let origin = try await Origin { _, answer in

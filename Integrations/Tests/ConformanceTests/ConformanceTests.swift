@@ -3,8 +3,8 @@ import Testing
 
 @testable import DiskURLCache
 
-/// The public rows for HTTP caches through `CachingHTTPClient`: all that are played through `URLSession`, and those that Foundation on
-/// Linux cannot be asked.
+/// The public rows for HTTP caches through `CachingHTTPClient`: all that are played through `URLSession`, and those
+/// that Foundation on Linux cannot be asked.
 @Suite struct ConformanceTests {
     private typealias Problem = (row: ConformanceRow, words: String)
 

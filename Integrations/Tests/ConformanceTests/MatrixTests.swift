@@ -7,8 +7,8 @@ import Testing
 
 @testable import DiskURLCache
 
-/// One URL, one behaviour: each shape of an answer by `CachingHTTPClient`, for the first, second and third time and from disk. Each load
-/// says the same as one by `HTTPClient` alone, or is in `AdapterException.all`.
+/// One URL, one behaviour: each shape of an answer by `CachingHTTPClient`, for the first, second and third time and
+/// from disk. Each load says the same as one by `HTTPClient` alone, or is in `AdapterException.all`.
 @Suite(.timeLimit(.minutes(10))) struct MatrixTests {
     private static let loads = ["first", "second", "third", "from disk"]
 

@@ -199,7 +199,8 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         #expect(try server.keys("*:e:*").isEmpty)
     }
 
-    /// Redis evicts by a rule of its own, and it may evict what a removal looks up by: then the entries do not count either.
+    /// Redis evicts by a rule of its own, and it may evict what a removal looks up by: then the entries do not count
+    /// either.
     @Test(arguments: ["*:g:*", "*:log"]) func whatCannotBeRemovedIsNotServed(evicted: String) throws {
         let server = try RedisServer()
         let a = try Client(server)
@@ -455,7 +456,8 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         let server = try RedisServer()
         let a = try Client(server) { $0.maximumEntrySize = 10_000 }
         a.store("/1", "small")
-        // The body alone would fit: only the storage knows the length of the record. A larger body does not reach the storage.
+        // The body alone would fit: only the storage knows the length of the record. A larger body does not reach the
+        // storage.
         a.store("/1", String(repeating: "x", count: 9_999))
         await a.told.wait(for: .tooLarge)
         #expect(a.body("/1") == nil, "the older one is gone as well")

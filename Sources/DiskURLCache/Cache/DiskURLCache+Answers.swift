@@ -7,12 +7,13 @@ import Foundation
 // Direct calls to the cache: memory, disk, network, by the engine that serves URLSession.
 
 extension DiskURLCache {
-    /// The answer to a request from memory, disk or network. Honours the request's cache policy and options; a request that
-    /// cannot be cached goes to the network. Can be called from any thread; the disk is read on another one.
+    /// The answer to a request from memory, disk or network. Honours the request's cache policy and options; a request
+    /// that cannot be cached goes to the network. Can be called from any thread; the disk is read on another one.
     /// - Parameters:
     ///   - request: the request.
-    ///   - session: a session of the app. Requests have its additional header fields, cookies, proxies and timeouts, and its delegate
-    ///     receives the challenges (Apple platforms). Its loads and this one share entries. Nil: the default configuration.
+    ///   - session: a session of the app. Requests have its additional header fields, cookies, proxies and timeouts,
+    ///     and its delegate receives the challenges (Apple platforms). Its loads and this one share entries. Nil: the
+    ///     default configuration.
     /// - Throws: the error that `URLSession` would throw, or `CancellationError`.
     public func data(for request: URLRequest, session: URLSession? = nil) async throws -> Answer {
         try Task.checkCancellation()
@@ -33,11 +34,12 @@ extension DiskURLCache {
 
     /// The stored answer at once, stale or not, then the answer of the network.
     ///
-    /// The load begins with the call of this method, not with the first element. Yields one element when nothing is stored, or when the
-    /// stored answer is fresh; otherwise two. A request whose policy or `Cache-Control` wants the origin's answer (`no-cache`, `no-store`,
-    /// `max-age=0`, a policy that reloads) gets only that; one that forbids the network (`.returnCacheDataDontLoad`, `only-if-cached`)
-    /// gets only the stored answer. If the network fails after a stored answer was yielded, the sequence throws that error; an error
-    /// of the origin (5xx) replaces no stored answer, so the sequence ends without it. Ending the loop early cancels the load.
+    /// The load begins with the call of this method, not with the first element. Yields one element when nothing is
+    /// stored, or when the stored answer is fresh; otherwise two. A request whose policy or `Cache-Control` wants the
+    /// origin's answer (`no-cache`, `no-store`, `max-age=0`, a policy that reloads) gets only that; one that forbids
+    /// the network (`.returnCacheDataDontLoad`, `only-if-cached`) gets only the stored answer. If the network fails
+    /// after a stored answer was yielded, the sequence throws that error; an error of the origin (5xx) replaces no
+    /// stored answer, so the sequence ends without it. Ending the loop early cancels the load.
     /// - Parameters:
     ///   - request: the request.
     ///   - alwaysRefreshing: sends a request even if the stored answer is fresh.
@@ -89,8 +91,8 @@ extension DiskURLCache {
         return !ReuseFacts(response).governed(by: options).needNoValidation(options, now: now)
     }
 
-    /// Stores data that the app made, as a 200 response that replaces an earlier one. Does nothing for a request without
-    /// URL. If the response cannot be stored, an event says why. Can be called from any thread.
+    /// Stores data that the app made, as a 200 response that replaces an earlier one. Does nothing for a request
+    /// without URL. If the response cannot be stored, an event says why. Can be called from any thread.
     /// - Parameters:
     ///   - data: the body.
     ///   - request: the request that the response answers.
@@ -168,7 +170,8 @@ extension URLRequest {
     }
 }
 
-/// The reason in ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:session:progress:)`` why a response that arrived is not stored.
+/// The reason in ``DiskURLCache/DiskURLCache/prefetch(_:maximumConcurrency:session:progress:)`` why a response that
+/// arrived is not stored.
 extension DiskURLCache.Reason: Swift.Error {}
 
 extension DiskURLCache {

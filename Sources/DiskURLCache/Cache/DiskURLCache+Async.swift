@@ -1,7 +1,8 @@
 import Foundation
 
 extension DiskURLCache {
-    /// Makes calls that wait for the disk on a queue of the cache: the task is suspended, and its thread is not blocked.
+    /// Makes calls that wait for the disk on a queue of the cache: the task is suspended, and its thread is not
+    /// blocked.
     ///
     /// ```swift
     /// let stored = await cache.perform { $0.cachedResponse(for: request) }

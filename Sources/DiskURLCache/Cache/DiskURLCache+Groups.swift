@@ -7,23 +7,23 @@ import Foundation
 // Removals of many entries at once, and pins.
 
 extension DiskURLCache {
-    /// Removes every entry with a tag (``Options/tags``), such as the entries of one account, from memory and disk before it
-    /// returns. If another process uses or used the directory, and on Apple platforms always, it reads the head of every record on
-    /// the caller's thread.
+    /// Removes every entry with a tag (``Options/tags``), such as the entries of one account, from memory and disk
+    /// before it returns. If another process uses or used the directory, and on Apple platforms always, it reads the
+    /// head of every record on the caller's thread.
     public func removeCachedResponses(tag: String) {
         store.remove(matching: EntryCriteria(tag: tag))
     }
 
-    /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account that logs out,
-    /// from memory and disk before it returns. Takes as long as ``removeCachedResponses(tag:)``.
+    /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account
+    /// that logs out, from memory and disk before it returns. Takes as long as ``removeCachedResponses(tag:)``.
     /// - Parameter authorization: the field's value as it was sent, such as `Bearer abc`.
     public func removeCachedResponses(authorization: String) {
         removeCachedResponses(tag: tag(ofCredentials: authorization))
     }
 
     /// Removes every entry of a host, but not of its subdomains, from memory and disk before it returns.
-    /// - Parameter host: the name as in a URL; upper and lower case and a trailing dot make no difference. A text that is no host's
-    ///   name removes nothing, and an event says so (``Error/Code/invalidPattern``).
+    /// - Parameter host: the name as in a URL; upper and lower case and a trailing dot make no difference. A text that
+    ///   is no host's name removes nothing, and an event says so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(host: String) {
         guard let name = URLCanonicalizer.host(host) else {
             return reportNothingRemoved("\"\(host)\" is not a host; give the name alone.")
@@ -31,13 +31,13 @@ extension DiskURLCache {
         store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(name)))
     }
 
-    /// Removes every entry whose canonical URL begins with a text, however the requests or the text spell it. Reads every record of
-    /// the host on the caller's thread, so it takes longer than the other removals.
+    /// Removes every entry whose canonical URL begins with a text, however the requests or the text spell it. Reads
+    /// every record of the host on the caller's thread, so it takes longer than the other removals.
     ///
-    /// An entry of the same host that was stored without its URL (``Configuration/keepsURLs`` was false) is removed, too: rather too
-    /// many entries are removed than too few.
-    /// - Parameter prefix: scheme and host, and the path or its beginning. A text that no URL begins with removes nothing, and an
-    ///   event says so (``Error/Code/invalidPattern``).
+    /// An entry of the same host that was stored without its URL (``Configuration/keepsURLs`` was false) is removed,
+    /// too: rather too many entries are removed than too few.
+    /// - Parameter prefix: scheme and host, and the path or its beginning. A text that no URL begins with removes
+    ///   nothing, and an event says so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(urlPrefix prefix: String) {
         guard let canonical = URLCanonicalizer.prefix(prefix) else {
             return reportNothingRemoved("no URL begins with \"\(prefix)\"; write \"https://example.com/path\".")
@@ -47,8 +47,8 @@ extension DiskURLCache {
     }
 
     /// Pins the stored responses of a request, or unpins them. Pinned entries are evicted last, within
-    /// ``Configuration/pinnedFraction`` of the disk capacity. Every removal removes them. A body on disk is not written again.
-    /// Reads and writes a few hundred bytes of the disk on the caller's thread.
+    /// ``Configuration/pinnedFraction`` of the disk capacity. Every removal removes them. A body on disk is not written
+    /// again. Reads and writes a few hundred bytes of the disk on the caller's thread.
     /// - Returns: false when nothing is stored for the request.
     @discardableResult
     public func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {
@@ -70,8 +70,8 @@ extension DiskURLCache {
         store.remove(matching: EntryCriteria(storedBefore: date))
     }
 
-    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. Fallback directories are
-    /// read-only: `.fallback` removes nothing, and an event says so (``Error/Code/invalidPattern``).
+    /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. Fallback
+    /// directories are read-only: `.fallback` removes nothing, and an event says so (``Error/Code/invalidPattern``).
     public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
         case .memory: store.removeMemory()
@@ -80,8 +80,8 @@ extension DiskURLCache {
         }
     }
 
-    /// Empties the memory layer when the app runs short of memory. Lookups still find responses that the app holds, for as long as it
-    /// holds them. Can be called from any thread; returns at once.
+    /// Empties the memory layer when the app runs short of memory. Lookups still find responses that the app holds, for
+    /// as long as it holds them. Can be called from any thread; returns at once.
     func relieveMemoryPressure() {
         if isBySystem { super.removeAllCachedResponses() }
         store.relieveMemory()

@@ -43,8 +43,8 @@ extension DiskURLCache {
             RequestKey.Form(isShared: configuration.isShared, variant: variant, salt: store.salt))
     }
 
-    /// Whether a request is never cached, whatever its response. A rule by content type that stores can be judged only when the response
-    /// is known: until then no later rule keeps the request out.
+    /// Whether a request is never cached, whatever its response. A rule by content type that stores can be judged only
+    /// when the response is known: until then no later rule keeps the request out.
     private func isKeptOut(_ target: RuleTarget) -> Bool {
         if let storage = target.request.options?.storage { return storage == .never }
         for rule in configuration.rules {
@@ -125,8 +125,8 @@ extension DiskURLCache {
         }
     }
 
-    /// The tag of every entry that was stored for a request with this `Authorization`. 24 bits of a digest: enough to remove hardly ever
-    /// the entries of other credentials too, too little to confirm a guessed password.
+    /// The tag of every entry that was stored for a request with this `Authorization`. 24 bits of a digest: enough to
+    /// remove hardly ever the entries of other credentials too, too little to confirm a guessed password.
     func tag(ofCredentials value: String) -> String {
         let text = "authorization:\(value)"
         return "authorization \((store.salt?.digest(of: text) ?? SHA256Digest.digest(of: text)).hex.prefix(6))"

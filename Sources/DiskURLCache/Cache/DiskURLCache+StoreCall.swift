@@ -5,7 +5,8 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// Stores a response that the app, or the system's loader, gives for a request. Returns the reason if the response must not be stored.
+    /// Stores a response that the app, or the system's loader, gives for a request. Returns the reason if the response
+    /// must not be stored.
     func insert(_ cached: CachedURLResponse, for request: URLRequest) -> Reason? {
         let target = target(request)
         let decision = keyDecision(for: target)

@@ -4,7 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// How the system's loader uses the cache, as `URLCache` documents: on Apple platforms, in sessions that `makeSession` did not make.
+// How the system's loader uses the cache, as `URLCache` documents: on Apple platforms, in sessions that `makeSession`
+// did not make.
 
 extension DiskURLCache {
     var isBySystem: Bool { configuration.platform.loadsBySystem }
@@ -21,8 +22,8 @@ extension DiskURLCache {
         find(request, completionHandler)
     }
 
-    /// An entry as the system accepts it: the object in memory that the system itself stored, or an object that the superclass
-    /// knows. The entry keeps the object, so that one is made only once for each read from disk.
+    /// An entry as the system accepts it: the object in memory that the system itself stored, or an object that the
+    /// superclass knows. The entry keeps the object, so that one is made only once for each read from disk.
     func systemResponse(of entry: StoredEntry, for request: URLRequest) -> CachedURLResponse? {
         guard let url = request.url else { return nil }
         return entry.cachedURLResponse {

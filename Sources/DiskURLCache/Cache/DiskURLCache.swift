@@ -11,8 +11,8 @@ import Foundation
 /// ```
 ///
 /// Set before the first use of a session, that line makes `URLSession.shared` cache; ``attach(to:)`` does it for any
-/// other session. Every `URLCache` method uses the layers of this cache and can be called from any thread. Opening does not
-/// wait for the disk, and neither throws nor traps: if a directory cannot be used, the cache works in memory and
+/// other session. Every `URLCache` method uses the layers of this cache and can be called from any thread. Opening does
+/// not wait for the disk, and neither throws nor traps: if a directory cannot be used, the cache works in memory and
 /// says so (``openingError``, ``events()``).
 public class DiskURLCache: URLCache, @unchecked Sendable {
     // @unchecked: `URLCache` is declared Sendable by Foundation, and all state below is constant or behind a lock.
@@ -31,7 +31,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         private var appLife: AppLifeObserver?
     #endif
     private let offline = Mutex(false)
-    /// The superclass's initialiser may set the capacities that it gets: they are not this cache's. Constant after `init`.
+    /// The superclass's initialiser may set the capacities that it gets: they are not this cache's. Constant after
+    /// `init`.
     private let isOpen = Mutex(false)
 
     /// Opens a cache. Returns at once: the index is read in the background.
@@ -90,8 +91,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// Opens a cache with the standard configuration.
     ///
-    /// On Apple platforms `URLCache` has an initialiser with the first three parameters, which a subclass can neither override nor
-    /// declare again: so this one has a fourth parameter.
+    /// On Apple platforms `URLCache` has an initialiser with the first three parameters, which a subclass can neither
+    /// override nor declare again: so this one has a fourth parameter.
     ///
     /// - Parameters:
     ///   - memoryCapacity: bytes in memory; a negative number counts as 0.
@@ -124,9 +125,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Requests
 
-    /// The stored response for a request, fresh or not; nil without one. A `HEAD` is answered by the response to a `GET`, without a body.
-    /// Reads the disk on the caller's thread if memory does not have the response; ``perform(_:)`` uses a queue of the cache.
-    /// ``data(for:session:)`` also judges freshness and uses the network.
+    /// The stored response for a request, fresh or not; nil without one. A `HEAD` is answered by the response to a
+    /// `GET`, without a body. Reads the disk on the caller's thread if memory does not have the response;
+    /// ``perform(_:)`` uses a queue of the cache. ``data(for:session:)`` also judges freshness and uses the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         if isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
         let target = target(request)
@@ -145,11 +146,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         return key.isForHead ? response?.withoutBody() : response
     }
 
-    /// Stores a response for a request instead of the one stored before. When this returns, lookups find the response, and its record on
-    /// disk is complete: writes a file on the caller's thread. If the disk fails, memory keeps the response, and an event says so.
-    /// Freshness does not matter: the app itself wants the response stored. Not stored, with an event that says why: policy
-    /// `.notAllowed`, a request without a key, a body above ``Configuration/maximumEntryFraction``, and a request or response with
-    /// `no-store`.
+    /// Stores a response for a request instead of the one stored before. When this returns, lookups find the response,
+    /// and its record on disk is complete: writes a file on the caller's thread. If the disk fails, memory keeps the
+    /// response, and an event says so. Freshness does not matter: the app itself wants the response stored. Not stored,
+    /// with an event that says why: policy `.notAllowed`, a request without a key, a body above
+    /// ``Configuration/maximumEntryFraction``, and a request or response with `no-store`.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         if let reason = insert(cachedResponse, for: request) { refuse(request, reason) }
     }
@@ -161,8 +162,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         store.remove(key)
     }
 
-    /// Whether a response is stored for a request, by the same key as lookups, fresh or not. Reads no body and counts no hit. May
-    /// read the disk on the caller's thread.
+    /// Whether a response is stored for a request, by the same key as lookups, fresh or not. Reads no body and counts
+    /// no hit. May read the disk on the caller's thread.
     public func contains(_ request: URLRequest) -> Bool {
         guard let key = key(for: request) else { return false }
         return store.contains(key)
@@ -174,8 +175,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     /// The stored response for a task's request; from memory at once, from disk on a queue of the cache.
     ///
-    /// On Linux Foundation calls this before each load of a session that has this cache. The loader looks up by itself, and without the
-    /// loader (see ``attach(to:)``) Foundation would use any stored response as fresh: so a task that was resumed gets nil.
+    /// On Linux Foundation calls this before each load of a session that has this cache. The loader looks up by itself,
+    /// and without the loader (see ``attach(to:)``) Foundation would use any stored response as fresh: so a task that
+    /// was resumed gets nil.
     public override func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
     ) {
@@ -191,7 +193,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         find(link.effectiveRequest(request), completionHandler)
     }
 
-    /// From memory at once, from disk on a queue of the cache. An object that the system accepts may take a while to make.
+    /// From memory at once, from disk on a queue of the cache. An object that the system accepts may take a while to
+    /// make.
     func find(_ request: URLRequest, _ completionHandler: @escaping (CachedURLResponse?) -> Void) {
         guard let key = key(for: request) else { return completionHandler(nil) }
         let isAtHand = store.lookup(key).known?.allSatisfy {
@@ -236,22 +239,22 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Removal
 
-    /// Empties both layers. Returns at once, however many entries there are; no earlier response is served after it, even if
-    /// the process crashes.
+    /// Empties both layers. Returns at once, however many entries there are; no earlier response is served after it,
+    /// even if the process crashes.
     public override func removeAllCachedResponses() {
         if isBySystem { super.removeAllCachedResponses() }
         store.removeAll()
     }
 
-    /// Removes the responses that were stored at or after a date, as `URLCache` documents. See ``removeCachedResponses(olderThan:)``
-    /// for the other direction.
+    /// Removes the responses that were stored at or after a date, as `URLCache` documents. See
+    /// ``removeCachedResponses(olderThan:)`` for the other direction.
     public override func removeCachedResponses(since date: Date) {
         store.remove(matching: EntryCriteria(storedAfter: date))
     }
 
-    /// Returns when the disk is within its capacity, and the index, which has the order of use, is saved. Stores and removals need no
-    /// flush. Waits for file operations on the caller's thread: not for the main thread of an app in use, which
-    /// calls it by ``perform(_:)``.
+    /// Returns when the disk is within its capacity, and the index, which has the order of use, is saved. Stores and
+    /// removals need no flush. Waits for file operations on the caller's thread: not for the main thread of an app in
+    /// use, which calls it by ``perform(_:)``.
     public func flush() {
         store.flush()
     }
@@ -264,9 +267,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         set { if isOpen.withLock({ $0 }) { store.memory.costLimit = newValue } }
     }
 
-    /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and stores nothing.
-    /// A cache that was made with 0 has no disk layer, and a `DiskURLCache.EntryStorage` has its capacity: setting another number then changes
-    /// nothing.
+    /// Bytes the cache may take on disk; lowering it trims, which ``flush()`` waits for. 0 empties the disk layer, and
+    /// stores nothing. A cache that was made with 0 has no disk layer, and a `DiskURLCache.EntryStorage` has its
+    /// capacity: setting another number then changes nothing.
     public override var diskCapacity: Int {
         get { store.disk?.capacity ?? 0 }
         set { if isOpen.withLock({ $0 }) { store.disk?.capacity = max(0, newValue) } }
@@ -281,9 +284,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: State
 
-    /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in memory; a fallback
-    /// directory cannot be read; a second cache of this process has the folder open with other settings; a rule cannot be. Nil without
-    /// a problem. Waits for the first look at the folders.
+    /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in
+    /// memory; a fallback directory cannot be read; a second cache of this process has the folder open with other
+    /// settings; a rule cannot be. Nil without a problem. Waits for the first look at the folders.
     public var openingError: DiskURLCache.Error? {
         configurationError ?? store.openingError
     }
@@ -294,14 +297,15 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     }
 
     /// The events from now on. An event is made only if there is a listener; each caller gets its own stream, which
-    /// keeps the newest 1,000 events for a slow reader (``Statistics/droppedEvents`` counts the others). It ends when the cache and
-    /// all other caches on its directory are released.
+    /// keeps the newest 1,000 events for a slow reader (``Statistics/droppedEvents`` counts the others). It ends when
+    /// the cache and all other caches on its directory are released.
     public func events() -> AsyncStream<Event> {
         hub.stream()
     }
 
     /// True: no request is sent, and stored responses are served however stale; a request without a stored response
-    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4). Apple's own loader does not obey it: <doc:ApplePlatforms>.
+    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4). Apple's own loader does not obey it:
+    /// <doc:ApplePlatforms>.
     public var isOffline: Bool {
         get { offline.withLock { $0 } }
         set { offline.withLock { $0 = newValue } }

@@ -3,7 +3,8 @@ import Foundation
 package struct DiskConfiguration: Sendable {
     /// Absolute path; made (0700) when missing.
     var directory: String
-    /// Bytes that the directory may take on disk, everything counted in allocated blocks. 0 stores nothing. No larger record is read.
+    /// Bytes that the directory may take on disk, everything counted in allocated blocks. 0 stores nothing. No larger
+    /// record is read.
     var capacity: Int
     /// Eviction starts above `capacity` and ends at this fraction of it.
     var lowWaterFraction = 0.9
@@ -21,7 +22,8 @@ package struct DiskConfiguration: Sendable {
     var isReadOnly = false
     /// The user whose files are believed.
     var owner: FileOwner { isReadOnly ? .processOrRoot : .process }
-    /// Called when the directory was opened, or is another one, with the folders that hold files. On the maintenance queue.
+    /// Called when the directory was opened, or is another one, with the folders that hold files. On the maintenance
+    /// queue.
     var prepareFolders: (@Sendable ([String]) -> Void)?
     /// Where the system may suspend the process: asks for the time of a pass. Files are locked only within it.
     var passActivity: PassTime.Activity?

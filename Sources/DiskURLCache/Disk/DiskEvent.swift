@@ -6,7 +6,8 @@ package enum DiskEvent: Sendable, Hashable {
     /// A record did not get its new metadata.
     case notUpdated(key: KeyName, DiskURLCache.Reason)
     case removedCorruptRecord(key: KeyName)
-    /// The index file was not written by us, or is damaged, or of a version that we do not know: the index was made again.
+    /// The index file was not written by us, or is damaged, or of a version that we do not know: the index was made
+    /// again.
     case rejectedIndex
     case becameMaintainer
     /// Clearing or evicting could not delete files; it is tried again later.

@@ -8,18 +8,20 @@ package enum DiskWriteResult: Sendable, Hashable {
     case dropped(DiskURLCache.Reason)
 }
 
-/// Lookups, stores and removals, on the caller's thread. A lookup reads the slots that the plan of the catalog names, without a lock as long
-/// as the plan holds. When a write returns, its file is complete; when a removal returns, the files are gone, even if the process dies next.
+/// Lookups, stores and removals, on the caller's thread. A lookup reads the slots that the plan of the catalog names,
+/// without a lock as long as the plan holds. When a write returns, its file is complete; when a removal returns, the
+/// files are gone, even if the process dies next.
 extension DiskStore {
     // MARK: Lookups
 
-    /// All live variants of a key, the most recent first. A single small record is read whole at once, its body verified.
-    /// Counts as a use of the key.
+    /// All live variants of a key, the most recent first. A single small record is read whole at once, its body
+    /// verified. Counts as a use of the key.
     package func variants(of key: RequestKey) -> [StoredVariant] {
         variants(named: key.name) { key.digest }
     }
 
-    /// - Parameter digest: the key's, the proof that a record of this name is the key's; asked for only when there is one.
+    /// - Parameter digest: the key's, the proof that a record of this name is the key's; asked for only when there is
+    ///   one.
     func variants(named name: KeyName, provedBy digest: () -> KeyDigest) -> [StoredVariant] {
         checkIfDue(at: MonotonicTime.nanoseconds)
         let now = clock.now()
@@ -61,7 +63,8 @@ extension DiskStore {
         if plan.slots == 0 { return [] }
         var records = plan.isExact ? read(plan.slots, areAll: true, plan, name, digest) : nil
         if records == nil {
-            // A record that replaces another one takes another slot: under the lock, none of this process moves past the reader.
+            // A record that replaces another one takes another slot: under the lock, none of this process moves past
+            // the reader.
             let proof = digest()
             records = withIO { _ in read(plan.isExact ? .max : plan.slots, areAll: false, plan, name) { proof } }
         }
@@ -69,14 +72,16 @@ extension DiskStore {
         return oneForEachVariant(records, name)
     }
 
-    /// - Parameter areAll: each of the slots has a record. Nil if one has none, whatever it has: its record was replaced meanwhile and is in
-    ///   another slot. The reader may have opened a file that has no name any more, or one that is still being written.
+    /// - Parameter areAll: each of the slots has a record. Nil if one has none, whatever it has: its record was
+    ///   replaced meanwhile and is in another slot. The reader may have opened a file that has no name any more, or one
+    ///   that is still being written.
     private func read(
         _ slots: UInt8, areAll: Bool, _ plan: Catalog.LookupPlan, _ name: KeyName, _ digest: () -> KeyDigest
     ) -> [LoadedRecord]? {
         var records: [LoadedRecord] = []
         var proof: KeyDigest?
-        // Small bodies are read with their metadata, also of several variants: a body that is read later may have been replaced by then.
+        // Small bodies are read with their metadata, also of several variants: a body that is read later may have been
+        // replaced by then.
         for slot in 0..<RecordName.slots where slots & 1 << slot != 0 {
             switch reader.read(RecordName(key: name, slot: slot), .lookup, limit: plan.limit) {
             case .record(let record):
@@ -129,8 +134,8 @@ extension DiskStore {
 
     /// Writes an entry, which replaces the one of the same key and variant.
     ///
-    /// When an entry is refused, the older one of its key and variant is removed: a replaced response is never served. When writing
-    /// fails, on a full disk for example, the older one stays.
+    /// When an entry is refused, the older one of its key and variant is removed: a replaced response is never served.
+    /// When writing fails, on a full disk for example, the older one stays.
     ///
     /// - Parameter usedAt: when it was stored (`MonotonicTime.nanoseconds`): its place in the order of use.
     @discardableResult
@@ -140,7 +145,8 @@ extension DiskStore {
         return write(record, entry.metadata, for: key.diskKey, usedAt: usedAt)
     }
 
-    /// Makes a record of a body that has arrived whole, as `write` does. The caller discards a body that is not adopted.
+    /// Makes a record of a body that has arrived whole, as `write` does. The caller discards a body that is not
+    /// adopted.
     func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, usedAt: UInt64
     ) -> DiskWriteResult {
@@ -188,8 +194,8 @@ extension DiskStore {
         }
     }
 
-    /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed, and after it: other
-    /// caches drop what they have in memory. The owner's own records are found by every guest.
+    /// A guest tells the owner before it writes a record, so that a removal finds the record of a guest that is killed,
+    /// and after it: other caches drop what they have in memory. The owner's own records are found by every guest.
     private func announceStored(_ key: KeyName) {
         if !catalog.state.isOwner { changes.append(.stored(key)) }
     }
@@ -200,8 +206,8 @@ extension DiskStore {
             && prepareDirectory(&io, mayMake: true)
     }
 
-    /// Gives the stored entry with this sequence number another tail: a 304, or a pin. The body stays, and is not written again.
-    /// False if that very record is not there any more: then nothing is changed.
+    /// Gives the stored entry with this sequence number another tail: a 304, or a pin. The body stays, and is not
+    /// written again. False if that very record is not there any more: then nothing is changed.
     ///
     /// - Parameter usedAt: as in `write`.
     package func update(
@@ -269,8 +275,8 @@ extension DiskStore {
         maintenance.schedule(after: configuration.maintenanceDelay)
     }
 
-    /// Removes every entry for which all conditions hold. Costs what it removes if a resource is the one condition (RFC 9111 §4.4).
-    /// Otherwise other caches take everything for removed.
+    /// Removes every entry for which all conditions hold. Costs what it removes if a resource is the one condition (RFC
+    /// 9111 §4.4). Otherwise other caches take everything for removed.
     package func remove(matching criteria: EntryCriteria) {
         if let resource = criteria.resource, criteria == EntryCriteria(resource: resource) {
             return announcing(.removedResource(resource)) { withIO { records.remove(resource: resource, &$0.events) } }
@@ -302,8 +308,8 @@ extension DiskStore {
         }
     }
 
-    /// Removes the record of that name if it still has that sequence, or, with nil, if it still is damaged. False when nothing
-    /// was removed.
+    /// Removes the record of that name if it still has that sequence, or, with nil, if it still is damaged. False when
+    /// nothing was removed.
     package func removeRecord(_ name: RecordName, sequence: UInt64?) -> Bool {
         let isRemoved = withIO { io in
             // Damage may lie in the body: that a record is damaged still is seen with it only.
@@ -319,9 +325,9 @@ extension DiskStore {
         return isRemoved
     }
 
-    /// Tells the other caches before and after a removal. The first row: a writer that reads none after its write has a record that is
-    /// found here; so the rows of guests, which say where their records are, are read after it. The second one: a reader that read a record
-    /// before it was gone drops it.
+    /// Tells the other caches before and after a removal. The first row: a writer that reads none after its write has a
+    /// record that is found here; so the rows of guests, which say where their records are, are read after it. The
+    /// second one: a reader that read a record before it was gone drops it.
     private func announcing(_ change: DirectoryChange, _ remove: () -> Void) {
         guard mayRemove else { return }
         if change.isRemoval { changes.append(change) }
@@ -331,8 +337,8 @@ extension DiskStore {
         maintenance.schedule(after: catalog.state.isCurrent ? configuration.savingInterval : 1)
     }
 
-    /// Not in a directory of another user. One that is not there yet is made: another process may have entries for it in memory,
-    /// and is told of the removal there.
+    /// Not in a directory of another user. One that is not there yet is made: another process may have entries for it
+    /// in memory, and is told of the removal there.
     private var mayRemove: Bool {
         guard !configuration.isReadOnly, isOpeningProcess, paths.canBeUsed else { return false }
         return withIO { io in

@@ -59,7 +59,8 @@ extension DiskStore {
         if beginPass(isFlush: isFlush) { endPass(isFlush: isFlush) }
     }
 
-    /// Returns when the directory is within its capacity and the index is saved. For a store that has a maintenance queue alone.
+    /// Returns when the directory is within its capacity and the index is saved. For a store that has a maintenance
+    /// queue alone.
     package func flush() {
         if configuration.isReadOnly { return }
         maintenance.perform { runPass(isFlush: true) }
@@ -89,12 +90,13 @@ extension DiskStore {
             if io.nextElection == 0 { io.events.append(.becameMaintainer) }
             return true
         }
-        // The half written file of a process that died. A cache that writes it at this moment finds that out, and begins again.
+        // The half written file of a process that died. A cache that writes it at this moment finds that out, and
+        // begins again.
         if isElected { try? files.unlink(paths.newIndex) }
     }
 
-    /// Lists the folder, and takes each row that it proves from the index in memory, or from the index file. Lookups go on
-    /// meanwhile: they probe slots. A key that changes meanwhile is examined afterwards.
+    /// Lists the folder, and takes each row that it proves from the index in memory, or from the index file. Lookups go
+    /// on meanwhile: they probe slots. A key that changes meanwhile is examined afterwards.
     private func makeIndex(_ lock: OwnerLock) {
         // No thread of the app waits for it.
         var (saved, savedAt) = (catalog.read { $0.leastRecentFirst }, Int.max)
@@ -120,13 +122,15 @@ extension DiskStore {
             // The directory was left meanwhile.
             guard case .owner(let current, folder: nil) = catalog.state, current === lock else { return }
             guard catalog.becomeCurrent(index, lock, folder) else { return }
-            // Reading each head finds records that a crash left unfinished. If there are many that takes long: then size and name do.
+            // Reading each head finds records that a crash left unfinished. If there are many that takes long: then
+            // size and name do.
             if partial.count <= 512 {
                 for name in partial { catalog.requestExamination(of: name.key) }
             }
             if isRejected { io.events.append(.rejectedIndex) }
             io.directory.updateOverhead()
-            // Where each pass begins with it, it takes no more than a twentieth of the time, and a second lies between two.
+            // Where each pass begins with it, it takes no more than a twentieth of the time, and a second lies between
+            // two.
             let end = MonotonicTime.seconds
             if passTime != nil { io.nextElection = end + max(1, 20 * (end - start)) }
         }
@@ -203,8 +207,9 @@ extension DiskStore {
 
     // MARK: Bounds
 
-    /// Evicts the least recently used records from above the capacity down to the low-water mark. A record that cannot be unlinked becomes the
-    /// most recent one; when many in a row cannot, the directory is at fault, and the pass evicts no more. Only an owner evicts.
+    /// Evicts the least recently used records from above the capacity down to the low-water mark. A record that cannot
+    /// be unlinked becomes the most recent one; when many in a row cannot, the directory is at fault, and the pass
+    /// evicts no more. Only an owner evicts.
     ///
     /// - Returns: whether anything was evicted.
     @discardableResult
@@ -217,7 +222,8 @@ extension DiskStore {
         var isAny = false
         while failures < 16 {
             let victims = withIO { io -> [IndexRow] in
-                // A change by another cache came meanwhile: the rows are no longer those of the files, and stay until they are made again.
+                // A change by another cache came meanwhile: the rows are no longer those of the files, and stay until
+                // they are made again.
                 guard catalog.state.isCurrent else { return [] }
                 let excess = footprint(io) - target
                 return catalog.read { policy.victims(in: $0, freeing: excess) }
@@ -252,7 +258,8 @@ extension DiskStore {
         for row in expired { withIO { records.expire(row, &$0.events) } }
     }
 
-    /// Deletes what clearings left, up to `limit` files, and what bodies did whose process died; false where some of the former is left.
+    /// Deletes what clearings left, up to `limit` files, and what bodies did whose process died; false where some of
+    /// the former is left.
     private func sweep(limit: Int) -> Bool {
         if catalog.state.isOwner { incoming.sweep(files, paths) }
         return CacheDirectory.sweepTrash(files, paths, limit: limit)

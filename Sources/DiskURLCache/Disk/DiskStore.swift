@@ -1,13 +1,13 @@
 import Foundation
 
-/// Face of the disk layer: one record file per entry in one directory, an index of them if this cache owns the directory, and
-/// a maintenance queue that evicts and saves the index.
+/// Face of the disk layer: one record file per entry in one directory, an index of them if this cache owns the
+/// directory, and a maintenance queue that evicts and saves the index.
 ///
 /// Lookups, writes and removals use files on the caller's thread. When a write or a removal returns, it is done.
 ///
-/// Two locks. `io` is taken first and held across file operations: files change, and rows come into the index or leave it,
-/// only while it is held, so the two agree. That of the `catalog` is taken last and never held across file operations; a lookup
-/// takes `io` only if the rows and the files of its key may not agree.
+/// Two locks. `io` is taken first and held across file operations: files change, and rows come into the index or leave
+/// it, only while it is held, so the two agree. That of the `catalog` is taken last and never held across file
+/// operations; a lookup takes `io` only if the rows and the files of its key may not agree.
 package final class DiskStore: Sendable {
     package typealias Configuration = DiskConfiguration
 
@@ -53,8 +53,8 @@ package final class DiskStore: Sendable {
         var events: [DiskEvent] = []
     }
 
-    /// Opens no file: the directory is opened on the maintenance queue. Never fails: with a directory that cannot be used, the
-    /// store holds nothing, and an event and `openingError` say so.
+    /// Opens no file: the directory is opened on the maintenance queue. Never fails: with a directory that cannot be
+    /// used, the store holds nothing, and an event and `openingError` say so.
     ///
     /// - Parameter maintenance: the queue of an owner, who sets its work. Nil makes a queue, whose work is
     ///   `runPass(isFlush: false)`.
@@ -122,8 +122,8 @@ package final class DiskStore: Sendable {
         lock.release()
     }
 
-    /// Makes sure that the directory and its folder of records are there and can be used; two system calls when they are. False
-    /// when they cannot be used, or are gone and `mayMake` is false.
+    /// Makes sure that the directory and its folder of records are there and can be used; two system calls when they
+    /// are. False when they cannot be used, or are gone and `mayMake` is false.
     func prepareDirectory(_ io: inout Section, mayMake: Bool) -> Bool {
         let opening: CacheDirectory.Opening?
         do throws(DiskURLCache.Error) {
@@ -194,7 +194,8 @@ package final class DiskStore: Sendable {
         }
     }
 
-    /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a miss.
+    /// Looks whether a directory that is only read can be read, and tells once when it cannot: then every lookup is a
+    /// miss.
     func checkReadOnly() {
         guard isOpeningProcess else { return }
         withIO { io in
@@ -206,19 +207,20 @@ package final class DiskStore: Sendable {
 
     // MARK: Other processes
 
-    /// - Parameter observer: is told what other caches changed, each time before the lookup, the store or the pass goes on that read
-    ///   it. It may remove records.
+    /// - Parameter observer: is told what other caches changed, each time before the lookup, the store or the pass goes
+    ///   on that read it. It may remove records.
     package func observeChanges(_ observer: @escaping @Sendable ([DirectoryChange]) -> Void) {
         self.observer.withLock { $0 = observer }
     }
 
-    /// The one lookup that comes a second after this cache looked at what other processes did looks again; the others go on.
+    /// The one lookup that comes a second after this cache looked at what other processes did looks again; the others
+    /// go on.
     package func checkIfDue(at now: UInt64) {
         if nextCheck.isDue(at: now) { check() }
     }
 
-    /// Reads what other processes changed: whatever they removed before is gone from this cache when it returns. One or two system
-    /// calls when nothing changed. Not to be called while `io` is held.
+    /// Reads what other processes changed: whatever they removed before is gone from this cache when it returns. One or
+    /// two system calls when nothing changed. Not to be called while `io` is held.
     package func checkNow() {
         nextCheck.restart()
         check()
@@ -273,7 +275,8 @@ package final class DiskStore: Sendable {
         }
     }
 
-    /// Bytes that the directory takes on disk: records, folders and index files, and what bodies that are arriving may take.
+    /// Bytes that the directory takes on disk: records, folders and index files, and what bodies that are arriving may
+    /// take.
     func footprint(_ io: Section) -> Int {
         catalog.read { $0.bytes } + io.directory.overhead + incoming.bytes
     }

@@ -4,8 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A head on its way to the client. Foundation's objects are made when they are first needed: on Linux they cost more than the
-/// rest of a hit, and not every client needs them.
+/// A head on its way to the client. Foundation's objects are made when they are first needed: on Linux they cost more
+/// than the rest of a hit, and not every client needs them.
 package final class DeliveredHead: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
     private enum Source {

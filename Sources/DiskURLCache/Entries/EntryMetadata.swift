@@ -2,8 +2,8 @@ import Foundation
 
 /// Everything about a stored response except its body.
 package struct EntryMetadata: Sendable, Equatable {
-    /// Orders entries of one key by when they were stored: larger is more recent, even if the clock was set back. Made by
-    /// `EntrySequence`.
+    /// Orders entries of one key by when they were stored: larger is more recent, even if the clock was set back. Made
+    /// by `EntrySequence`.
     package var sequence: UInt64
     /// The response's URL; nil if URLs are kept off the disk: the request's URL is then used.
     package var url: String?
@@ -33,17 +33,19 @@ package struct EntryMetadata: Sendable, Equatable {
     /// The values that tell the variants of one key apart.
     package var varyKey: VaryKey { http?.vary ?? .none }
 
-    /// Whether `URLCache`'s own methods may return this response for a request with these fields: `Vary` selects it, and it is not
-    /// a part (206), which would be taken for the whole.
+    /// Whether `URLCache`'s own methods may return this response for a request with these fields: `Vary` selects it,
+    /// and it is not a part (206), which would be taken for the whole.
     func answers(_ fields: HeaderFields) -> Bool {
         varyKey.matches(fields) && http?.status != 206
     }
 }
 
-/// In which layers an entry may be stored: decided once, when the response is stored, and kept through every later change.
+/// In which layers an entry may be stored: decided once, when the response is stored, and kept through every later
+/// change.
 enum EntryPlacement: Sendable, Equatable {
     case memoryAndDisk
-    /// Never on disk, because the app or a delegate demands it (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).
+    /// Never on disk, because the app or a delegate demands it (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a
+    /// rule).
     case memoryOnly
     /// Not on disk, since the response expires too soon to be worth a file.
     case memoryWhileFresh

@@ -2,11 +2,12 @@
     import Foundation
     import FoundationNetworking
 
-    /// A cached response that builds its `HTTPURLResponse` when it is first needed: building one costs more than reading a
-    /// small record, and many callers want the body alone. A body that is in a file is read when it is first needed. Equal to one
-    /// that was built at once.
+    /// A cached response that builds its `HTTPURLResponse` when it is first needed: building one costs more than
+    /// reading a small record, and many callers want the body alone. A body that is in a file is read when it is first
+    /// needed. Equal to one that was built at once.
     ///
-    /// Not on Apple platforms: the class has its accessors in Objective-C there, and the system may read past an override.
+    /// Not on Apple platforms: the class has its accessors in Objective-C there, and the system may read past an
+    /// override.
     final class LazyCachedURLResponse: CachedURLResponse, @unchecked Sendable {
         // @unchecked: the superclass is declared Sendable by Foundation; `built` is reached only while this object's
         // `SharedLock` is held, and the rest is constant.

@@ -7,7 +7,8 @@ import Foundation
 // The bridge between Foundation's response objects and the values that the layers keep.
 
 extension EntryMetadata.Response {
-    /// - Parameter fields: of an HTTP response. They come from a dictionary: each name once, repeated fields joined by Foundation.
+    /// - Parameter fields: of an HTTP response. They come from a dictionary: each name once, repeated fields joined by
+    ///   Foundation.
     init(_ response: URLResponse, fields: HeaderFields?, method: String, vary: VaryKey, time: Date) {
         if let response = response as? HTTPURLResponse, let fields {
             self = .http(
@@ -96,7 +97,8 @@ extension StoredEntry {
     /// The key in `userInfo` under which a response for Apple's loader has the number of its entry.
     fileprivate static let numberKey = "DiskURLCache.entry"
 
-    /// The entry as Apple's loader gets it, in a new object that can be told from the objects of other entries: see `SystemHead`.
+    /// The entry as Apple's loader gets it, in a new object that can be told from the objects of other entries: see
+    /// `SystemHead`.
     func makeSystemResponse(requestedURL: URL) -> CachedURLResponse {
         var metadata = metadata
         if var response = metadata.http {

@@ -9,10 +9,11 @@ package final class StoredEntry: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
     package let metadata: EntryMetadata
     package let body: Data
-    /// Whether the response was selected by no request field and is whole, as nearly all are. A constant, since each hit
-    /// reads it.
+    /// Whether the response was selected by no request field and is whole, as nearly all are. A constant, since each
+    /// hit reads it.
     let answersEveryRequest: Bool
-    /// The memory that the entry takes, in bytes: the body and an estimate of the rest. Constant: each store reads it several times.
+    /// The memory that the entry takes, in bytes: the body and an estimate of the rest. Constant: each store reads it
+    /// several times.
     package let memoryCost: Int
     /// The object that a caller stored, `userInfo` of any type included.
     private let given: CachedURLResponse?
@@ -74,7 +75,8 @@ package final class StoredEntry: @unchecked Sendable {
         given ?? SharedLock.once(of: self, { made.cached }, make, keep: { made.cached = $0 })
     }
 
-    /// The head as a load delivers it. Loads with the same `Age` (within one second) share it, and with it Foundation's object.
+    /// The head as a load delivers it. Loads with the same `Age` (within one second) share it, and with it Foundation's
+    /// object.
     func deliveredHead(_ form: DeliveredForm, _ make: () -> DeliveredHead) -> DeliveredHead {
         if let last = SharedLock.withLock(of: self, { made.delivered }), last.form == form { return last.head }
         let head = make()

@@ -7,8 +7,9 @@ package final class StoredVariant: Sendable {
     let entry: StoredEntry?
     /// The whole entry; nil when it turned out missing or damaged. May read the disk on the caller's thread.
     let load: @Sendable () -> StoredEntry?
-    /// Opens the body in its file and verifies it, instead of reading it into memory; nil when the file is missing or damaged. Set for
-    /// bodies that are too large to be kept in memory. Reads the whole file once, on the caller's thread.
+    /// Opens the body in its file and verifies it, instead of reading it into memory; nil when the file is missing or
+    /// damaged. Set for bodies that are too large to be kept in memory. Reads the whole file once, on the caller's
+    /// thread.
     let open: (@Sendable () -> OpenBody?)?
 
     /// - Parameter entry: nil if the body was not read yet.

@@ -3,8 +3,8 @@ import Foundation
 // Every error of this library. Loads fail with the errors that `URLSession` has; see `DiskURLCache.Report.error`.
 
 extension DiskURLCache {
-    /// Why a folder or a file cannot be used, why rules are refused, or another problem that the app or its user can solve;
-    /// `description` says how.
+    /// Why a folder or a file cannot be used, why rules are refused, or another problem that the app or its user can
+    /// solve; `description` says how.
     ///
     /// A ``DiskURLCache`` throws none of these: it continues, perhaps in memory only, and reports them in
     /// ``DiskURLCache/DiskURLCache/openingError`` and ``Event/problem(_:)``. A `DiskURLCache.Inspector` throws them.
@@ -29,29 +29,32 @@ extension DiskURLCache {
             case io
             /// A record whose bytes are not those that were written. A cache removes such a record when it reads it.
             case damaged
-            /// A file under a record's name that is not this record: not a regular file, of another version, or moved here. A cache
-            /// leaves it alone.
+            /// A file under a record's name that is not this record: not a regular file, of another version, or moved
+            /// here. A cache leaves it alone.
             case foreign
             /// A process has the folder open and maintains its index.
             case inUse
-            /// A rule that matches nothing, does nothing, contradicts itself or an earlier rule, or names an unknown key policy.
-            /// `index` is its position in the list, counted from 0.
+            /// A rule that matches nothing, does nothing, contradicts itself or an earlier rule, or names an unknown
+            /// key policy. `index` is its position in the list, counted from 0.
             case invalidRule(index: Int)
             /// A URL prefix or a host that no stored response can have: a removal removed nothing.
             case invalidPattern
-            /// Settings that have no effect; `description` names them. A second cache of this process has the folder open with other
-            /// settings, which hold for both caches, or the system's loader, which obeys none of them, uses the cache. Sent once.
+            /// Settings that have no effect; `description` names them. A second cache of this process has the folder
+            /// open with other settings, which hold for both caches, or the system's loader, which obeys none of them,
+            /// uses the cache. Sent once.
             case settingsWithoutEffect
-            /// The storage keeps entries of several users (`DiskURLCache.EntryStorage.isForSeveralUsers`), and the cache is private. It works in memory.
+            /// The storage keeps entries of several users (`DiskURLCache.EntryStorage.isForSeveralUsers`), and the
+            /// cache is private. It works in memory.
             case sharedStorage
-            /// A session on Linux has the cache as its `urlCache`, but not the loader of this library: nothing is cached for it. Sent
-            /// once, and logged.
+            /// A session on Linux has the cache as its `urlCache`, but not the loader of this library: nothing is
+            /// cached for it. Sent once, and logged.
             case loaderMissing
         }
 
         /// The kind of problem.
         public let code: Code
-        /// The file or folder concerned, or the URL of a load (``Code/loaderMissing``), without its query; empty when there is none.
+        /// The file or folder concerned, or the URL of a load (``Code/loaderMissing``), without its query; empty when
+        /// there is none.
         public let path: String
         /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code.
         let userID: UInt32?

@@ -13,8 +13,8 @@ extension DiskURLCache {
         case notStored(url: URL?, reason: Reason)
         /// Eviction removed entries from disk. `bytes` is the space that they took there.
         case evicted(entries: Int, bytes: Int)
-        /// A problem that the app or its user can solve. The cache continues, perhaps in memory only: it removes a damaged record
-        /// (``DiskURLCache/DiskURLCache/Error/Code/damaged``), and makes a damaged index again.
+        /// A problem that the app or its user can solve. The cache continues, perhaps in memory only: it removes a
+        /// damaged record (``DiskURLCache/DiskURLCache/Error/Code/damaged``), and makes a damaged index again.
         case problem(DiskURLCache.Error)
     }
 }
@@ -34,11 +34,11 @@ extension DiskURLCache {
             case miss(Reason)
             /// From the network, and why the cache was not used.
             case bypass(Reason)
-            /// No answer: the load was cancelled, the network failed and no stored response may replace the error, or a redirect could not
-            /// be followed. ``Report/error`` says which.
+            /// No answer: the load was cancelled, the network failed and no stored response may replace the error, or a
+            /// redirect could not be followed. ``Report/error`` says which.
             case failed
-            /// No answer: no request was allowed, and why the store could not answer. Offline, `returnCacheDataDontLoad`, or
-            /// `only-if-cached` (RFC 9111 §5.2.1.7).
+            /// No answer: no request was allowed, and why the store could not answer. Offline,
+            /// `returnCacheDataDontLoad`, or `only-if-cached` (RFC 9111 §5.2.1.7).
             case notAllowed(Reason)
 
             /// The outcome as a phrase, such as `hit (memory)` or `miss: nothing that fits is stored`.
@@ -73,8 +73,8 @@ extension DiskURLCache {
         package let startedAt: Date
         /// When the request was sent, the last time after redirects; nil when it was not sent.
         package let requestedAt: Date?
-        /// When the head of the network's answer arrived; nil without one. With `requestedAt`, the time to the first byte,
-        /// as in `URLSessionTaskMetrics`.
+        /// When the head of the network's answer arrived; nil without one. With `requestedAt`, the time to the first
+        /// byte, as in `URLSessionTaskMetrics`.
         package let respondedAt: Date?
         /// Whether the answer was stored; nil when there was no new answer to store.
         let isStored: Bool?
@@ -82,8 +82,8 @@ extension DiskURLCache {
         public let notStoredReason: Reason?
         /// True when another load in flight fetched the answer.
         package let isCollapsed: Bool
-        /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for a load with an answer. An event
-        /// log keeps only the code of a `URLError`.
+        /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for a load with an
+        /// answer. An event log keeps only the code of a `URLError`.
         public package(set) var error: (any Swift.Error)?
         /// The RFC 9211 field value, whether or not it is delivered.
         public let cacheStatus: String
@@ -112,12 +112,13 @@ extension DiskURLCache {
         public internal(set) var stores = 0
         /// Entries that eviction removed from disk.
         public internal(set) var evictions = 0
-        /// Events that a reader of ``DiskURLCache/DiskURLCache/events()`` did not get, since more than 1,000 waited for it.
+        /// Events that a reader of ``DiskURLCache/DiskURLCache/events()`` did not get, since more than 1,000 waited for
+        /// it.
         public internal(set) var droppedEvents = 0
         /// Bytes of bodies that did not cross the network.
         public internal(set) var bytesSaved = 0
-        /// An estimate of the time that hits saved, in seconds: the mean duration of loads from the network, times the loads answered from
-        /// the store, less the duration of those. Counts loads through the loader only.
+        /// An estimate of the time that hits saved, in seconds: the mean duration of loads from the network, times the
+        /// loads answered from the store, less the duration of those. Counts loads through the loader only.
         public var timeSaved: TimeInterval {
             guard networkLoads > 0 else { return 0 }
             return max(0, networkTime / Double(networkLoads) * Double(storeLoads) - storeTime)

@@ -74,7 +74,8 @@ package final class EventHub: Sendable {
         for listener in state.withLock({ $0.listeners.values }) { listener.end() }
     }
 
-    /// The newest 1,000 events wait for a slow reader; older ones are dropped rather than held without bound, and counted.
+    /// The newest 1,000 events wait for a slow reader; older ones are dropped rather than held without bound, and
+    /// counted.
     func stream() -> AsyncStream<DiskURLCache.Event> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1_000)) { continuation in
             let id = addListener(

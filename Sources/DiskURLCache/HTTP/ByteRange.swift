@@ -60,8 +60,8 @@ struct ContentRange: Sendable, Equatable {
 }
 
 extension ContentRange {
-    /// Nil also when the length of the whole is unknown (`*`) or too large for `Int`: such a part can be neither completed
-    /// nor served.
+    /// Nil also when the length of the whole is unknown (`*`) or too large for `Int`: such a part can be neither
+    /// completed nor served.
     init?(_ value: String) {
         let parts = FieldSyntax.trimming(Substring(value)).split(separator: " ")
         guard parts.count == 2, String(parts[0]).equalsIgnoringASCIICase("bytes") else { return nil }

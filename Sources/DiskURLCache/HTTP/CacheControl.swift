@@ -3,8 +3,8 @@ struct CacheControl: Sendable, Equatable {
     enum Argument: Sendable, Equatable {
         case none
         case value(String)
-        /// The text behind the name breaks the grammar. The directive still counts: one that restricts is obeyed, one that
-        /// allows is taken as invalid.
+        /// The text behind the name breaks the grammar. The directive still counts: one that restricts is obeyed, one
+        /// that allows is taken as invalid.
         case malformed
     }
 
@@ -45,7 +45,8 @@ struct CacheControl: Sendable, Equatable {
         return Directive(name: name, argument: FieldSyntax.unquoting(rest).map(Argument.value) ?? .malformed)
     }
 
-    /// Whether `no-store` is among the directives of a field. The field is parsed only if it can be: that saves a tenth of a store.
+    /// Whether `no-store` is among the directives of a field. The field is parsed only if it can be: that saves a tenth
+    /// of a store.
     static func forbidsStoring(_ value: String?) -> Bool {
         guard var value else { return false }
         let mayForbid = value.withUTF8 { bytes in
@@ -60,8 +61,8 @@ struct CacheControl: Sendable, Equatable {
         directives.contains { $0.name == name }
     }
 
-    /// The least of several values. RFC 9111 §4.2.1 lets a cache take the first or treat the response as stale; the least is
-    /// never fresher than either. Nil without the directive.
+    /// The least of several values. RFC 9111 §4.2.1 lets a cache take the first or treat the response as stale; the
+    /// least is never fresher than either. Nil without the directive.
     func seconds(_ name: String) -> Seconds? {
         var least: Seconds?
         for directive in directives where directive.name == name {
@@ -89,8 +90,8 @@ struct CacheControl: Sendable, Equatable {
     }
 }
 
-/// The directives of a response about storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate` concern shared
-/// caches only.
+/// The directives of a response about storage and reuse (RFC 9111 §5.2.2). `private`, `s-maxage` and `proxy-revalidate`
+/// concern shared caches only.
 package struct ResponseDirectives: Sendable, Equatable {
     var noStore: Bool
     var mustUnderstand: Bool

@@ -41,7 +41,7 @@ struct Reuse: Sendable, Equatable {
     var allowance: DiskURLCache.Reason?
     var freshness: Freshness
     var presentation: Presentation
-    /// Set when `stale-while-revalidate` allowed the reuse: the request to send to the origin in the background, once. It is sent
-    /// with `RequestFacts.unconditional`; without fields when there is no validator.
+    /// Set when `stale-while-revalidate` allowed the reuse: the request to send to the origin in the background, once.
+    /// It is sent with `RequestFacts.unconditional`; without fields when there is no validator.
     var backgroundRevalidation: Revalidation?
 }

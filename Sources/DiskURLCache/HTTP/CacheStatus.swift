@@ -46,7 +46,8 @@ struct CacheStatus: Sendable, Equatable {
     /// RFC 8941 §3.3.1: fifteen digits.
     private static let integerBound: Int64 = 999_999_999_999_999
 
-    /// A structured-field token when the text is one, a string otherwise; characters that a string cannot hold are left out.
+    /// A structured-field token when the text is one, a string otherwise; characters that a string cannot hold are left
+    /// out.
     private static func tokenOrString(_ text: String) -> String {
         if let first = text.utf8.first, first | 0x20 >= 97, first | 0x20 <= 122, FieldSyntax.isToken(text) {
             return text

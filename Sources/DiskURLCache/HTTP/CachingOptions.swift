@@ -18,18 +18,20 @@ package struct CachingOptions: Sendable, Equatable {
     var usesHeuristicFreshness = true
     /// "A typical setting of this fraction might be 10%" (RFC 9111 §4.2.2).
     var heuristicFraction = 0.1
-    /// Seconds. A week: a response that has not changed for years would otherwise be reused for months without a validation.
+    /// Seconds. A week: a response that has not changed for years would otherwise be reused for months without a
+    /// validation.
     var heuristicLimit: Int64 = 7 * 86_400
 
-    /// Seconds for responses that do not send `stale-while-revalidate` (RFC 5861 §3); nil: such responses are not used stale.
+    /// Seconds for responses that do not send `stale-while-revalidate` (RFC 5861 §3); nil: such responses are not used
+    /// stale.
     var defaultStaleWhileRevalidate: Int64?
     /// Seconds for responses that do not send `stale-if-error` (RFC 5861 §4); nil: such responses replace no error.
     var defaultStaleIfError: Int64?
 
     /// The cache serves several users (RFC 9111 §1): responses for one user are not stored.
     package var isShared = false
-    /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`. RFC 9111 demands
-    /// neither, but some origins distinguish users by a cookie and forget `private`.
+    /// Of a shared cache: a request's `Cookie` counts as `Authorization` does, and a heuristic lifetime needs `public`.
+    /// RFC 9111 demands neither, but some origins distinguish users by a cookie and forget `private`.
     var isCautious = true
     /// Fields that a shared cache looks at before `Cache-Control` (RFC 9213), in order.
     var targetedFields: [String] = []
@@ -37,7 +39,8 @@ package struct CachingOptions: Sendable, Equatable {
     var keysCookie = false
 
     /// No request may be sent: stored responses are served, however stale (RFC 9111 §4.2.4 "disconnected").
-    /// `must-revalidate` and `no-cache` are still obeyed (RFC 9111 §5.2.2.2), unless `ReusePolicy` is `elseLoad` or `dontLoad`.
+    /// `must-revalidate` and `no-cache` are still obeyed (RFC 9111 §5.2.2.2), unless `ReusePolicy` is `elseLoad` or
+    /// `dontLoad`.
     var isOffline = false
 
     /// Methods besides GET and HEAD whose responses are stored, each under its own key: POST when the key holds the

@@ -37,8 +37,8 @@ struct EntityTag: Sendable, Equatable {
 
     /// Takes one tag from the front of `text`.
     ///
-    /// A tag without quotes counts as weak. It is sent back as it came, since servers that send such tags compare texts.
-    /// Byte ranges are never combined by it.
+    /// A tag without quotes counts as weak. It is sent back as it came, since servers that send such tags compare
+    /// texts. Byte ranges are never combined by it.
     fileprivate static func next(in text: inout Substring) -> EntityTag? {
         let bytes = text.utf8
         let isWeak = text.hasPrefix("W/\"")

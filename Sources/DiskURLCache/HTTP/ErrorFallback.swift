@@ -28,8 +28,8 @@ extension RequestDecider {
         case .unanswerable(let reason): return .refused(reason)
         case .presentation(let presentation):
             let freshness = Freshness(of: facts, options: options, now: now)
-            // Either of response and request permits the reuse, so the longer window holds. One of 0 seconds allows no reuse, and one
-            // of N seconds ends when the response has been stale for N.
+            // Either of response and request permits the reuse, so the longer window holds. One of 0 seconds allows no
+            // reuse, and one of N seconds ends when the response has been stale for N.
             let window = [facts.staleIfError(options), directives.staleIfError].compactMap { $0 }.max() ?? 0
             guard window > 0 else { return .refused(.noErrorWindow) }
             guard freshness.staleness < window else { return .refused(.errorWindowOver) }

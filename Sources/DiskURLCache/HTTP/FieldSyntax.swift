@@ -2,8 +2,8 @@
 enum FieldSyntax {
     /// The members of a comma-separated list, without surrounding whitespace and without the empty ones.
     ///
-    /// A comma inside a quoted string does not separate. A quote that is never closed counts as an ordinary character, so that
-    /// a directive behind it is not lost.
+    /// A comma inside a quoted string does not separate. A quote that is never closed counts as an ordinary character,
+    /// so that a directive behind it is not lost.
     static func members(of value: String) -> [Substring] {
         var members: [Substring] = []
         let bytes = value.utf8
@@ -17,8 +17,8 @@ enum FieldSyntax {
                     index = end
                     continue
                 }
-                // All quotes behind an unclosed quote are escaped, so none of them is closed either. To look for the end of
-                // each would take time by the square of the length.
+                // All quotes behind an unclosed quote are escaped, so none of them is closed either. To look for the
+                // end of each would take time by the square of the length.
                 mayBeQuoted = false
             }
             if byte == UInt8(ascii: ",") {

@@ -2,11 +2,11 @@ import Foundation
 
 /// The three date forms of RFC 9110 §5.6.7, without `DateFormatter`, which is slow and depends on the locale.
 ///
-/// Names of days and months and the zone are taken in any case. Whether the day of the week fits the date is not checked:
-/// no form needs it to give the time.
+/// Names of days and months and the zone are taken in any case. Whether the day of the week fits the date is not
+/// checked: no form needs it to give the time.
 enum HTTPDate {
-    /// W and L: short and long names of days; B: of months; D, H, M, S, Y: digits of a number; Z: the zone. The second form of
-    /// `asctime` is for days of one digit.
+    /// W and L: short and long names of days; B: of months; D, H, M, S, Y: digits of a number; Z: the zone. The second
+    /// form of `asctime` is for days of one digit.
     private static let forms = [
         "W, DD B YYYY HH:MM:SS Z", "L, DD-B-YY HH:MM:SS Z", "W B DD HH:MM:SS YYYY", "W B  D HH:MM:SS YYYY",
     ].map { Array($0.utf8) }

@@ -44,7 +44,8 @@ enum HeadUpdate {
         return stored.entityTag?.stronglyMatches(new) == true
     }
 
-    /// `Content-Length` of a stored response; without one, the length of its body, unless the platform decoded the body.
+    /// `Content-Length` of a stored response; without one, the length of its body, unless the platform decoded the
+    /// body.
     private static func length(of candidate: Candidate) -> String? {
         if let length = candidate.response.fields["Content-Length"] { return length }
         guard candidate.response.method == "GET", candidate.response.fields["Content-Encoding"] == nil else {

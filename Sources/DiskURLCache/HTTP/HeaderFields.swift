@@ -58,8 +58,8 @@ package struct HeaderFields: Sendable, Equatable {
     /// Two string headers, and a little.
     static let fieldOverhead = 40
 
-    /// Equal are messages with the same fields, whatever their order and the case of their names: Foundation gives them in
-    /// an order that means nothing.
+    /// Equal are messages with the same fields, whatever their order and the case of their names: Foundation gives them
+    /// in an order that means nothing.
     package static func == (left: HeaderFields, right: HeaderFields) -> Bool {
         left.count == right.count && left.comparable == right.comparable
     }
@@ -131,7 +131,8 @@ package struct HeaderFields: Sendable, Equatable {
 
 /// Shared by all copies of the fields.
 private final class LaterFields: @unchecked Sendable {
-    // @unchecked: `source` and `made` are reached only while this object's `SharedLock` is held, and the rest is constant.
+    // @unchecked: `source` and `made` are reached only while this object's `SharedLock` is held, and the rest is
+    // constant.
     let estimatedSize: Int
     /// Nil once the fields are made: the source may hold more than they do.
     @exclusivity(unchecked) private var source: (@Sendable () -> [HeaderFields.Field])?

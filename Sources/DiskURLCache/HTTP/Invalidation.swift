@@ -2,9 +2,9 @@ import Foundation
 
 /// Which stored responses an unsafe request makes invalid (RFC 9111 §4.4).
 enum Invalidation {
-    /// The URIs whose every stored response is removed: the target, and `Location` and `Content-Location` when they have the target's
-    /// origin. Of a field that is repeated the first value counts, so that an answer cannot remove any number of
-    /// URIs. Empty for safe methods and for error responses.
+    /// The URIs whose every stored response is removed: the target, and `Location` and `Content-Location` when they
+    /// have the target's origin. Of a field that is repeated the first value counts, so that an answer cannot remove
+    /// any number of URIs. Empty for safe methods and for error responses.
     static func urls(method: String, target: URL, status: Int, fields: HeaderFields) -> [URL] {
         guard !isSafe(method), (200...399).contains(status) else { return [] }
         var urls = [target]

@@ -16,8 +16,8 @@ enum PartialContent {
         }
     }
 
-    /// The bytes that a stored 206 holds. Nil for a response that is no part, and for a part with more bytes than its range: its bytes
-    /// cannot be placed.
+    /// The bytes that a stored 206 holds. Nil for a response that is no part, and for a part with more bytes than its
+    /// range: its bytes cannot be placed.
     static func held(by candidate: Candidate) -> ContentRange? {
         guard var held = range(of: candidate.response), isConsistent(candidate.response, length: candidate.bodyLength)
         else { return nil }
@@ -26,8 +26,8 @@ enum PartialContent {
         return held
     }
 
-    /// Whether a body of `length` bytes can belong to the response. Any length can, except with a 206, whose `Content-Range` says
-    /// how many bytes it has.
+    /// Whether a body of `length` bytes can belong to the response. Any length can, except with a 206, whose
+    /// `Content-Range` says how many bytes it has.
     static func isConsistent(_ response: StoredResponse, length: Int) -> Bool {
         guard response.status == 206 else { return true }
         guard let range = range(of: response) else { return false }
@@ -69,9 +69,9 @@ enum PartialContent {
             index: index, fields: fields, reason: .rangeNotHeld, purpose: .complete(from: held.range.upperBound))
     }
 
-    /// The whole response made of the stored beginning and the 206 that arrives, and how long each must be; nil when they
-    /// may not be combined: only the same strong validator says that both are parts of one representation
-    /// (RFC 9111 §3.4).
+    /// The whole response made of the stored beginning and the 206 that arrives, and how long each must be; nil when
+    /// they may not be combined: only the same strong validator says that both are parts of one representation (RFC
+    /// 9111 §3.4).
     static func combined(
         _ exchange: Exchange, with candidate: Candidate, from start: Int, isShared: Bool
     ) -> (StoredResponse, Parts)? {

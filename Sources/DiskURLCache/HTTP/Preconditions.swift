@@ -24,8 +24,8 @@ enum Preconditions {
     static func rangeApplies(to stored: StoredResponse, for request: RequestFacts) -> Bool {
         guard let value = request.fields["If-Range"] else { return true }
         if let date = HTTPDate.parse(value, reference: stored.responseTime) {
-            // RFC 9110 §8.8.2.2: a date is a strong validator when the response was made well after it, so that a second
-            // change within the same second cannot hide.
+            // RFC 9110 §8.8.2.2: a date is a strong validator when the response was made well after it, so that a
+            // second change within the same second cannot hide.
             return stored.lastModified == date && Freshness.date(of: stored).timeIntervalSince(date) >= 60
         }
         guard let wanted = EntityTag(value), let tag = stored.entityTag else { return false }

@@ -136,7 +136,8 @@ extension DiskURLCache.Reason {
 // MARK: Why a response was not stored
 
 extension DiskURLCache.Reason {
-    /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse` or `Configuration.willCacheResponse`; the words say which.
+    /// Refused by `URLCache.StoragePolicy.notAllowed`, the delegate's `willCacheResponse` or
+    /// `Configuration.willCacheResponse`; the words say which.
     public static let refused = Self("refused", "its storage policy is .notAllowed")
     static let refusedByDelegate = Self(
         "refused", "the delegate refused it in urlSession(_:dataTask:willCacheResponse:completionHandler:)")
@@ -155,7 +156,8 @@ extension DiskURLCache.Reason {
     /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.
     static let removedMeanwhile = Self(
         "removed-meanwhile", "its URL was removed or replaced while it was loaded", "RFC 9111 §4.4")
-    /// The disk could not be written, or the cache's folder cannot be used at all; the words say why. Memory may have the response.
+    /// The disk could not be written, or the cache's folder cannot be used at all; the words say why. Memory may have
+    /// the response.
     public static let diskFailed = diskFailed(errno: 0)
     /// - Parameter errno: the system's error number; 0 when the folder cannot be used at all.
     static func diskFailed(errno: Int32) -> Self {
@@ -204,8 +206,8 @@ extension DiskURLCache.Reason {
     static let varyAsterisk = Self(
         "vary-asterisk", "the response says Vary: *, which fits no later request", "RFC 9111 §4.1",
         advice: "The origin could name the request fields that it selects by.")
-    /// On Apple platforms: the system adds `Cookie`, `Authorization` and `Accept-Language` after the cache has seen the request, so
-    /// the response might be given to another user.
+    /// On Apple platforms: the system adds `Cookie`, `Authorization` and `Accept-Language` after the cache has seen the
+    /// request, so the response might be given to another user.
     static let variesByUnseenField = Self(
         "vary-unseen", "the response varies by a field that the system adds after the cache has seen the request",
         "RFC 9111 §4.1", advice: "A session of makeSession stores it.")

@@ -23,9 +23,9 @@ enum ResponseDecision: Sendable, Equatable {
     /// A 304 to the cache's own condition: apply the changes, then answer with this response and the body of
     /// `candidates[index]`.
     case freshen(index: Int, StoredResponse, Presentation, changes: [StoreChange])
-    /// A 206 with the rest of a partially stored response: the whole body is the body of `candidates[index]` followed by the arriving
-    /// bytes. If the parts have the lengths that they must have, store the whole if the verdict says so, and answer
-    /// with it. If not, send the client's request again, as for `repeatRequest`.
+    /// A 206 with the rest of a partially stored response: the whole body is the body of `candidates[index]` followed
+    /// by the arriving bytes. If the parts have the lengths that they must have, store the whole if the verdict says
+    /// so, and answer with it. If not, send the client's request again, as for `repeatRequest`.
     case combine(index: Int, StoredResponse, PartialContent.Parts, StorageVerdict)
     /// The origin answered with an error, and a stored response replaces it (RFC 5861 §4).
     case useStaleOnError(Reuse)

@@ -12,8 +12,8 @@ package final class ReuseFacts: Sendable {
     let ageOnArrival: Age.OnArrival
     /// Nil when the response states no lifetime.
     private let explicitLifetime: Freshness.Stated?
-    /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and when
-    /// the lifetime is explicit.
+    /// Seconds from `Last-Modified` to `Date`, for the heuristic (RFC 9111 §4.2.2). Nil without a `Last-Modified`, and
+    /// when the lifetime is explicit.
     let unchangedFor: TimeInterval?
 
     /// Nil when the response states no lifetime.

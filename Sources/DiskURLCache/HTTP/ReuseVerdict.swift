@@ -33,8 +33,8 @@ extension RequestDecider {
         return allowance(freshness, facts).map { .reuse($0) } ?? .ask(.stale)
     }
 
-    /// Whether the lifetime is one that the owner of the cache set for every response, which also overrules the response's
-    /// prohibitions.
+    /// Whether the lifetime is one that the owner of the cache set for every response, which also overrules the
+    /// response's prohibitions.
     private func overrulesResponse(_ source: Freshness.Source) -> Bool {
         if case .always = options.lifetime, source == .option { true } else { false }
     }

@@ -22,9 +22,9 @@ extension Revalidation {
 
     /// The conditional request for `request`; nil when no stored response has a validator that could be offered.
     ///
-    /// The tags of all stored variants are listed (RFC 9111 §4.3.1), so that the origin can confirm the one that fits. The client's
-    /// own tags stay in the list; its own date is replaced by the selected response's. The client's own condition is
-    /// judged again after the answer.
+    /// The tags of all stored variants are listed (RFC 9111 §4.3.1), so that the origin can confirm the one that fits.
+    /// The client's own tags stay in the list; its own date is replaced by the selected response's. The client's own
+    /// condition is judged again after the answer.
     static func conditional(
         for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: DiskURLCache.Reason
     ) -> Revalidation? {
@@ -45,8 +45,8 @@ extension Revalidation {
         return Revalidation(index: selected, fields: fields, reason: reason)
     }
 
-    /// The tags of stored successes, the selected response's first. A tag is left out if a 304 that confirms it could not answer the
-    /// request (for several ranges, say): the whole response would have to be fetched once more.
+    /// The tags of stored successes, the selected response's first. A tag is left out if a 304 that confirms it could
+    /// not answer the request (for several ranges, say): the whole response would have to be fetched once more.
     private static func offeredTags(
         of candidates: [Candidate], for request: RequestFacts, selected: Int?
     ) -> [EntityTag] {

@@ -8,8 +8,8 @@ enum StatusCode {
         }
     }
 
-    /// Codes whose meaning for caching this cache knows, for `must-understand` (RFC 9111 §5.2.2.3): those of RFC 9110 but
-    /// for 206 and 304, which are no whole responses.
+    /// Codes whose meaning for caching this cache knows, for `must-understand` (RFC 9111 §5.2.2.3): those of RFC 9110
+    /// but for 206 and 304, which are no whole responses.
     static func isUnderstood(_ status: Int) -> Bool {
         switch status {
         case 200...205, 300...303, 305, 307, 308, 400...417, 421, 422, 426, 500...505: true
@@ -21,8 +21,8 @@ enum StatusCode {
     /// the cache's key does not hold those fields. Servers do send them with a lifetime (nginx a 416, by `expires`).
     static func isAboutRequestOnly(_ status: Int) -> Bool { [412, 416, 417].contains(status) }
 
-    /// The errors that a stale response may replace. RFC 5861 §4 lists 500, 502, 503 and 504 of those that were registered then;
-    /// CDNs answer 520 to 530 when the origin is down.
+    /// The errors that a stale response may replace. RFC 5861 §4 lists 500, 502, 503 and 504 of those that were
+    /// registered then; CDNs answer 520 to 530 when the origin is down.
     static func isServerTrouble(_ status: Int) -> Bool { (500...599).contains(status) }
 
     /// Answers that give the current state of the resource: the stored responses of its URL are out of date.

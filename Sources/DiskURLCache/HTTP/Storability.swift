@@ -28,15 +28,15 @@ enum Storability {
                 return .refuse(.partialContent)
             }
         } else if request.method != "GET", response.method == "GET" {
-            // RFC 9110 §9.3.3: only with explicit freshness may a later GET get the answer to a POST. Neither the heuristic
-            // nor a lifetime set by the cache's owner is explicit.
+            // RFC 9110 §9.3.3: only with explicit freshness may a later GET get the answer to a POST. Neither the
+            // heuristic nor a lifetime set by the cache's owner is explicit.
             guard let stated = facts.statedLifetime(inSharedCache: options.isShared), stated.seconds.count > 0 else {
                 return .refuse(.notReusable)
             }
             return .store(response, replacing: [], servesOthers: servesOthers)
         } else if ![200, 203, 204].contains(exchange.status), lifetime == 0 {
-            // An error or a redirection that is never fresh is not stored: it would replace a good response that could still
-            // be served on an error or offline. A success is stored for that.
+            // An error or a redirection that is never fresh is not stored: it would replace a good response that could
+            // still be served on an error or offline. A success is stored for that.
             return .refuse(
                 StatusCode.isHeuristicallyCacheable(exchange.status) ? .notReusable : .statusNotCacheable)
         }
@@ -47,9 +47,9 @@ enum Storability {
             }, servesOthers: servesOthers)
     }
 
-    /// The reason not to store a response, whatever else it says: `no-store` of the request or the response (RFC 9111 §3,
-    /// §5.2.2.5), a `Vary` that no request matches (RFC 9111 §4.1), and in a shared cache a response for one user. Checked before
-    /// every store and update.
+    /// The reason not to store a response, whatever else it says: `no-store` of the request or the response (RFC 9111
+    /// §3, §5.2.2.5), a `Vary` that no request matches (RFC 9111 §4.1), and in a shared cache a response for one user.
+    /// Checked before every store and update.
     ///
     /// - Parameters:
     ///   - exchange: the one that brought the response, or its update.
@@ -103,8 +103,8 @@ enum Storability {
         return URL(string: location, relativeTo: target)?.absoluteURL == target.absoluteURL
     }
 
-    /// A stored response that would never be selected again, because the new one matches every request that it matches, is
-    /// removed. A variant with other `Vary` fields stays: it may be the only match of other requests.
+    /// A stored response that would never be selected again, because the new one matches every request that it matches,
+    /// is removed. A variant with other `Vary` fields stays: it may be the only match of other requests.
     private static func replaces(_ new: StoredResponse, _ old: StoredResponse, matches: Bool) -> Bool {
         if new.status == 206 { return matches }
         return new.vary.fields.isEmpty || new.vary == old.vary || (matches && old.vary.fields.isEmpty)

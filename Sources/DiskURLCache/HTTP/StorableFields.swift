@@ -10,8 +10,9 @@ enum StorableFields {
         "proxy-connection", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// Without the fields above, those that `Connection` names, and those that `no-cache="…"` withholds from reuse: they
-    /// come again with each validation. In a shared cache without those that `private="…"` names, too (RFC 9111 §5.2.2.7).
+    /// Without the fields above, those that `Connection` names, and those that `no-cache="…"` withholds from reuse:
+    /// they come again with each validation. In a shared cache without those that `private="…"` names, too (RFC 9111
+    /// §5.2.2.7).
     static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
         // A set: a server may name any number of them.
         var named = Set<String>()
@@ -37,8 +38,8 @@ enum StorableFields {
         }
     }
 
-    /// The stored response after a 304, a HEAD or the rest of a partial response (RFC 9111 §3.2): each new field replaces all
-    /// stored fields of its name.
+    /// The stored response after a 304, a HEAD or the rest of a partial response (RFC 9111 §3.2): each new field
+    /// replaces all stored fields of its name.
     ///
     /// Fields that describe the stored bytes stay as they are: the new response did not bring those bytes.
     static func updated(_ stored: StoredResponse, by exchange: Exchange, isShared: Bool) -> StoredResponse {
@@ -57,8 +58,9 @@ enum StorableFields {
         return result
     }
 
-    /// A browser reads the stored bytes by these fields (type, framing, sniffing), so an update must not change them, as it must not change
-    /// the length. `Content-Foo`, `Content-Security-Policy` and all other fields are updated. As Chromium does it.
+    /// A browser reads the stored bytes by these fields (type, framing, sniffing), so an update must not change them,
+    /// as it must not change the length. `Content-Foo`, `Content-Security-Policy` and all other fields are updated. As
+    /// Chromium does it.
     private static let describesBody: Set<String> = [
         "content-encoding", "content-length", "content-range", "content-type", "content-disposition",
         "content-location",

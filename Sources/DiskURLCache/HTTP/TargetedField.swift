@@ -1,5 +1,5 @@
-/// A field such as `CDN-Cache-Control` (RFC 9213), which governs a response for caches that look for it; `Cache-Control` and
-/// `Expires` do not count then.
+/// A field such as `CDN-Cache-Control` (RFC 9213), which governs a response for caches that look for it;
+/// `Cache-Control` and `Expires` do not count then.
 struct TargetedField {
     let name: String
     let control: CacheControl
@@ -15,8 +15,8 @@ struct TargetedField {
         return nil
     }
 
-    /// A structured dictionary (RFC 8941 §4.2.2) of what directives have: integers, strings, tokens, and no value. Parameters are read over.
-    /// A dictionary with other values is no valid one here.
+    /// A structured dictionary (RFC 8941 §4.2.2) of what directives have: integers, strings, tokens, and no value.
+    /// Parameters are read over. A dictionary with other values is no valid one here.
     private struct Parser {
         var bytes: ArraySlice<UInt8>
         private static let seconds: Set = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"]

@@ -81,8 +81,9 @@ extension VaryKey {
         return digest
     }
 
-    /// The last values of the fields by which clients negotiate, and their digests: a process sends the same few all the time,
-    /// and a digest costs more than the rest of a hit. No other field is kept here: it may be a cookie or a credential.
+    /// The last values of the fields by which clients negotiate, and their digests: a process sends the same few all
+    /// the time, and a digest costs more than the rest of a hit. No other field is kept here: it may be a cookie or a
+    /// credential.
     private static let negotiated = Mutex<[(name: String, value: String, digest: KeyDigest)]>([], isContended: true)
 
     /// A form that is equal for values of the same meaning: whitespace around list members never matters, and in the

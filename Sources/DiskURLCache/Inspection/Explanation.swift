@@ -9,14 +9,14 @@ extension DiskURLCache {
     /// ``DiskURLCache/DiskURLCache/explanation(for:variant:response:sentAt:)`` and
     /// `DiskURLCache.Inspector.explanation(for:variant:response:sentAt:now:)`.
     public struct Explanation: Sendable, Hashable, CustomStringConvertible {
-        /// The outcome of a load now: ``Report/Outcome/revalidated(_:)`` if it would send a conditional request, assuming that the
-        /// origin confirms the stored response. Otherwise the network is assumed to answer.
+        /// The outcome of a load now: ``Report/Outcome/revalidated(_:)`` if it would send a conditional request,
+        /// assuming that the origin confirms the stored response. Otherwise the network is assumed to answer.
         package let outcome: Report.Outcome
         /// Why the given response would not be stored; nil when it would be, and when none was given.
         package let notStoredReason: Reason?
-        /// The explanation for a person, under headings, with blank lines between: the key, the request's demands, the stored responses,
-        /// freshness with its numbers, validators, the decision, whether the answer is stored, and advice.
-        /// A sentence ends with the source of its rule, such as `[RFC 9111 §4.2.1]`.
+        /// The explanation for a person, under headings, with blank lines between: the key, the request's demands, the
+        /// stored responses, freshness with its numbers, validators, the decision, whether the answer is stored, and
+        /// advice. A sentence ends with the source of its rule, such as `[RFC 9111 §4.2.1]`.
         public let description: String
     }
 
@@ -25,7 +25,8 @@ extension DiskURLCache {
     /// Reads stored heads on the caller's thread, sends no request, stores nothing.
     /// - Parameters:
     ///   - request: the request to explain.
-    ///   - variant: the variant of `load(_:through:variant:redirect:)`; nil for `URLSession` and all clients that share its entries.
+    ///   - variant: the variant of `load(_:through:variant:redirect:)`; nil for `URLSession` and all clients that share
+    ///     its entries.
     ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
     ///     Its arrival counts as now.
     ///   - sentAt: when the request for it was sent; nil: now.

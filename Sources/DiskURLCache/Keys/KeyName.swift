@@ -1,8 +1,8 @@
-/// The name under which the records of a key lie on disk: a hash of the resource's URL, and a hash of the text of the key, both by
-/// `TextHash`. So all keys of one resource are found by the first half of their names.
+/// The name under which the records of a key lie on disk: a hash of the resource's URL, and a hash of the text of the
+/// key, both by `TextHash`. So all keys of one resource are found by the first half of their names.
 ///
-/// A name is cheap, so a miss costs no SHA-256. A name is no proof: two texts that share one can be made. So each record
-/// holds the SHA-256 of its key, and a record with another digest is not an answer. See decision record 0005.
+/// A name is cheap, so a miss costs no SHA-256. A name is no proof: two texts that share one can be made. So each
+/// record holds the SHA-256 of its key, and a record with another digest is not an answer. See decision record 0005.
 package struct KeyName: Sendable, Hashable {
     /// The hash of the canonical URL, which all keys of one resource share.
     var resource: UInt64

@@ -17,8 +17,8 @@ extension DiskURLCache {
     /// let links = DiskURLCache.KeyPolicy.standard.droppingQueryItems("utm_source", "utm_medium").sortingQueryItems()
     /// ```
     ///
-    /// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream has no key:
-    /// it is not cached. A policy is a value; it can be used from any thread.
+    /// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream
+    /// has no key: it is not cached. A policy is a value; it can be used from any thread.
     public struct KeyPolicy: Sendable {
         /// How a request's body takes part in its key.
         enum BodyForm: Sendable {
@@ -35,8 +35,8 @@ extension DiskURLCache {
         var sortsQueryItems = false
         var custom: (@Sendable (URLRequest) -> String?)?
 
-        /// Adds the values of request header fields to the key, such as a `sign` header. An absent field and an empty one make
-        /// different keys. Names are case-insensitive, and their order makes no difference.
+        /// Adds the values of request header fields to the key, such as a `sign` header. An absent field and an empty
+        /// one make different keys. Names are case-insensitive, and their order makes no difference.
         public func includingHeaders(_ names: String...) -> KeyPolicy {
             var policy = self
             policy.headerNames = Set(headerNames + names.map { $0.lowercased() }).sorted()
@@ -51,8 +51,8 @@ extension DiskURLCache {
             including(.bytes, ofMethods: methods)
         }
 
-        /// As ``includingBody(ofMethods:)``, but members in any order and any white space of a JSON body make the same key (GraphQL). A
-        /// body that is not JSON counts by its bytes.
+        /// As ``includingBody(ofMethods:)``, but members in any order and any white space of a JSON body make the same
+        /// key (GraphQL). A body that is not JSON counts by its bytes.
         public func includingJSONBody(ofMethods methods: String...) -> KeyPolicy {
             including(.json, ofMethods: methods)
         }
@@ -87,8 +87,8 @@ extension DiskURLCache {
             return policy
         }
 
-        /// A key that the app makes itself; nil for a request that must not be cached. The closure is called on any thread. Its text
-        /// stays in memory: only digests of it are written to disk. `Authorization` is added to it.
+        /// A key that the app makes itself; nil for a request that must not be cached. The closure is called on any
+        /// thread. Its text stays in memory: only digests of it are written to disk. `Authorization` is added to it.
         ///
         /// The closure decides about methods too: a key for a `POST` makes it cacheable, so include the body.
         public static func custom(_ key: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {

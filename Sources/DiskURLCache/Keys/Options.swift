@@ -1,11 +1,12 @@
 import Foundation
 
 extension DiskURLCache {
-    /// How and how long a response is kept, if that differs from the configuration and from the response's own directives. Set on a
-    /// request (`URLRequest.cacheOptions`) or by a ``Rule``. A property that is nil is decided by the next in the order below.
+    /// How and how long a response is kept, if that differs from the configuration and from the response's own
+    /// directives. Set on a request (`URLRequest.cacheOptions`) or by a ``Rule``. A property that is nil is decided by
+    /// the next in the order below.
     ///
-    /// For each property by itself, the request wins, then the first rule that sets it, then the configuration. The tags of the
-    /// request and of all matching rules are joined.
+    /// For each property by itself, the request wins, then the first rule that sets it, then the configuration. The
+    /// tags of the request and of all matching rules are joined.
     public struct Options: Sendable, Hashable, Codable {
         /// Where responses are kept.
         public enum Storage: String, Sendable, Hashable, Codable {
@@ -17,7 +18,8 @@ extension DiskURLCache {
             case never
         }
 
-        /// How long responses count as fresh. `no-store` is obeyed in any case, and errors get no longer lifetime by it.
+        /// How long responses count as fresh. `no-store` is obeyed in any case, and errors get no longer lifetime by
+        /// it.
         public enum Lifetime: Sendable, Hashable, Codable {
             /// Seconds, when the server sends no lifetime; replaces the heuristic.
             case whenMissing(TimeInterval)
@@ -36,10 +38,11 @@ extension DiskURLCache {
         public var staleIfError: TimeInterval?
         /// See ``DiskURLCache/DiskURLCache/Configuration/minimumDiskLifetime``. Seconds.
         public var minimumDiskLifetime: TimeInterval?
-        /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. With an unknown name, the response is not cached.
+        /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. With an unknown name, the response is not
+        /// cached.
         public var keyPolicy: String?
-        /// Groups the stored response belongs to, for ``DiskURLCache/DiskURLCache/removeCachedResponses(tag:)``. Tags are written
-        /// to disk as they are: name groups, not secrets.
+        /// Groups the stored response belongs to, for ``DiskURLCache/DiskURLCache/removeCachedResponses(tag:)``. Tags
+        /// are written to disk as they are: name groups, not secrets.
         public var tags: Set<String> = []
         /// Keeps the response from eviction, within ``DiskURLCache/DiskURLCache/Configuration/pinnedFraction``.
         public var isPinned: Bool?

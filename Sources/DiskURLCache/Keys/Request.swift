@@ -7,8 +7,8 @@ import Foundation
 extension DiskURLCache {
     /// A request in plain values: all that the cache looks at, and what a `DiskURLCache.Transport` sends.
     ///
-    /// Foundation's objects are made of it only for code that asks for them: `URLSession`, and closures of the app that take a
-    /// `URLRequest`.
+    /// Foundation's objects are made of it only for code that asks for them: `URLSession`, and closures of the app that
+    /// take a `URLRequest`.
     public struct Request: Sendable {
         /// The method, in upper case.
         public var method: String { didSet { original?.httpMethod = method } }

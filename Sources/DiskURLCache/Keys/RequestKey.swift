@@ -4,12 +4,13 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The primary cache key of a request (RFC 9111 §2), as a `DiskURLCache.KeyPolicy` makes it. Equal requests make equal keys.
+/// The primary cache key of a request (RFC 9111 §2), as a `DiskURLCache.KeyPolicy` makes it. Equal requests make equal
+/// keys.
 package struct RequestKey: Sendable, Hashable {
     /// The parts of a request that distinguish it from others. They may hold credentials, so the text stays in memory.
     let text: String
-    /// The canonical URL as far as the key policy keeps it, without what the policy adds: names the resource for invalidation
-    /// (RFC 9111 §4.4).
+    /// The canonical URL as far as the key policy keeps it, without what the policy adds: names the resource for
+    /// invalidation (RFC 9111 §4.4).
     var uri: String { otherURI ?? text }
     /// Nil when the text is that URL, as it is for a plain `GET`.
     private let otherURI: String?
@@ -43,7 +44,8 @@ package struct RequestKey: Sendable, Hashable {
     /// Names the records of the key on disk. Cheap.
     var name: KeyName { KeyName(text, resource: resource) }
 
-    /// Proves that a record belongs to the key. Costs a SHA-256, so it is computed only when a record is read or written.
+    /// Proves that a record belongs to the key. Costs a SHA-256, so it is computed only when a record is read or
+    /// written.
     var digest: KeyDigest { SHA256Digest.digest(of: text) }
 
     /// The key as records hold it.

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The canonical form of an `http` or `https` URL (RFC 3986 §6.2.2 and §6.2.3): keys, rules, prefixes, criteria and hashes all
-/// compare this one.
+/// The canonical form of an `http` or `https` URL (RFC 3986 §6.2.2 and §6.2.3): keys, rules, prefixes, criteria and
+/// hashes all compare this one.
 ///
 /// Lower-case scheme and host, user information, the host's trailing dot, the default port and the fragment dropped,
-/// percent-encoding normalised (upper-case digits, unreserved characters decoded), dot segments removed, an empty path written as
-/// `/`. The query is kept byte for byte: its order and spelling may mean something to the server.
+/// percent-encoding normalised (upper-case digits, unreserved characters decoded), dot segments removed, an empty path
+/// written as `/`. The query is kept byte for byte: its order and spelling may mean something to the server.
 enum URLCanonicalizer {
     /// The canonical form in its parts, and the parts of the URL that it lacks.
     struct Parts {
@@ -68,7 +68,8 @@ enum URLCanonicalizer {
         var host = asciiLowercased(normalizedPercentEncoding(authority[hostStart..<hostEnd]))
         let hasTrailingDot = host.hasSuffix(".")
         if hasTrailingDot { host.removeLast() }
-        // A colon or bracket outside of an IPv6 literal, or a port that is no number: no request could be sent to such a URL.
+        // A colon or bracket outside of an IPv6 literal, or a port that is no number: no request could be sent to such
+        // a URL.
         let name = host.hasPrefix("[") && host.hasSuffix("]") ? "ipv6" : host
         guard !host.isEmpty, !host.hasSuffix("."),
             !name.utf8.contains(where: { [.colon, .openingBracket, .closingBracket].contains($0) }),
@@ -90,8 +91,8 @@ enum URLCanonicalizer {
             hasDotSegments: withoutDots != path)
     }
 
-    /// Whether a text is an `http` or `https` URL in its canonical form, decided in one pass without allocating. False also for rare
-    /// forms that `parts(of:)` has to judge: IPv6 literals, a segment that begins with a dot.
+    /// Whether a text is an `http` or `https` URL in its canonical form, decided in one pass without allocating. False
+    /// also for rare forms that `parts(of:)` has to judge: IPv6 literals, a segment that begins with a dot.
     static func isNormal(_ text: String) -> Bool {
         // Bridged strings of Apple platforms may have no contiguous bytes: those take the long way.
         text.utf8.withContiguousStorageIfAvailable(isNormal) ?? false

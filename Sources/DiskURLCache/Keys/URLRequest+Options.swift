@@ -12,8 +12,9 @@ extension URLRequest {
     /// request.cacheOptions = .init(storage: .memoryOnly, tags: ["account-7"])
     /// ```
     ///
-    /// Never sent to the server. On Apple platforms the options are a `URLProtocol` property of the request. Foundation on Linux
-    /// loses such properties, so there they are kept in `mainDocumentURL`, which Foundation does not use for loading.
+    /// Never sent to the server. On Apple platforms the options are a `URLProtocol` property of the request. Foundation
+    /// on Linux loses such properties, so there they are kept in `mainDocumentURL`, which Foundation does not use for
+    /// loading.
     public var cacheOptions: DiskURLCache.Options? {
         get {
             guard let text = carriedOptions, let data = Data(base64Encoded: text) else { return nil }
@@ -25,8 +26,9 @@ extension URLRequest {
         }
     }
 
-    /// How long the response to this request counts as fresh, whatever the server sends, in seconds: `.days(7)`. Nil leaves that to
-    /// the server, rules and configuration. Sets ``DiskURLCache/DiskURLCache/Options/lifetime`` of ``cacheOptions``; `no-store` is obeyed in any case.
+    /// How long the response to this request counts as fresh, whatever the server sends, in seconds: `.days(7)`. Nil
+    /// leaves that to the server, rules and configuration. Sets ``DiskURLCache/DiskURLCache/Options/lifetime`` of
+    /// ``cacheOptions``; `no-store` is obeyed in any case.
     public var cacheLifetime: TimeInterval? {
         get { if case .always(let seconds)? = cacheOptions?.lifetime { seconds } else { nil } }
         set {

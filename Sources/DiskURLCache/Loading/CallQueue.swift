@@ -1,7 +1,7 @@
 import Foundation
 
-/// The calls of a load to a client that takes them at its own pace: in order, with a pause and an end. A value; its owner has
-/// the lock.
+/// The calls of a load to a client that takes them at its own pace: in order, with a pause and an end. A value; its
+/// owner has the lock.
 struct CallQueue {
     private var calls: [LoadCall?] = []
     private var start = 0
@@ -20,8 +20,8 @@ struct CallQueue {
 
     /// Of a body in a file the next piece, still in its file.
     ///
-    /// A fast answer adds tens of thousands of calls before its head is delivered, so the first call is taken without moving the
-    /// others.
+    /// A fast answer adds tens of thousands of calls before its head is delivered, so the first call is taken without
+    /// moving the others.
     mutating func next() -> LoadCall? {
         guard !isPaused, start < calls.count, let call = calls[start] else { return nil }
         if case .read(let body) = call, body.count > OpenBody.pieceLength {

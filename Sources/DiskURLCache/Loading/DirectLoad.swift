@@ -101,8 +101,8 @@ package final class LoadReader: Sendable {
 
     /// Begins the load.
     /// - Parameters:
-    ///   - acceptsPieces: pieces can be read as they arrive. Otherwise the whole body comes at the end, so that a stored response can
-    ///     replace an answer that fails on its way.
+    ///   - acceptsPieces: pieces can be read as they arrive. Otherwise the whole body comes at the end, so that a
+    ///     stored response can replace an answer that fails on its way.
     ///   - lookup: of the request's key, if there was one.
     ///   - timeout: seconds after which there must be a head, if the transport has no timeout.
     init(

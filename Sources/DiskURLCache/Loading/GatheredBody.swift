@@ -107,7 +107,8 @@ final class GatheredBody: Sendable {
         return reason
     }
 
-    /// Reads the whole body so far, also once it is stored or discarded. If its file cannot be read, the body is given up.
+    /// Reads the whole body so far, also once it is stored or discarded. If its file cannot be read, the body is given
+    /// up.
     var reader: @Sendable () -> Data {
         let (file, data) = state.withLock { ($0.file, $0.data) }
         guard let opening = file?.opening else { return { data } }

@@ -22,8 +22,8 @@ struct FetchIdentity: Hashable, Sendable {
     let key: RequestKey
     /// See `LoadTransport.owner`.
     let owner: ObjectIdentifier?
-    /// The number of the last removal that concerned the key. A load that begins after the removal waits for no load that began before it,
-    /// since that load may get the removed response.
+    /// The number of the last removal that concerned the key. A load that begins after the removal waits for no load
+    /// that began before it, since that load may get the removed response.
     let lastRemoval: UInt64
     let fields: HeaderFields
 

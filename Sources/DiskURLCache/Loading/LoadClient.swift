@@ -8,8 +8,8 @@ import Foundation
 enum LoadCall {
     case receive(DeliveredHead)
     case load(Data)
-    /// A body that stays in its file: the client takes its pieces at its own pace, and later calls wait. Only for a client that
-    /// takes pieces.
+    /// A body that stays in its file: the client takes its pieces at its own pace, and later calls wait. Only for a
+    /// client that takes pieces.
     case read(OpenBody)
     // Indirect: a report is large, and rare.
     /// The report is nil for a body whose rest cannot be read.

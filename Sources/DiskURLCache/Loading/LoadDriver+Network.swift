@@ -36,7 +36,8 @@ extension LoadDriver {
             key: key, owner: transport.owner, lastRemoval: cache.store.history.last(concerning: key),
             fields: hop.facts.fields)
         let mayJoin = state.withLock { state in
-            // A load that sends a second request, after a 304 that confirms no response say, leads already: it must not wait for itself.
+            // A load that sends a second request, after a 304 that confirms no response say, leads already: it must not
+            // wait for itself.
             if case .leads = state.sharing { return false }
             state.sharing = .waits(identity)
             return true
@@ -127,8 +128,8 @@ extension LoadDriver {
         driver.handle(variants, onClientQueue: false) { .refreshing($0, revalidation, $1, now: $2) }
     }
 
-    /// A refresh has no reader that would end it, and no other refresh of its key begins before it ends: it has its request's timeout for
-    /// the head, and from then on ten times as long.
+    /// A refresh has no reader that would end it, and no other refresh of its key begins before it ends: it has its
+    /// request's timeout for the head, and from then on ten times as long.
     func limitRefresh(to timeouts: Double) {
         let seconds = state.withLock { $0.hop.request.timeout } * timeouts
         setDeadline(in: seconds) { self.cancel() }

@@ -4,7 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// Changes of the store by a load: the body while it arrives, the answer once it is whole, and changes to stored responses.
+// Changes of the store by a load: the body while it arrives, the answer once it is whole, and changes to stored
+// responses.
 
 extension LoadDriver {
     func gather(_ storing: StoredResponse?, length: Int?) {
@@ -61,7 +62,8 @@ extension LoadDriver {
         }
     }
 
-    /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that response stays.
+    /// For a body that exceeds the limit, removes the response that it would have replaced. If the disk failed, that
+    /// response stays.
     private func refuseBody(_ reason: DiskURLCache.Reason) {
         if reason == .tooLarge, let key = state.withLock({ $0.hop.key }) { cache.store.remove(key) }
         note(reason)
@@ -114,7 +116,8 @@ extension LoadDriver {
         client.confirmStorage(of: cached, completion: finish)
     }
 
-    /// The response as the delegate and the app see it. Most delegates do not look: on Linux nothing is read or made before that.
+    /// The response as the delegate and the app see it. Most delegates do not look: on Linux nothing is read or made
+    /// before that.
     private static func proposed(
         _ response: StoredResponse, for request: DiskURLCache.Request, read: (@Sendable () -> Data)?
     ) -> CachedURLResponse {

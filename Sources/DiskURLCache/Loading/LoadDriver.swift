@@ -1,16 +1,19 @@
 import Dispatch
 import Foundation
 
-/// Carries out the decisions of a `LoadMachine` for one task, one direct load, or one refresh in the background, and reports back to it.
+/// Carries out the decisions of a `LoadMachine` for one task, one direct load, or one refresh in the background, and
+/// reports back to it.
 ///
-/// Events come from Foundation's protocol queue, from the transport, from the lookup queue and from the table of fetches, one at a time
-/// except for cancellation; the machine is behind a lock, and actions are performed outside it. An action that needs a reply (look up,
-/// read, fetch, confirm) is the last of its list, so its reply cannot overtake the other actions.
+/// Events come from Foundation's protocol queue, from the transport, from the lookup queue and from the table of
+/// fetches, one at a time except for cancellation; the machine is behind a lock, and actions are performed outside it.
+/// An action that needs a reply (look up, read, fetch, confirm) is the last of its list, so its reply cannot overtake
+/// the other actions.
 final class LoadDriver: FetchReceiver, Sendable {
     /// Guarded by the lock around it.
     struct State {
         var machine: LoadMachine
-        /// The stored responses of the hop's key. A response that was read stays in memory, so that a 304 does not read it twice.
+        /// The stored responses of the hop's key. A response that was read stays in memory, so that a 304 does not read
+        /// it twice.
         var variants: [StoredVariant] = []
         var networkHead: DeliveredHead?
         /// The request on the network. The answer to a cancelled one is ignored.
@@ -40,7 +43,8 @@ final class LoadDriver: FetchReceiver, Sendable {
         case waits(FetchIdentity)
     }
 
-    /// Decisions and disk reads of loads: not on the queue that all sessions share, so that other tasks do not wait for them.
+    /// Decisions and disk reads of loads: not on the queue that all sessions share, so that other tasks do not wait for
+    /// them.
     static let lookupQueue = DispatchQueue(
         label: "DiskURLCache.lookup", qos: .userInitiated, attributes: .concurrent)
 
@@ -87,8 +91,8 @@ final class LoadDriver: FetchReceiver, Sendable {
     /// Whether the head waits for the rest of a body: the network has sent its head.
     var isCompleting: Bool { state.withLock { $0.machine.isCompleting } }
 
-    /// Called for a client that waited too long for a head: the network counts as failed. False if this does not end the load,
-    /// and no stored response is on its way either.
+    /// Called for a client that waited too long for a head: the network counts as failed. False if this does not end
+    /// the load, and no stored response is on its way either.
     func giveUpNetwork() -> Bool {
         stopWaiting()
         let now = cache.now
@@ -211,7 +215,8 @@ final class LoadDriver: FetchReceiver, Sendable {
     func start(_ lookup: Lookup? = nil, onClientQueue: Bool = true) {
         guard let key = state.withLock({ $0.hop.key }) else { return found([], onClientQueue: onClientQueue) }
         let lookup = lookup ?? cache.store.lookup(key)
-        // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's decisions there.
+        // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's
+        // decisions there.
         if let known = lookup.known, !onClientQueue || !known.isEmpty {
             return found(known, onClientQueue: onClientQueue)
         }

@@ -17,7 +17,8 @@ protocol LoadHost: AnyObject, Sendable {
     /// A request with its key, and all that a load derives from it. Calls the app's rules and key closures.
     /// - Parameter variant: part of the key; see ``LoadTransport/keyVariant``.
     func keyed(_ request: DiskURLCache.Request, variant: String?) -> KeyedRequest
-    /// - Parameter response: the head of the stored or received response, if there is one: rules by content type count then.
+    /// - Parameter response: the head of the stored or received response, if there is one: rules by content type count
+    ///   then.
     func cachingOptions(for target: RuleTarget, response: HeaderFields?) -> CachingOptions
     /// The response to store, as the app changed it after the delegate accepted it; nil when the app refused.
     func admit(
@@ -25,13 +26,14 @@ protocol LoadHost: AnyObject, Sendable {
     ) -> LoadMachine.EditedResponse?
     /// Whether a large body of this response is gathered in a file on disk: only if the response goes to disk.
     func acceptsFile(_ response: StoredResponse, for target: RuleTarget) -> Bool
-    /// Stores the answer that a load fetched, as its request and the rules say; gives the reason if it is not stored. The ticket excludes a
-    /// response that was removed or invalidated since.
+    /// Stores the answer that a load fetched, as its request and the rules say; gives the reason if it is not stored.
+    /// The ticket excludes a response that was removed or invalidated since.
     func insert(
         _ response: StoredResponse, _ body: ArrivedBody, edited: LoadMachine.EditedResponse, for hop: KeyedRequest,
         ticket: StoreTicket?
     ) -> DiskURLCache.Reason?
-    /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no other.
+    /// Gives a stored response another head, its body unchanged (RFC 9111 §4.3.4): the one with this number and no
+    /// other.
     func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: KeyedRequest)
     /// Gives an entry that answered a request the request's tags.
     func addTags(to metadata: EntryMetadata, of key: RequestKey, for target: RuleTarget)

@@ -1,11 +1,13 @@
 import Foundation
 
-// From the stored responses to an answer, or to the decision to send a request; and the way of each answer to the client.
+// From the stored responses to an answer, or to the decision to send a request; and the way of each answer to the
+// client.
 
 extension LoadMachine {
     mutating func decide(now: Date) -> [Action] {
         guard hop.key != nil else {
-            // A hop without a key, such as a request to which a delegate gave a stream: the network answers, and the answer is not stored.
+            // A hop without a key, such as a request to which a delegate gave a stream: the network answers, and the
+            // answer is not stored.
             return fetch(.methodNotCached, now: now)
         }
         switch decider(now: now).decision() {
@@ -27,8 +29,8 @@ extension LoadMachine {
         RequestDecider(request: facts, candidates: candidates, policy: policy, options: storedOptions, now: now)
     }
 
-    /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network have their
-    /// errors. The driver adds the reason to the 504.
+    /// RFC 9111 §5.2.1.7 wants a 504 for `only-if-cached`; the URL loading system's other ways to forbid the network
+    /// have their errors. The driver adds the reason to the 504.
     private mutating func refuse(_ reason: DiskURLCache.Reason) -> [Action] {
         let isOffline = storedOptions.isOffline
         if isOffline || policy == .dontLoad {
@@ -68,7 +70,8 @@ extension LoadMachine {
         return actions
     }
 
-    /// Whether a stored body may stay in its file while it is delivered: the client takes pieces, and the body is used unchanged.
+    /// Whether a stored body may stay in its file while it is delivered: the client takes pieces, and the body is used
+    /// unchanged.
     var acceptsOpenBody: Bool {
         guard streams || isRefresh else { return false }
         // A redirect's body is delivered if the redirect is not followed.

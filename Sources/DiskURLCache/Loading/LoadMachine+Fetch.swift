@@ -14,8 +14,9 @@ extension LoadMachine {
         return [.fetch(fields, collapsible: isCollapsible)]
     }
 
-    /// Whether this load may wait for another load of the same, and another load for this one. The answer must be able to serve both
-    /// without another request, and a load waits only once: the first answer was of no use to it. A refresh never waits.
+    /// Whether this load may wait for another load of the same, and another load for this one. The answer must be able
+    /// to serve both without another request, and a load waits only once: the first answer was of no use to it. A
+    /// refresh never waits.
     private var isCollapsible: Bool {
         guard facts.method == "GET", hop.key != nil, waited == nil, !isRefresh, policy != .reloadIgnoring,
             policy != .revalidate, !facts.directives.noStore, !facts.directives.noCache, facts.directives.maxAge != 0
@@ -78,7 +79,8 @@ extension LoadMachine {
         return actions
     }
 
-    /// In bytes. The body of a redirect is kept until the decision whether to follow the redirect. A text for people takes a few hundred.
+    /// In bytes. The body of a redirect is kept until the decision whether to follow the redirect. A text for people
+    /// takes a few hundred.
     private static let redirectBodyLimit = 1 << 20
 
     mutating func receive(_ data: Data, for answer: Answer) -> [Action] {
@@ -130,7 +132,8 @@ extension LoadMachine {
         return [.store(storing)] + proceed(answer)
     }
 
-    /// Sends the client's request without the fields that the cache added: the answer to those fitted no stored response.
+    /// Sends the client's request without the fields that the cache added: the answer to those fitted no stored
+    /// response.
     private mutating func fetchWhole(now: Date) -> [Action] {
         fetch(.mismatchedAnswer, now: now)
     }

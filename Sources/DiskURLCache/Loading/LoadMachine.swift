@@ -6,28 +6,30 @@ import Foundation
 
 /// One load as a value: events in, actions out, no I/O.
 ///
-/// A load looks up its key, decides (`CacheDecision`), perhaps sends a request, decides again (`ResponseDecision`), and answers. A
-/// redirect starts over with the next request, so that each hop is looked up and stored under its own URL.
+/// A load looks up its key, decides (`CacheDecision`), perhaps sends a request, decides again (`ResponseDecision`), and
+/// answers. A redirect starts over with the next request, so that each hop is looked up and stored under its own URL.
 ///
-/// The parts that the app decides (keys, rules, capacities, the delegate's answers) come with the events: the machine runs under a lock,
-/// and calls no code of the app.
+/// The parts that the app decides (keys, rules, capacities, the delegate's answers) come with the events: the machine
+/// runs under a lock, and calls no code of the app.
 ///
-/// Invariants for every order of events: an answer is a head, once, then data, then `.finish`; or `.fail`, with or without a part of
-/// those before it. A refresh in the background may end with `.finish` alone. After `.finish`, `.fail` or the event `.cancelled` no action
-/// is returned, except the `.cancelFetch` that `.cancelled` itself returns. An action that needs a reply is the last of its list.
-/// `report` tells the course of the load so far: it is final before the head, except for what becomes of the answer in the store.
+/// Invariants for every order of events: an answer is a head, once, then data, then `.finish`; or `.fail`, with or
+/// without a part of those before it. A refresh in the background may end with `.finish` alone. After `.finish`,
+/// `.fail` or the event `.cancelled` no action is returned, except the `.cancelFetch` that `.cancelled` itself returns.
+/// An action that needs a reply is the last of its list. `report` tells the course of the load so far: it is final
+/// before the head, except for what becomes of the answer in the store.
 struct LoadMachine {
     enum Event {
-        /// The beginning of a load, and the reply to `.lookUp`: the stored responses of the hop's key, the most recent first, and the
-        /// options for them. Empty if the hop has no key.
+        /// The beginning of a load, and the reply to `.lookUp`: the stored responses of the hop's key, the most recent
+        /// first, and the options for them. Empty if the hop has no key.
         case found([Candidate], CachingOptions, now: Date)
         /// Replaces the first `.found` for a refresh in the background: the same, and the conditional request to send.
         case refreshing([Candidate], Revalidation, CachingOptions, now: Date)
-        /// Reply to `.readBody`; nil when the entry is damaged or no longer stored. Then the whole response is fetched, and an answer that
-        /// confirmed or completed the entry is dropped.
+        /// Reply to `.readBody`; nil when the entry is damaged or no longer stored. Then the whole response is fetched,
+        /// and an answer that confirmed or completed the entry is dropped.
         /// - Parameter gathered: the body of the network's answer, if it completes the stored one.
         case body(StoredBody?, gathered: Data = Data(), now: Date)
-        /// Reply to a collapsible `.fetch`: the load that fetches the same has ended, or cannot share its answer, or takes too long.
+        /// Reply to a collapsible `.fetch`: the load that fetches the same has ended, or cannot share its answer, or
+        /// takes too long.
         /// - Parameter mayWaitAgain: that load was cancelled, so it is not known whether its answer can be shared.
         case waitEnded(mayWaitAgain: Bool)
         /// - Parameter options: for an answer with these fields.
@@ -45,15 +47,16 @@ struct LoadMachine {
     enum Action {
         case lookUp
         case readBody(index: Int)
-        /// Sends the hop's request with these fields set. A collapsible fetch may wait for another load that fetches the same.
+        /// Sends the hop's request with these fields set. A collapsible fetch may wait for another load that fetches
+        /// the same.
         case fetch(HeaderFields, collapsible: Bool)
         case cancelFetch
         /// The arriving answer cannot serve the loads that wait for it.
         case release
         /// Before the first piece of a body. Without this action the pieces are not gathered.
         /// - Parameters:
-        ///   - storing: the response that is stored with the body: not more than may be stored, and not all in memory. Nil for a body
-        ///     that is delivered at the end, however large it is.
+        ///   - storing: the response that is stored with the body: not more than may be stored, and not all in memory.
+        ///     Nil for a body that is delivered at the end, however large it is.
         ///   - length: the body's length as the head gives it.
         indirect case gather(storing: StoredResponse?, length: Int?)
         case keep(Data)
@@ -86,8 +89,8 @@ struct LoadMachine {
         var response: StoredResponse
         /// Of candidates.
         var replacing: [Int] = []
-        /// The candidate that this needs: the first part of a whole, or the response that is refreshed. The driver stores
-        /// the response only if that candidate is still stored as it was found.
+        /// The candidate that this needs: the first part of a whole, or the response that is refreshed. The driver
+        /// stores the response only if that candidate is still stored as it was found.
         var basis: Int?
         var edited = EditedResponse()
     }
@@ -157,8 +160,8 @@ struct LoadMachine {
     var hops = 0
     /// Why this load would have sent a request, if it had not waited for another load.
     var waited: DiskURLCache.Reason?
-    /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh stores nothing and
-    /// ends.
+    /// For a refresh in the background: the candidate that it refreshes. Once that candidate is removed, the refresh
+    /// stores nothing and ends.
     var refreshed: Int?
     var isRefresh: Bool { refreshed != nil }
 

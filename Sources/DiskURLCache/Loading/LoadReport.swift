@@ -107,7 +107,8 @@ extension LoadReport {
         return status
     }
 
-    /// The value for a response that is delivered: if the configuration wants one, and in each answer that the cache made itself.
+    /// The value for a response that is delivered: if the configuration wants one, and in each answer that the cache
+    /// made itself.
     func deliveredStatus(name: String?) -> CacheStatus? {
         if case .notAllowed = outcome { return cacheStatus(name: name) }
         return name.map { cacheStatus(name: $0) }

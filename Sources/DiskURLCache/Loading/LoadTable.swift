@@ -3,8 +3,8 @@ import Foundation
 
 /// The fetches in progress: equal requests share one, and no response is refreshed twice at once.
 ///
-/// A waiting load gets no data from the other load: when that load has ended, it looks up its key again, and finds the answer if
-/// it could be stored.
+/// A waiting load gets no data from the other load: when that load has ended, it looks up its key again, and finds the
+/// answer if it could be stored.
 package final class LoadTable: Sendable {
     enum Role {
         /// The caller fetches for all later loads, and must call `finish` or `release`.
@@ -52,7 +52,8 @@ package final class LoadTable: Sendable {
     }
 
     /// Called for a load that leads, once, when its fetch has ended.
-    /// - Parameter wasCancelled: if false, the waiting loads do not wait for each other again, and all continue at once.
+    /// - Parameter wasCancelled: if false, the waiting loads do not wait for each other again, and all continue at
+    ///   once.
     func finish(_ identity: FetchIdentity, wasCancelled: Bool = false) {
         for waiter in state.withLock({ $0.fetches.removeValue(forKey: identity) }) ?? [] {
             LoadDriver.lookupQueue.async { waiter.wake(wasCancelled) }

@@ -8,21 +8,23 @@ import Foundation
 ///
 /// `URLSession` is one implementation (`SessionLink`), an app's `DiskURLCache.Transport` another (`OpenTransport`).
 package protocol LoadTransport: Sendable {
-    /// Sends a request. The receiver is called, from any thread but one call at a time, with one head, then pieces in order, then one
-    /// end. Redirects are not followed: each is a head like any other. After the token is cancelled, calls may stop.
+    /// Sends a request. The receiver is called, from any thread but one call at a time, with one head, then pieces in
+    /// order, then one end. Redirects are not followed: each is a head like any other. After the token is cancelled,
+    /// calls may stop.
     ///
     /// Calling the receiver inside `send` is allowed. A transport that can be cancelled or paused says how by
     /// ``FetchToken/didStart(cancel:setPaused:)``, before the first call of the receiver.
     func send(_ request: DiskURLCache.Request, inPieces: Bool, token: FetchToken, receiver: any FetchReceiver)
 
-    /// Loads share an answer only if they have the same owner: its additions to requests, such as cookies, are then the same.
+    /// Loads share an answer only if they have the same owner: its additions to requests, such as cookies, are then the
+    /// same.
     var owner: ObjectIdentifier? { get }
 
     /// The request that follows a redirect, with the owner's additions.
     func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request
 
-    /// Seconds for which a load waits for another load that fetches the same: half of its request's timeout, so that there is
-    /// time left to send the request.
+    /// Seconds for which a load waits for another load that fetches the same: half of its request's timeout, so that
+    /// there is time left to send the request.
     func patience(of request: DiskURLCache.Request) -> TimeInterval
 
     /// Part of the key of every answer: this transport may change answers in a way that is not for other transports.
@@ -38,8 +40,8 @@ extension LoadTransport {
 
 /// Receives the answer to a request that was sent.
 package protocol FetchReceiver: AnyObject, Sendable {
-    /// Called before the head if the answer depends on credentials that are no part of the request. It must not be stored, since its
-    /// key does not tell which user it is for.
+    /// Called before the head if the answer depends on credentials that are no part of the request. It must not be
+    /// stored, since its key does not tell which user it is for.
     func fetchUsedCredentials()
     func fetchReceived(_ head: DeliveredHead)
     func fetchReceived(_ data: Data)
@@ -52,7 +54,8 @@ extension FetchReceiver {
     package func fetchReceived(_ response: URLResponse) { fetchReceived(DeliveredHead(response)) }
 }
 
-/// A request that is sent, or about to be, and the means to stop it. Cancelling it twice, or after the end, does nothing.
+/// A request that is sent, or about to be, and the means to stop it. Cancelling it twice, or after the end, does
+/// nothing.
 package final class FetchToken: Sendable {
     private struct State {
         var isCancelled = false
@@ -71,11 +74,13 @@ package final class FetchToken: Sendable {
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// Called by the transport once the request can be stopped. False if it was cancelled meanwhile: then it is not sent.
+    /// Called by the transport once the request can be stopped. False if it was cancelled meanwhile: then it is not
+    /// sent.
     /// - Parameters:
     ///   - cancel: called from any thread.
-    ///   - setPaused: pauses the transfer for a slow reader: only bytes that were sent already may still arrive. Called one at a time,
-    ///     under this token's lock: it may take other locks, but call no client. Nil if the transport cannot pause.
+    ///   - setPaused: pauses the transfer for a slow reader: only bytes that were sent already may still arrive. Called
+    ///     one at a time, under this token's lock: it may take other locks, but call no client. Nil if the transport
+    ///     cannot pause.
     package func didStart(
         cancel: @escaping @Sendable () -> Void, setPaused: (@Sendable (_ isPaused: Bool) -> Void)? = nil
     ) -> Bool {
@@ -96,8 +101,8 @@ package final class FetchToken: Sendable {
         cancel?()
     }
 
-    /// The transport is told under the lock: a pause that reached it after its resumption would stop the transfer for ever, and a late
-    /// pause would have no effect.
+    /// The transport is told under the lock: a pause that reached it after its resumption would stop the transfer for
+    /// ever, and a late pause would have no effect.
     func setPaused(_ isPaused: Bool) {
         state.withLock { state in
             guard state.isPaused != isPaused else { return }

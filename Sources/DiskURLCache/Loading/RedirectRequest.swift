@@ -4,8 +4,8 @@ extension DiskURLCache.Request {
     /// More hops than this are an error, as in Foundation.
     static let redirectLimit = 20
 
-    /// The request that follows a redirect (RFC 9110 §15.4). Nil when the response is no redirect that can be followed: it is then the
-    /// answer.
+    /// The request that follows a redirect (RFC 9110 §15.4). Nil when the response is no redirect that can be followed:
+    /// it is then the answer.
     func following(status: Int, fields: HeaderFields) -> DiskURLCache.Request? {
         guard [301, 302, 303, 307, 308].contains(status), let base = foundationURL,
             let location = fields["Location"], let target = URL(string: location, relativeTo: base)?.absoluteURL,

@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
 
-/// Calls back after a time, for many loads. Nearly all end before that, so each is only a row in a table: the system has one timer, which
-/// is set again for an earlier call.
+/// Calls back after a time, for many loads. Nearly all end before that, so each is only a row in a table: the system
+/// has one timer, which is set again for an earlier call.
 package final class Timeouts: Sendable {
     package static let shared = Timeouts()
 

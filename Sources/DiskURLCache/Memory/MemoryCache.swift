@@ -14,9 +14,9 @@ protocol MemoryValue: Sendable {
 
 /// The memory layer: a cache bounded by bytes that evicts the least recently used values.
 ///
-/// Every operation on a key is O(1), not counting its evictions. Keys are spread over shards, each with its lock,
-/// so that lookups on several threads do not wait for each other; the bound holds for all shards together. A shard's lock may be
-/// held while the totals' lock is taken, never the other way round.
+/// Every operation on a key is O(1), not counting its evictions. Keys are spread over shards, each with its lock, so
+/// that lookups on several threads do not wait for each other; the bound holds for all shards together. A shard's lock
+/// may be held while the totals' lock is taken, never the other way round.
 ///
 /// Recency is a time stamp of the monotonic clock, so the least recent of all shards can be found.
 final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
@@ -95,8 +95,8 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         }
     }
 
-    // A thread that meets another one in a shard waits ten times as long as a hit takes: with 32 shards two threads seldom
-    // do. More would lengthen the search for a victim.
+    // A thread that meets another one in a shard waits ten times as long as a hit takes: with 32 shards two threads
+    // seldom do. More would lengthen the search for a victim.
     private static var shardBits: Int { 5 }
     private let shards: [Mutex<Shard>]
     private let totals: Mutex<Totals>
@@ -121,8 +121,8 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         use(key) { $0 }
     }
 
-    /// Gives the result of `body` for a value, in place and under the shard's lock; counts as a use. Nil when there is no value,
-    /// or `body` gives nil.
+    /// Gives the result of `body` for a value, in place and under the shard's lock; counts as a use. Nil when there is
+    /// no value, or `body` gives nil.
     /// - Parameter now: of the monotonic clock, in nanoseconds.
     @inline(__always)
     func use<Result>(
@@ -157,7 +157,8 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
         return uses
     }
 
-    /// Changes the value of a key under its shard's lock; counts as a use. A value that alone exceeds the limit is not kept.
+    /// Changes the value of a key under its shard's lock; counts as a use. A value that alone exceeds the limit is not
+    /// kept.
     func update(_ key: Key, _ change: (inout Value?) -> Void) {
         let hash = key.hashValue
         shard(of: hash).withLock { shard in
@@ -210,8 +211,8 @@ final class MemoryCache<Key: MemoryKey, Value: MemoryValue>: Sendable {
 
     // MARK: Promotion
 
-    /// Announces that a key is being read from the layer below. The value that is read is kept only if the key was neither stored
-    /// nor removed meanwhile: the ticket is then still valid.
+    /// Announces that a key is being read from the layer below. The value that is read is kept only if the key was
+    /// neither stored nor removed meanwhile: the ticket is then still valid.
     func beginRead(_ key: Key) -> UInt64 {
         shard(of: key.hashValue).withLock { shard in
             shard.lastRead += 1

@@ -8,7 +8,8 @@ extension RequestKey: MemoryKey {}
 
 /// The variants of one key in memory.
 struct MemoryRecord: MemoryValue {
-    /// The most recent first. A variant without an entry is on disk: its body is too large for memory, or was not needed yet.
+    /// The most recent first. A variant without an entry is on disk: its body is too large for memory, or was not
+    /// needed yet.
     private(set) var variants: [StoredVariant] = []
     /// True when no layer below has a variant that is not listed here, so that a lookup skips them.
     private(set) var isComplete: Bool
@@ -26,8 +27,8 @@ struct MemoryRecord: MemoryValue {
         isComplete = isComplete && entry != nil
     }
 
-    /// Replaces the variant with a sequence number by an entry; the order follows the new numbers. Without an entry the variant goes, and
-    /// the next lookup reads the disk.
+    /// Replaces the variant with a sequence number by an entry; the order follows the new numbers. Without an entry the
+    /// variant goes, and the next lookup reads the disk.
     mutating func replace(_ sequence: UInt64, by entry: StoredEntry?) {
         guard let index = variants.firstIndex(where: { $0.metadata.sequence == sequence }) else { return }
         if let entry {
@@ -39,8 +40,8 @@ struct MemoryRecord: MemoryValue {
         }
     }
 
-    /// Replaces the metadata of the variant with a number; its body stays. If the body was not read yet, the variant goes: the closure that
-    /// reads the body would look for the old number.
+    /// Replaces the metadata of the variant with a number; its body stays. If the body was not read yet, the variant
+    /// goes: the closure that reads the body would look for the old number.
     mutating func replace(_ sequence: UInt64, with metadata: EntryMetadata) {
         let body = variants.first { $0.metadata.sequence == sequence }?.entry?.body
         replace(sequence, by: body.map { StoredEntry(metadata: metadata, body: $0) })

@@ -6,8 +6,8 @@ import Foundation
 
 /// The protocol class of the loader: it passes the system's callbacks on to a `LoadDriver` or a `PassThrough`.
 ///
-/// Foundation on Linux calls one instance on one queue at a time, and the state is touched there only. Apple's system may stop an
-/// instance on another thread than it started it on, and at the same time: `load` is behind a lock.
+/// Foundation on Linux calls one instance on one queue at a time, and the state is touched there only. Apple's system
+/// may stop an instance on another thread than it started it on, and at the same time: `load` is behind a lock.
 class CachingURLProtocol: URLProtocol {
     private let load = Mutex<(driver: LoadDriver?, isStopped: Bool)>((nil, false))
     private var port: ClientPort?
@@ -53,13 +53,14 @@ class CachingURLProtocol: URLProtocol {
         request
     }
 
-    // Foundation calls from several places at once when a task is resumed, suspended and resumed again while it waits for the
-    // lookup: a stop may come after the start that followed it. So the task's state says whether the load is suspended.
+    // Foundation calls from several places at once when a task is resumed, suspended and resumed again while it waits
+    // for the lookup: a stop may come after the start that followed it. So the task's state says whether the load is
+    // suspended.
 
     override func startLoading() {
         #if canImport(FoundationNetworking)
-            // A start may also come after the cancellation that followed it. Foundation has reported that end and forgotten the task by
-            // then: it crashes at any further call of the task's client.
+            // A start may also come after the cancellation that followed it. Foundation has reported that end and
+            // forgotten the task by then: it crashes at any further call of the task's client.
             if task?.error != nil { return }
         #endif
         if let port {

@@ -4,8 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The delegate method for a challenge in the loader's session: the one that the system would call if the app's session loaded by itself
-/// (Apple, "Handling an Authentication Challenge").
+/// The delegate method for a challenge in the loader's session: the one that the system would call if the app's session
+/// loaded by itself (Apple, "Handling an Authentication Challenge").
 enum ChallengeRoute: Equatable {
     /// `urlSession(_:didReceive:completionHandler:)` of the session's delegate.
     case session
@@ -55,8 +55,9 @@ enum ChallengeRoute: Equatable {
         }
     }
 
-    /// Whether the answer depends on credentials that are no part of the request. Its key then does not tell which user it is for, so it is
-    /// not stored. The system may know the connection's user without a proposal: by a ticket of Kerberos, or a preferred certificate.
+    /// Whether the answer depends on credentials that are no part of the request. Its key then does not tell which user
+    /// it is for, so it is not stored. The system may know the connection's user without a proposal: by a ticket of
+    /// Kerberos, or a preferred certificate.
     static func addsCredentials(
         _ subject: Subject, disposition: URLSession.AuthChallengeDisposition, hasProposed: Bool
     ) -> Bool {

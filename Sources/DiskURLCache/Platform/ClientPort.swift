@@ -9,7 +9,8 @@ import Foundation
 /// Foundation on Linux crashes at a call to the client of a stopped task, so every call first checks the
 /// state, on the very queue that stops. A suspended task's calls wait until it is resumed.
 ///
-/// `@unchecked Sendable`: the state is behind the lock or confined to `queue`; the task is passed to its delegate and otherwise not used.
+/// `@unchecked Sendable`: the state is behind the lock or confined to `queue`; the task is passed to its delegate and
+/// otherwise not used.
 final class ClientPort: LoadClient, @unchecked Sendable {
     /// With completion handlers, each `didLoad` replaces the data before it.
     let acceptsPieces: Bool
@@ -86,8 +87,8 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         deliverAll()
     }
 
-    /// No call comes after this one. On `queue`; on Apple platforms from any thread, since the system may stop a protocol on another
-    /// thread than it started it on.
+    /// No call comes after this one. On `queue`; on Apple platforms from any thread, since the system may stop a
+    /// protocol on another thread than it started it on.
     func close() {
         calls.withLock { $0.close() }
     }

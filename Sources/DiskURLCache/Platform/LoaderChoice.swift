@@ -9,15 +9,17 @@ import Foundation
 enum LoaderChoice {
     /// - Parameters:
     ///   - isDataTask: not of an upload, a download, a WebSocket or a stream.
-    ///   - cache: the session's; nil for a load whose session is not known, such as `Data(contentsOf:)` and `NSURLConnection`.
+    ///   - cache: the session's; nil for a load whose session is not known, such as `Data(contentsOf:)` and
+    ///     `NSURLConnection`.
     static func takes(_ request: URLRequest, isDataTask: Bool, cache: (any LoadHost)?) -> Bool {
         guard isDataTask, let cache else { return false }
         // No URL but one of `http` or `https` has a key.
         return cache.keyed(DiskURLCache.Request(request), variant: nil).key != nil
     }
 
-    /// The request that the protocol was given is sent: it has the fields of the configuration, and after a redirect another URL. Its
-    /// body comes as a stream, which has no key; the body of the task's first request is the same as long as URL and method are.
+    /// The request that the protocol was given is sent: it has the fields of the configuration, and after a redirect
+    /// another URL. Its body comes as a stream, which has no key; the body of the task's first request is the same as
+    /// long as URL and method are.
     static func sent(_ request: URLRequest, original: URLRequest?) -> URLRequest {
         guard request.httpBody == nil, let original, let body = original.httpBody, original.url == request.url,
             (original.httpMethod ?? "GET") == (request.httpMethod ?? "GET")

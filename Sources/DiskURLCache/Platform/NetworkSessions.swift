@@ -5,8 +5,8 @@ import Foundation
 #endif
 
 /// The network part of loads: one inner session for each outer session, with the outer one's configuration (timeouts,
-/// cookie storage, credentials, proxies, connection limits, the user's own protocol classes) but without the library's loader and
-/// without a cache. The outer session's additions to requests are part of them already, see `SessionLink`.
+/// cookie storage, credentials, proxies, connection limits, the user's own protocol classes) but without the library's
+/// loader and without a cache. The outer session's additions to requests are part of them already, see `SessionLink`.
 ///
 /// Redirects are not followed: each comes back as a response, for the load to decide about.
 final class NetworkSessions: Sendable {
@@ -35,8 +35,8 @@ final class NetworkSessions: Sendable {
             inner.delegate.add(receiver, for: task, outer: outer, outerTask)
             let isWanted = token.didStart(cancel: { [delegate = inner.delegate, session = inner.session] in
                 delegate.remove(task)
-                // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a cancellation
-                // that comes while it forgets the task.
+                // The task's end is reported on this queue, too, so that the two do not cross: Foundation crashes at a
+                // cancellation that comes while it forgets the task.
                 session.delegateQueue.addOperation { task.cancel() }
             })
             #if canImport(Darwin)
@@ -221,7 +221,8 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             }
         }
     #else
-        /// A 401 is delivered as it is: the outer session then asks its delegate for credentials and repeats the request.
+        /// A 401 is delivered as it is: the outer session then asks its delegate for credentials and repeats the
+        /// request.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

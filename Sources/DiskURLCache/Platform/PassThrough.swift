@@ -3,8 +3,8 @@
     import FoundationNetworking
 
     /// A whole load by Foundation's own protocol class, with the session's own delegate, cookies and timeouts: for
-    /// uploads, downloads, streamed bodies and all other tasks that are not cached. It only reads the answer: an unsafe request that
-    /// succeeds makes stored responses invalid (RFC 9111 §4.4), and its answer may serve a later GET.
+    /// uploads, downloads, streamed bodies and all other tasks that are not cached. It only reads the answer: an unsafe
+    /// request that succeeds makes stored responses invalid (RFC 9111 §4.4), and its answer may serve a later GET.
     ///
     /// `@unchecked Sendable`: used only on the queue on which Foundation calls protocols.
     final class PassThrough: NSObject, URLProtocolClient, @unchecked Sendable {

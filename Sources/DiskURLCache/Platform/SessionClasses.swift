@@ -3,11 +3,11 @@
 
     // Never run by the project's tests: written from Apple's documentation.
 
-    /// Sessions that were made for the loader, each with its protocol class: Apple's system gives a protocol its task and not
-    /// its session, so the class identifies the session.
+    /// Sessions that were made for the loader, each with its protocol class: Apple's system gives a protocol its task
+    /// and not its session, so the class identifies the session.
     ///
-    /// Classes are made when they are needed (`objc_allocateClassPair`) and never removed. The next session takes the class of a
-    /// session that was released.
+    /// Classes are made when they are needed (`objc_allocateClassPair`) and never removed. The next session takes the
+    /// class of a session that was released.
     final class SessionClasses: Sendable {
         static let shared = SessionClasses()
 

@@ -10,8 +10,8 @@ struct SessionLink: Sendable {
     let session: URLSession
     /// Nil for a load without a task.
     let task: URLSessionTask?
-    /// The queue on which Foundation calls protocols, and on which it expects a protocol to call its client. Nil for a load without
-    /// a task, and on Apple platforms.
+    /// The queue on which Foundation calls protocols, and on which it expects a protocol to call its client. Nil for a
+    /// load without a task, and on Apple platforms.
     let workQueue: DispatchQueue?
     /// The app gave the first request a `Cookie` field: no request of the load gets the session's cookies.
     private var hasSetCookie = false
@@ -47,7 +47,8 @@ struct SessionLink: Sendable {
         #endif
     }
 
-    /// For the task's protocol, if that is the loader: see `KnownTask`. Nil if a class of the user may serve the task instead.
+    /// For the task's protocol, if that is the loader: see `KnownTask`. Nil if a class of the user may serve the task
+    /// instead.
     var known: CachedURLResponse? {
         #if canImport(FoundationNetworking)
             guard let first = session.configuration.protocolClasses?.first, CachingURLProtocol.isLoader(first) else {
@@ -59,7 +60,8 @@ struct SessionLink: Sendable {
         #endif
     }
 
-    /// The request as Foundation will send it: policy and fields of the configuration are added if the request has none.
+    /// The request as Foundation will send it: policy and fields of the configuration are added if the request has
+    /// none.
     func effectiveRequest(_ request: URLRequest) -> URLRequest {
         let configuration = session.configuration
         var request = request
@@ -76,8 +78,8 @@ struct SessionLink: Sendable {
         return request
     }
 
-    /// The first request of a load, with the session's cookies unless it has its own or wants none. On Linux a task has the session's
-    /// since it was made, and they cannot be told from equal ones of the app.
+    /// The first request of a load, with the session's cookies unless it has its own or wants none. On Linux a task has
+    /// the session's since it was made, and they cannot be told from equal ones of the app.
     mutating func withCookies(_ request: URLRequest) -> URLRequest {
         let given = request.value(forHTTPHeaderField: "Cookie")
         hasSetCookie = given != nil && (workQueue == nil || given != sessionCookie(for: request))

@@ -2,8 +2,8 @@
     import Foundation
     import FoundationNetworking
 
-    /// The answer of a cache to the lookup that Foundation makes for each load: nothing is found yet, but the task was read. It comes to the
-    /// task's protocol, which need not read the task again.
+    /// The answer of a cache to the lookup that Foundation makes for each load: nothing is found yet, but the task was
+    /// read. It comes to the task's protocol, which need not read the task again.
     ///
     /// `@unchecked Sendable`, as its superclass: constant.
     final class KnownTask: CachedURLResponse, @unchecked Sendable {
@@ -20,15 +20,16 @@
 
     /// The session of a task, and the queue on which Foundation calls the task's protocol.
     ///
-    /// Foundation on Linux gives a protocol neither, so both are read by `Mirror`: here and nowhere else. Each read touches one
-    /// property that is set when the task is made and not changed after; its position is learnt from a task that no other thread
-    /// has. If Foundation has another layout of tasks, both are unknown, and Foundation's own class serves the load.
+    /// Foundation on Linux gives a protocol neither, so both are read by `Mirror`: here and nowhere else. Each read
+    /// touches one property that is set when the task is made and not changed after; its position is learnt from a task
+    /// that no other thread has. If Foundation has another layout of tasks, both are unknown, and Foundation's own
+    /// class serves the load.
     struct TaskSession {
         let session: URLSession
         let workQueue: DispatchQueue
 
-        /// False if Foundation has another layout of tasks, or if the environment says so: for tests, and for a Foundation
-        /// with which reading fails. Then nothing is cached for URLSession.
+        /// False if Foundation has another layout of tasks, or if the environment says so: for tests, and for a
+        /// Foundation with which reading fails. Then nothing is cached for URLSession.
         static var isReadable: Bool { positions != nil }
 
         init?(of task: URLSessionTask) {
@@ -76,7 +77,8 @@
             else { return nil }
             // A cast takes a tenth of the time of a search through the mirror of a dictionary.
             guard let behaviour = (behaviours as? [Int: Any])?[task.taskIdentifier] else { return nil }
-            // A case with a handler has it as its one child. Async methods make tasks with a handler and room for a delegate.
+            // A case with a handler has it as its one child. Async methods make tasks with a handler and room for a
+            // delegate.
             let child = Mirror(reflecting: behaviour).children.first
             switch child?.label {
             case nil: return "\(behaviour)" == "callDelegate" ? .delegate : nil

@@ -14,8 +14,8 @@ extension DiskURLCache {
     /// ]
     /// ```
     public struct Rule: Sendable {
-        /// The requests or responses that a rule applies to. Rules compare the canonical URL, as keys do: neither another spelling of the host,
-        /// the port or the percent-encoding nor a user name gets around them.
+        /// The requests or responses that a rule applies to. Rules compare the canonical URL, as keys do: neither
+        /// another spelling of the host, the port or the percent-encoding nor a user name gets around them.
         public struct Match: Sendable {
             enum Kind: Sendable {
                 case all
@@ -39,7 +39,8 @@ extension DiskURLCache {
             /// Every request.
             public static let all = Match(.all)
 
-            /// The whole URL without its fragment; `*` stands for any characters, none included. Begins with a scheme or a `*`.
+            /// The whole URL without its fragment; `*` stands for any characters, none included. Begins with a scheme
+            /// or a `*`.
             public static func url(_ pattern: String) -> Match {
                 Match { () throws(URLPattern.Problem) in .url(try URLPattern(pattern)) }
             }
@@ -69,8 +70,8 @@ extension DiskURLCache {
                 return host
             }
 
-            /// The response's media type without parameters; `*` as in `image/*`. Such a rule cannot change the key, and does
-            /// nothing before a response is known.
+            /// The response's media type without parameters; `*` as in `image/*`. Such a rule cannot change the key,
+            /// and does nothing before a response is known.
             public static func contentType(_ pattern: String) -> Match {
                 let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
                 if pattern.contains(";") {
@@ -85,8 +86,8 @@ extension DiskURLCache {
                 return Match(.contentType(pattern.lowercased()))
             }
 
-            /// Called on any thread, for each lookup and each store. The closure gets the request as it is, so a URL in it
-            /// may have any spelling.
+            /// Called on any thread, for each lookup and each store. The closure gets the request as it is, so a URL in
+            /// it may have any spelling.
             public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
                 Match(.request(predicate))
             }

@@ -14,8 +14,8 @@ enum RuleCheck {
         return cancelled(in: rules)
     }
 
-    /// A rule for all requests that keeps everything out of the cache leaves no effect for rules by content type, except for those
-    /// before it that say where their responses are stored.
+    /// A rule for all requests that keeps everything out of the cache leaves no effect for rules by content type,
+    /// except for those before it that say where their responses are stored.
     private static func cancelled(in rules: [DiskURLCache.Rule]) -> DiskURLCache.Error? {
         let last = rules.firstIndex {
             if case .all = $0.match.kind { $0.cacheOptions.storage == .never } else { false }

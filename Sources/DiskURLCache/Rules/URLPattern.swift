@@ -2,7 +2,8 @@
 struct URLPattern: Sendable {
     /// The pattern, its literal parts in canonical form.
     let text: String
-    /// Any of these has to match. Two when a part before the first slash may be a host's or a path's: hosts are in lower case.
+    /// Any of these has to match. Two when a part before the first slash may be a host's or a path's: hosts are in
+    /// lower case.
     private let forms: [[UInt8]]
 
     func matches(_ canonicalURL: String) -> Bool {
@@ -68,7 +69,8 @@ struct URLPattern: Sendable {
         return "\(scheme)://\(host)\(try canonicalTail(hasPath ? rest[end...] : "/" + rest[end...]))"
     }
 
-    /// Path and query of a pattern in canonical form. Characters that no URL can hold are escaped, as Foundation does it.
+    /// Path and query of a pattern in canonical form. Characters that no URL can hold are escaped, as Foundation does
+    /// it.
     static func canonicalTail(_ tail: Substring) throws(Problem) -> String {
         let escaped = tail.utf8.flatMap { byte -> [UInt8] in
             let isAllowed = byte > 0x20 && byte < 0x7F && !"\"<>\\^`{|}".utf8.contains(byte)

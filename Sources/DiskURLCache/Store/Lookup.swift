@@ -1,4 +1,5 @@
-/// The stored responses of one key, as far as they are known without the disk; the others are read when they are asked for.
+/// The stored responses of one key, as far as they are known without the disk; the others are read when they are asked
+/// for.
 package struct Lookup: Sendable {
     /// All stored variants, the most recent first, if memory knows them all; nil if the disk has to be asked.
     let known: [StoredVariant]?

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Recent removals, so that an answer that arrives after a removal, and was asked for before, is not stored (RFC 9111 §4.4).
+/// Recent removals, so that an answer that arrives after a removal, and was asked for before, is not stored (RFC 9111
+/// §4.4).
 ///
 /// A load takes a ticket when it asks the network, and hands it over with the answer.
 final class RemovalHistory: Sendable {
@@ -57,7 +58,8 @@ final class RemovalHistory: Sendable {
         }
     }
 
-    /// The number after the last removal that may have concerned an entry of a key, whatever its metadata. Now and then it is a later one.
+    /// The number after the last removal that may have concerned an entry of a key, whatever its metadata. Now and then
+    /// it is a later one.
     func last(concerning key: RequestKey) -> UInt64 {
         state.withLock { state in
             let last = state.removals.lastIndex { $0.concerns(key, nil, ticket: 0) }

@@ -1,7 +1,7 @@
 import Foundation
 
-// Removals: each is noted for answers that will arrive later, and then made on disk and in memory. Each holds the stripe of its key, or all
-// stripes.
+// Removals: each is noted for answers that will arrive later, and then made on disk and in memory. Each holds the
+// stripe of its key, or all stripes.
 
 extension TieredStore {
     /// Removes the stored responses of a key, all its variants.
@@ -18,8 +18,8 @@ extension TieredStore {
 
     /// Removes one variant.
     /// - Parameters:
-    ///   - metadata: as they were found. An older answer may have freshened or replaced the entry since, and that one says no more than
-    ///     the entry did.
+    ///   - metadata: as they were found. An older answer may have freshened or replaced the entry since, and that one
+    ///     says no more than the entry did.
     ///   - ticket: of the load whose answer removes it; nil if no answer does.
     func remove(_ key: RequestKey, _ metadata: EntryMetadata, by ticket: StoreTicket? = nil) {
         stripe(of: key).withLock { _ in
@@ -129,8 +129,9 @@ extension TieredStore {
 // Changes by other caches on the directory.
 
 extension TieredStore {
-    /// Drops responses from memory that other caches removed or stored. Takes no stripe, and may be called with one held. A response that
-    /// is stored after the removal stays: each store looks first. A response that is stored meanwhile is taken back by its store.
+    /// Drops responses from memory that other caches removed or stored. Takes no stripe, and may be called with one
+    /// held. A response that is stored after the removal stays: each store looks first. A response that is stored
+    /// meanwhile is taken back by its store.
     func apply(_ changes: [DirectoryChange]) {
         let changes = changes.contains(.removedAll) ? [.removedAll] : Set(changes)
         for change in changes {

@@ -23,9 +23,10 @@ package enum ArrivedBody: Sendable {
 extension TieredStore {
     // MARK: Storing
 
-    /// Stores a response, which replaces the one with the same variant. When this returns, its record is complete on disk, and every lookup
-    /// finds it. Returns the reason if it is not stored: then the response that it would have replaced is gone, unless that one is newer or
-    /// the disk failed. If the disk fails, memory keeps the response, and an event says so.
+    /// Stores a response, which replaces the one with the same variant. When this returns, its record is complete on
+    /// disk, and every lookup finds it. Returns the reason if it is not stored: then the response that it would have
+    /// replaced is gone, unless that one is newer or the disk failed. If the disk fails, memory keeps the response, and
+    /// an event says so.
     ///
     /// - Parameters:
     ///   - metadata: their sequence number is given here, where calls for one key are in order.
@@ -64,8 +65,8 @@ extension TieredStore {
         return history.ticket(at: now)
     }
 
-    /// Gives the response the tags of the one that it replaces: a request without tags takes no entry out of reach of a removal. Returns why
-    /// an answer that was asked for before is not stored any more.
+    /// Gives the response the tags of the one that it replaces: a request without tags takes no entry out of reach of a
+    /// removal. Returns why an answer that was asked for before is not stored any more.
     private func prepare(
         _ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
     ) -> DiskURLCache.Reason? {
@@ -148,7 +149,8 @@ extension TieredStore {
         return diskStore.adopt(file, metadata, for: key, usedAt: now)
     }
 
-    /// Removes what was just stored where another cache removed it meanwhile, perhaps without having found it; false otherwise.
+    /// Removes what was just stored where another cache removed it meanwhile, perhaps without having found it; false
+    /// otherwise.
     /// - Parameter start: the number of the next removal before the response was stored, or when it was asked for.
     private func withdraws(
         _ metadata: EntryMetadata, of key: RequestKey, since start: UInt64, _ ticket: StoreTicket? = nil
@@ -161,8 +163,9 @@ extension TieredStore {
 
     // MARK: Updating
 
-    /// Gives the stored entry with that number other metadata, its body unchanged: the head that a 304 brought, or a pin.
-    /// Returns the entry's new metadata; nil if that very entry is not stored any more, and then nothing is changed.
+    /// Gives the stored entry with that number other metadata, its body unchanged: the head that a 304 brought, or a
+    /// pin. Returns the entry's new metadata; nil if that very entry is not stored any more, and then nothing is
+    /// changed.
     ///
     /// - Parameter change: is given the metadata as they are stored.
     @discardableResult
@@ -196,21 +199,22 @@ extension TieredStore {
     }
 }
 
-// Bodies that are written to disk while they arrive. They are in no memory layer: each becomes a record when it is whole.
+// Bodies that are written to disk while they arrive. They are in no memory layer: each becomes a record when it is
+// whole.
 
 extension TieredStore {
     /// Bodies up to this length are gathered in memory, in bytes.
     static let gatheringLimit = 1 << 20
 
-    /// Whether a large body may be left on disk: there is a disk layer of ours, and it takes what memory takes. An app's own
-    /// storage gets whole bodies.
+    /// Whether a large body may be left on disk: there is a disk layer of ours, and it takes what memory takes. An
+    /// app's own storage gets whole bodies.
     var acceptsIncoming: Bool {
         guard let diskStore, diskStore.isOpeningProcess else { return false }
         return diskStore.largestEntry >= max(largestMemoryEntry, Self.gatheringLimit)
     }
 
-    /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Returns the reason if that cannot be
-    /// done. From one thread at a time.
+    /// Writes the next piece, the first one into a file that it makes, and makes room for it before. Returns the reason
+    /// if that cannot be done. From one thread at a time.
     func append(_ data: Data, to body: inout IncomingBody?) -> DiskURLCache.Reason? {
         guard let disk = diskStore else { return .diskFailed(errno: 0) }
         do throws(Errno) {
@@ -224,8 +228,9 @@ extension TieredStore {
         }
     }
 
-    /// The directory keeps to its capacity: above it a pass evicts at once, and when stores run an eighth ahead of the passes, the thread
-    /// that stores waits for one. False if that made no room. A cache that does not maintain the directory leaves that to the one that does.
+    /// The directory keeps to its capacity: above it a pass evicts at once, and when stores run an eighth ahead of the
+    /// passes, the thread that stores waits for one. False if that made no room. A cache that does not maintain the
+    /// directory leaves that to the one that does.
     private func hasRoom(_ disk: DiskStore) -> Bool {
         let excess = disk.excess
         guard excess > 0 else { return true }

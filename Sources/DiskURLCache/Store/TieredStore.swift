@@ -1,8 +1,8 @@
 /// Memory over the disk: the one class that looks entries up, stores them and removes them.
 ///
-/// Each change is made on the caller's thread, in all layers, while a lock of its key is held: so they see changes of one key in the same
-/// order. The disk is changed first, memory after it. Lookups need no such lock: they bring what they read from disk into memory unless
-/// memory saw a change of the key meanwhile.
+/// Each change is made on the caller's thread, in all layers, while a lock of its key is held: so they see changes of
+/// one key in the same order. The disk is changed first, memory after it. Lookups need no such lock: they bring what
+/// they read from disk into memory unless memory saw a change of the key meanwhile.
 final class TieredStore: Sendable {
     let memory: MemoryCache<RequestKey, MemoryRecord>
     /// Responses that memory gave up under pressure and the app still holds. Changed after memory.
@@ -20,8 +20,9 @@ final class TieredStore: Sendable {
     /// The largest entry of memory as a share of its capacity.
     private let maximumEntryFraction: Double
 
-    /// One stripe would do; sixteen keep changes of different keys apart. Taken before all other locks, and held across the
-    /// file operations of a change. The maintenance queue takes none: a thread that holds one may wait for the queue.
+    /// One stripe would do; sixteen keep changes of different keys apart. Taken before all other locks, and held across
+    /// the file operations of a change. The maintenance queue takes none: a thread that holds one may wait for the
+    /// queue.
     let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
     /// Up to when the disk knows of the uses that memory answered, in nanoseconds of the monotonic clock.
     private let notedUses = Mutex<UInt64>(0)
@@ -47,7 +48,8 @@ final class TieredStore: Sendable {
 
     // MARK: Lookup
 
-    /// The stored responses of a key. `HEAD` is answered from the responses for `GET`, and if there is none, from those for `HEAD`.
+    /// The stored responses of a key. `HEAD` is answered from the responses for `GET`, and if there is none, from those
+    /// for `HEAD`.
     func lookup(_ key: RequestKey) -> Lookup {
         guard key.isForHead else { return lookup(stored: key) }
         let (get, head) = (lookup(stored: key), lookup(stored: key.storedForHead))
@@ -102,8 +104,8 @@ final class TieredStore: Sendable {
         return kept
     }
 
-    /// The variant; when its body is read, memory keeps a body that is not too large, and forgets the variant if there is none. Memory may
-    /// hold the variant, so that holds no store.
+    /// The variant; when its body is read, memory keeps a body that is not too large, and forgets the variant if there
+    /// is none. Memory may hold the variant, so that holds no store.
     private func keeping(_ variant: StoredVariant, of key: RequestKey) -> StoredVariant {
         guard variant.entry == nil else { return variant }
         // A body that memory does not keep stays on disk: it may be opened instead of read.

@@ -42,7 +42,8 @@ struct ByteReader {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 
-    /// The number of values that follow. A number that needs more bytes than are left is not worth an allocation, and may be no Int: nil.
+    /// The number of values that follow. A number that needs more bytes than are left is not worth an allocation, and
+    /// may be no Int: nil.
     /// - Parameter shortest: the bytes of the shortest value.
     @inline(__always)
     mutating func count(_ shortest: Int) -> Int? {

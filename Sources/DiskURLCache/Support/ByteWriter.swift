@@ -2,8 +2,8 @@ import Foundation
 
 /// Appends numbers and strings in the format's form: little-endian, lengths before contents.
 ///
-/// To append to an array piece by piece takes ten times as long as the copy of the piece: here the bytes are copied into
-/// room that was made before.
+/// To append to an array piece by piece takes ten times as long as the copy of the piece: here the bytes are copied
+/// into room that was made before.
 struct ByteWriter {
     private var room: [UInt8]
     /// How many bytes were written.

@@ -2,8 +2,8 @@
     import Synchronization
 #endif
 
-/// The time of the next check of something that others may have changed. Many lookups ask at once, and one of them a second is to check.
-/// Times are nanoseconds of the monotonic clock.
+/// The time of the next check of something that others may have changed. Many lookups ask at once, and one of them a
+/// second is to check. Times are nanoseconds of the monotonic clock.
 package final class CheckTime: Sendable {
     private static let interval: UInt64 = 1_000_000_000
 

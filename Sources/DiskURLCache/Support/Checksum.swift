@@ -1,12 +1,13 @@
 /// A 64-bit checksum of bytes that come in pieces, at twice the speed of copying them, in plain Swift.
 ///
-/// Eight lanes, each taking one 8-byte word of a 64-byte block. A lane keeps the sum of its words, in which no change of a
-/// single word is lost, and the sum of the products of that sum's halves after each word, in which no change of their order
-/// is. It does not stop attackers.
+/// Eight lanes, each taking one 8-byte word of a 64-byte block. A lane keeps the sum of its words, in which no change
+/// of a single word is lost, and the sum of the products of that sum's halves after each word, in which no change of
+/// their order is. It does not stop attackers.
 ///
 /// The format is in `OnDiskFormat.md`: it must never change within format version 1.
 package struct Checksum {
-    // Vectors, since the compiler makes none of eight variables. Little-endian machines only, as all that Swift supports.
+    // Vectors, since the compiler makes none of eight variables. Little-endian machines only, as all that Swift
+    // supports.
     private var sums: SIMD8<UInt64>
     private var products = SIMD8<UInt64>()
     private var length: UInt64 = 0
@@ -41,8 +42,8 @@ package struct Checksum {
         (self.sums, self.products) = (sums, products)
     }
 
-    /// Takes the last piece, of any length, and gives the checksum. The rest of the last block counts as zeros; the length is
-    /// part of the checksum, so bytes of zero at the end are not lost.
+    /// Takes the last piece, of any length, and gives the checksum. The rest of the last block counts as zeros; the
+    /// length is part of the checksum, so bytes of zero at the end are not lost.
     mutating func finish(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         let whole = bytes.count / Self.blockSize * Self.blockSize
         if whole > 0 { update(UnsafeRawBufferPointer(rebasing: bytes[..<whole])) }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Random bytes of a cache's directory that are mixed into the digests of credentials: a table of digests made in advance confirms no
-/// guess of a password, and the digests of two directories cannot be compared.
+/// Random bytes of a cache's directory that are mixed into the digests of credentials: a table of digests made in
+/// advance confirms no guess of a password, and the digests of two directories cannot be compared.
 ///
 /// Read when the first credentials are digested.
 package final class CredentialSalt: Sendable, Equatable {
@@ -10,8 +10,8 @@ package final class CredentialSalt: Sendable, Equatable {
     private let state: Mutex<(bytes: [UInt8], isRead: Bool)>
     private let read: @Sendable (_ new: [UInt8]) -> [UInt8]?
 
-    /// - Parameter read: the bytes of the directory, which are the given ones if it has none; nil if the directory cannot be used. Called
-    ///   outside of all locks, and maybe twice at once.
+    /// - Parameter read: the bytes of the directory, which are the given ones if it has none; nil if the directory
+    ///   cannot be used. Called outside of all locks, and maybe twice at once.
     package init(_ read: @escaping @Sendable (_ new: [UInt8]) -> [UInt8]?) {
         self.read = read
         state = Mutex(((0..<Self.length).map { _ in .random(in: 0 ... .max) }, false))

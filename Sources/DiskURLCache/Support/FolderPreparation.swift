@@ -1,7 +1,7 @@
 import Foundation
 
-/// Gives a cache's folder the properties of Apple platforms: no backup, and a protection class, which new files take from the
-/// folder that they are made in. On the maintenance queue.
+/// Gives a cache's folder the properties of Apple platforms: no backup, and a protection class, which new files take
+/// from the folder that they are made in. On the maintenance queue.
 ///
 /// The operations are closures, so that tests on every platform can run this.
 struct FolderPreparation: Sendable {
@@ -19,7 +19,8 @@ struct FolderPreparation: Sendable {
         guard let directory = folders.first else { return }
         excludeFromBackup(directory)
         guard let protection, folders.contains(where: { protection($0)?.rawValue != wanted.rawValue }) else { return }
-        // The directory comes last, once all files in it have the class, so that the next launch completes an interrupted change.
+        // The directory comes last, once all files in it have the class, so that the next launch completes an
+        // interrupted change.
         var isDone = true
         for folder in folders.reversed() {
             // A folder comes before its files, so that new files have the class already.

@@ -38,7 +38,8 @@ struct HashTable: Sendable {
         var slot = (gap + 1) & mask
         while slots[slot] != 0 {
             let home = hashOf(Int(slots[slot]) - 1) & mask
-            // The position may move into the gap unless its home lies between the two, also across the end of the table.
+            // The position may move into the gap unless its home lies between the two, also across the end of the
+            // table.
             if (slot - home) & mask >= (slot - gap) & mask {
                 slots[gap] = slots[slot]
                 gap = slot

@@ -3,16 +3,17 @@ import Foundation
 /// The differences between platforms in this library. A value, so that the choices for every platform are
 /// tested on each; only ``current`` depends on the system that the program runs on.
 struct Platform: Sendable, Equatable {
-    /// The system's loader calls the cache's methods, as `URLCache` documents: it handles freshness, validation, trust, cookies and
-    /// streaming. The library's loader serves only sessions that were made for it. False on Linux: the system's loader stores nothing
-    /// there, so the library's loader comes before it.
+    /// The system's loader calls the cache's methods, as `URLCache` documents: it handles freshness, validation, trust,
+    /// cookies and streaming. The library's loader serves only sessions that were made for it. False on Linux: the
+    /// system's loader stores nothing there, so the library's loader comes before it.
     var loadsBySystem = true
     /// Whether apps can define protocol classes; false on watchOS.
     var hasProtocols = true
     /// Bytes that the superclass may hold in memory; 0 if it is not used: see `SuperclassCopy`.
     var superclassLimit = Int.max
-    /// The directory's lock is held only while a maintenance pass runs, inside an activity that the system granted: the system kills a
-    /// suspended app that holds a lock on a file of a shared container (0xdead10cc). False: the lock is held while the cache is open.
+    /// The directory's lock is held only while a maintenance pass runs, inside an activity that the system granted: the
+    /// system kills a suspended app that holds a lock on a file of a shared container (0xdead10cc). False: the lock is
+    /// held while the cache is open.
     var locksOnlyInPasses = true
 
     static let linux = Platform(loadsBySystem: false, superclassLimit: 0, locksOnlyInPasses: false)
@@ -35,7 +36,8 @@ struct Platform: Sendable, Equatable {
         #endif
     }
 
-    /// The loader is registered for sessions that name no protocol classes, and `attach(to:)` puts it into a configuration.
+    /// The loader is registered for sessions that name no protocol classes, and `attach(to:)` puts it into a
+    /// configuration.
     var attachesLoader: Bool { !loadsBySystem }
 
     /// Each session is made with a new class, so that each task's session is known.
@@ -43,11 +45,12 @@ struct Platform: Sendable, Equatable {
 
     // MARK: The superclass
 
-    /// Bytes of memory that the superclass may use. On disk it gets none: it would write each response a second time, by
-    /// rules that are not the cache's.
+    /// Bytes of memory that the superclass may use. On disk it gets none: it would write each response a second time,
+    /// by rules that are not the cache's.
     func superclassCapacity(memory: Int) -> Int { min(memory, superclassLimit) }
 
-    /// Whether the superclass keeps a body for a moment: not an empty one, and none above a twentieth of its capacity (`URLCache`).
+    /// Whether the superclass keeps a body for a moment: not an empty one, and none above a twentieth of its capacity
+    /// (`URLCache`).
     func superclassKeeps(bytes: Int, memory: Int) -> Bool {
         bytes > 0 && bytes <= superclassCapacity(memory: memory) / 20
     }

@@ -1,5 +1,5 @@
-/// Locks for values that objects make when they are first needed. All objects share these locks: a lock for each object would
-/// cost more than most of the objects.
+/// Locks for values that objects make when they are first needed. All objects share these locks: a lock for each object
+/// would cost more than most of the objects.
 ///
 /// Held while a value is read or stored, never while it is made: making it may take the same lock for another object.
 enum SharedLock {

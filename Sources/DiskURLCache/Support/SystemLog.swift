@@ -4,7 +4,8 @@ import Foundation
     import os
 #endif
 
-/// Reports problems to developers without a listener to events: in the unified log on Apple platforms, on standard error elsewhere.
+/// Reports problems to developers without a listener to events: in the unified log on Apple platforms, on standard
+/// error elsewhere.
 enum SystemLog {
     /// - Parameter text: a sentence without anything about a user.
     static func warn(_ text: String) {

@@ -241,7 +241,8 @@ import Testing
         #expect(none.allSatisfy { $0.error is CancellationError })
     }
 
-    /// What an app's session adds to requests is part of their keys: what is loaded ahead has to be loaded as that session would.
+    /// What an app's session adds to requests is part of their keys: what is loaded ahead has to be loaded as that
+    /// session would.
     @Test(.loadsOnLinux) func directCallsAreAsThoseOfAnAppsSession() async throws {
         let origin = try OriginServer { request in
             .ok("\(request.number) for \(request.fields["Authorization"] ?? "nobody")", ["Cache-Control": "max-age=60"])

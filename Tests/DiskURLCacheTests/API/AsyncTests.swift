@@ -53,8 +53,8 @@ struct AsyncTests {
         #expect(await cache.perform { $0.cachedResponse(for: Responses.request("/b")) } == nil)
     }
 
-    /// With a disk layer of the app's own: the built-in one may take its own clearing for that of another process, and then
-    /// empties memory too.
+    /// With a disk layer of the app's own: the built-in one may take its own clearing for that of another process, and
+    /// then empties memory too.
     @Test(arguments: [DiskURLCache.Layer.memory, .disk, .fallback]) func oneLayerIsEmptied(_ layer: DiskURLCache.Layer)
     {
         let disk = CountingStorage()

@@ -5,8 +5,8 @@
 
     @testable import DiskURLCache
 
-    /// A process that loads for long: the cache adds no descriptors, no threads and no memory to what `URLSession` takes by itself, which is
-    /// measured in the same run, since Foundation's own share grows with each load.
+    /// A process that loads for long: the cache adds no descriptors, no threads and no memory to what `URLSession`
+    /// takes by itself, which is measured in the same run, since Foundation's own share grows with each load.
     @Suite(
         .fewAtATime, .timeLimit(.minutes(20)),
         .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
@@ -43,7 +43,8 @@
             }
         }
 
-        /// Rounds of loads without the cache and with it, in turn. The first rounds fill pools, tables and the cache, and do not count.
+        /// Rounds of loads without the cache and with it, in turn. The first rounds fill pools, tables and the cache,
+        /// and do not count.
         static func runInChild(_ directory: String) throws {
             let origin = try OriginServer { request in
                 switch request.path.suffix(1) {
@@ -86,7 +87,8 @@
             ChildProcess.say("\(counted) loads each: \(growth.plain) bytes without, \(growth.cached) with")
             ChildProcess.say(
                 "descriptors \(first.descriptors) to \(last.descriptors), threads \(first.threads) to \(last.threads)")
-            // Pages and threads of pools come and go: a leak of 100 bytes a load is more than these in a run of two minutes.
+            // Pages and threads of pools come and go: a leak of 100 bytes a load is more than these in a run of two
+            // minutes.
             let isSteady =
                 growth.cached <= growth.plain + (2 << 20) + counted * 50 && last.descriptors <= first.descriptors + 8
                 && last.threads <= first.threads + 16

@@ -5,8 +5,9 @@
 
     @testable import DiskURLCache
 
-    /// Loads over TLS from nginx, by HTTP/2 where libcurl speaks it: trust, redirects from http to https, lower-case fields. Each is held
-    /// against a session without a cache. In a process of its own: Foundation on Linux trusts the system's list only, which is another one there.
+    /// Loads over TLS from nginx, by HTTP/2 where libcurl speaks it: trust, redirects from http to https, lower-case
+    /// fields. Each is held against a session without a cache. In a process of its own: Foundation on Linux trusts the
+    /// system's list only, which is another one there.
     @Suite(.fewAtATime, .enabled(if: TLSNginx.canRun, "needs nginx and openssl"))
     struct HTTPSTests {
         @Test(.enabled(if: TLSNginx.canTrust, "needs root, unshare and the system's list of certificates"))
@@ -15,7 +16,8 @@
             defer { withExtendedLifetime(server) {} }
             #expect(lines.contains("plain 200 one"), "\(lines)")
             let protocols = lines.filter { $0.hasPrefix("protocol") }
-            // With and without a cache, and stored. Foundation leaves it to libcurl, which asks for HTTP/2 where it was built with it.
+            // With and without a cache, and stored. Foundation leaves it to libcurl, which asks for HTTP/2 where it was
+            // built with it.
             #expect(Set(protocols) == [Self.speaksHTTP2 ? "protocol HTTP/2.0" : "protocol HTTP/1.1"], "\(lines)")
             #expect(
                 lines.filter { !$0.hasPrefix("protocol") } == [
@@ -107,7 +109,8 @@
         }
     }
 
-    /// nginx with a certificate of its own for `localhost`, by HTTP/2 where the client asks for it, and a plain port that redirects to it.
+    /// nginx with a certificate of its own for `localhost`, by HTTP/2 where the client asks for it, and a plain port
+    /// that redirects to it.
     final class TLSNginx {
         static let canRun = NginxServer.path != nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl")
 

@@ -7,7 +7,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Caches and sessions that come, change and go while loads run, and clocks that jump. Made for the thread sanitizer, too.
+/// Caches and sessions that come, change and go while loads run, and clocks that jump. Made for the thread sanitizer,
+/// too.
 @Suite(
     .fewAtATime, .timeLimit(.minutes(20)), .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
 struct LifetimeTests {
@@ -143,7 +144,8 @@ struct LifetimeTests {
         }
     }
 
-    /// Stores, lookups, removals and flushes from all sides, by two caches that name one directory: an answer is that of its URL.
+    /// Stores, lookups, removals and flushes from all sides, by two caches that name one directory: an answer is that
+    /// of its URL.
     @Test func sixThreadsAndTwoCachesOnOneDirectory() async throws {
         let scratch = try ScratchDirectory("churn")
         let caches = (0..<2).map { _ in
@@ -179,7 +181,8 @@ struct LifetimeTests {
         #expect(caches[0].currentDiskUsage <= 300_000)
     }
 
-    /// Ten years back, an hour forward, and back again: no age is negative, and nothing is served for longer than it lives.
+    /// Ten years back, an hour forward, and back again: no age is negative, and nothing is served for longer than it
+    /// lives.
     @Test(arguments: [false, true]) func aClockThatJumps(isFromDisk: Bool) async throws {
         let origin = try OriginServer.counting(["Cache-Control": "max-age=60, stale-while-revalidate=0"])
         let harness = try LoadingHarness()
@@ -208,8 +211,9 @@ struct LifetimeTests {
         #expect(last.text == "\(origin.requests.count)" && last.text != forward.text)
     }
 
-    /// Two caches on one folder, as two processes have them, one with a clock that is an hour ahead or behind: what the other stored has
-    /// no negative age, is asked for once where it counts as stale, and is refreshed in the background where it may be.
+    /// Two caches on one folder, as two processes have them, one with a clock that is an hour ahead or behind: what the
+    /// other stored has no negative age, is asked for once where it counts as stale, and is refreshed in the background
+    /// where it may be.
     @Test(arguments: [3_600.0, -3_600], [0, 7_200]) func cachesWithOtherClocks(ahead: TimeInterval, window: Int)
         async throws
     {

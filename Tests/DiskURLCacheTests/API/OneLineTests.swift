@@ -5,7 +5,8 @@
 
     @testable import DiskURLCache
 
-    /// The one line of the README, in a process of its own, as an app has it: `URLSession.shared` takes what it finds at its first use.
+    /// The one line of the README, in a process of its own, as an app has it: `URLSession.shared` takes what it finds
+    /// at its first use.
     @Suite(.fewAtATime, .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions")) struct OneLineTests
     {
         @Test func oneLineMakesTheSharedSessionCache() throws {

@@ -47,7 +47,8 @@
                 memoryCapacity: 64 << 20, diskCapacity: 64 << 20, directory: URL(fileURLWithPath: directory))
             if ChildProcess.argument("HOW") == "fork" {
                 cache.flush()
-                // Swift's runtime has locks, which a forked child inherits as they are: no other thread is to work at that moment.
+                // Swift's runtime has locks, which a forked child inherits as they are: no other thread is to work at
+                // that moment.
                 cache.store.maintenance.pause()
             }
             for number in 0..<count {

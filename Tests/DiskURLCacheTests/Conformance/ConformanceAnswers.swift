@@ -1,7 +1,7 @@
 /// This cache's answers to the open questions among the rows.
 extension ConformanceRow {
-    /// The rows of kind `check` that do not hold, each for its reason; all others do. An answer that changes is a change
-    /// of behaviour that users see.
+    /// The rows of kind `check` that do not hold, each for its reason; all others do. An answer that changes is a
+    /// change of behaviour that users see.
     static let answeredNo: Set<String> = [
         // Where `max-age` is given twice, or is no number, the shorter life counts (§4.2.1).
         "freshness-max-age-two-fresh-stale-sameline",

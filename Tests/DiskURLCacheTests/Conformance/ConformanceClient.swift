@@ -88,7 +88,8 @@ final class ConformanceClient: Sendable {
             settings.targetedFields = ["CDN-Cache-Control"]
             let cache = DiskURLCache(configuration: settings)
             let configuration = URLSessionConfiguration.default.patient
-            // Other tests have cookies for this host in the storage that sessions share, and a shared cache stores less of such requests.
+            // Other tests have cookies for this host in the storage that sessions share, and a shared cache stores less
+            // of such requests.
             configuration.httpCookieStorage = nil
             return (cache, cache.makeSession(configuration: configuration, delegate: delegate))
         }

@@ -5,7 +5,8 @@ import Testing
 
 /// The public rows for HTTP caches, over real sockets: see `ConformanceRow`.
 @Suite struct ConformanceTests {
-    /// Each mode takes seconds, and the rows differ by what the pure rules decide: the plain form plays them from memory.
+    /// Each mode takes seconds, and the rows differ by what the pure rules decide: the plain form plays them from
+    /// memory.
     @Test(
         .loadsOnLinux, .timeLimit(.minutes(30)),
         arguments: TestLength.pick(plain: [.memory, .shared], long: ConformanceClient.Mode.allCases))

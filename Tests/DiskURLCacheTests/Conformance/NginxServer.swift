@@ -22,8 +22,8 @@
             try self.init(ports: 1) { Self.answers(at: $0[0]) }
         }
 
-        /// - Parameter servers: what the configuration has between the braces of `http`, for so many free ports. Paths in it are
-        ///   those of `scratch`, which `prepare` fills.
+        /// - Parameter servers: what the configuration has between the braces of `http`, for so many free ports. Paths
+        ///   in it are those of `scratch`, which `prepare` fills.
         init(
             ports count: Int, prepare: (ScratchDirectory) throws -> Void = { _ in }, servers: ([UInt16]) -> String
         ) throws {
@@ -48,9 +48,9 @@
         }
 
         deinit {
-            // The child inherits a signal mask in which SIGTERM is blocked, and has nothing to save. Nobody waits for its end:
-            // Foundation hears of that by a pipe which children that were started at the same time may hold open, too, so two servers
-            // could wait for each other.
+            // The child inherits a signal mask in which SIGTERM is blocked, and has nothing to save. Nobody waits for
+            // its end: Foundation hears of that by a pipe which children that were started at the same time may hold
+            // open, too, so two servers could wait for each other.
             kill(process.processIdentifier, SIGKILL)
         }
 

@@ -103,7 +103,8 @@
 
         @Test func permanentRedirectLeadsToTheStoredTarget() async throws {
             try serve("target", at: "/fresh/target.txt")
-            // The first load of a URL that redirects may be Foundation's own, which asks for the target anew and stores it.
+            // The first load of a URL that redirects may be Foundation's own, which asks for the target anew and stores
+            // it.
             let first = try await load("/moved/away")
             let again = try await load("/moved/away")
             #expect(again.text == "target" && again.id == first.id)

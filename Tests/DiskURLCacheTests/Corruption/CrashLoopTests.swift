@@ -6,7 +6,8 @@
 
     /// Mixed load in a child that is killed at a random moment, and what its log says was possible.
     ///
-    /// The child logs the begin and the end of each operation by single appending writes, which a kill cannot take back.
+    /// The child logs the begin and the end of each operation by single appending writes, which a kill cannot take
+    /// back.
     enum CrashLoad {
         static let keys = 40
 
@@ -98,8 +99,9 @@
             }
         }
 
-        /// Reads the log of one child: a history for each key, and the flushes. `before` is what was found, and flushed,
-        /// before the child began: a flush says nothing about what an earlier process stored and did not live to write.
+        /// Reads the log of one child: a history for each key, and the flushes. `before` is what was found, and
+        /// flushed, before the child began: a flush says nothing about what an earlier process stored and did not live
+        /// to write.
         static func read(
             _ path: String, before: [Int?]
         ) throws -> (keys: [History], flushes: [History.Operation]) {

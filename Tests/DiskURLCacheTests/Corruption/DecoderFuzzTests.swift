@@ -51,8 +51,8 @@ import Testing
                 continue
             }
             decoded += 1
-            // What is taken for metadata can be written again, no field can be forged by it, and it is read as the same.
-            // By its bytes: a time or a number that is none does not equal itself.
+            // What is taken for metadata can be written again, no field can be forged by it, and it is read as the
+            // same. By its bytes: a time or a number that is none does not equal itself.
             let again = MetadataCodec.encode(result, keepsURL: true)
             let reread = again?.withUnsafeBytes { MetadataCodec.decode($0, sequence: 1, isPinned: false) }
             if again == nil || reread.flatMap({ MetadataCodec.encode($0, keepsURL: true) }) != again {

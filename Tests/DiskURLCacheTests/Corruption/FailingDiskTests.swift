@@ -291,7 +291,8 @@ import Testing
         for number in 0..<3 {
             store.store(.test(testBody(number)), for: .test("\(number)"))
             store.flush()
-            // A folder that another process put there may mean that it cleared the cache: the first store may go with it.
+            // A folder that another process put there may mean that it cleared the cache: the first store may go with
+            // it.
             if number > 0 || kind != "records replaced" { #expect(store.body(.test("\(number)")) == testBody(number)) }
         }
         #expect(store.variants(of: key).isEmpty)

@@ -213,7 +213,8 @@ import Testing
             case "nul": ("/tmp/a\0b", .init(.notWritable, path: "/tmp/a\0b", errno: EINVAL))
             default: ("/proc/nothing/here", .init(.notWritable, path: "/proc/nothing", errno: ENOENT))
             }
-        // Nothing is changed there, nor, for a path without a beginning, in the working directory or the root: not even when this fails.
+        // Nothing is changed there, nor, for a path without a beginning, in the working directory or the root: not even
+        // when this fails.
         let isNobodys = ["relative", "empty", "root", "nul"].contains(kind)
         let changing: Set<FaultyFileSystem.Operation> = [.makeDirectory, .rename, .unlink, .write, .truncate]
         let files = FaultyFileSystem { call in

@@ -5,8 +5,8 @@ import Testing
 
 /// A directory as format version 1 wrote it, kept as files: every later version still reads it.
 ///
-/// The files were made by `DISKURLCACHE_WRITE_FIXTURES=1 swift test --filter GoldenFixtureTests`, once. Making them again
-/// would defeat their purpose.
+/// The files were made by `DISKURLCACHE_WRITE_FIXTURES=1 swift test --filter GoldenFixtureTests`, once. Making them
+/// again would defeat their purpose.
 @Suite("Golden fixtures") struct GoldenFixtureTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Fixtures/v1")

@@ -3,7 +3,8 @@ import Testing
 
 @testable import DiskURLCache
 
-/// Faults of `Reliability.md` about an index that is not as it was written: it is a hint, and is made again from the files.
+/// Faults of `Reliability.md` about an index that is not as it was written: it is a hint, and is made again from the
+/// files.
 @Suite("Damaged index") struct IndexDamageTests {
     private static let count = 20
 

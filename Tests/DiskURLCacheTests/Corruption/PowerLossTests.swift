@@ -35,7 +35,8 @@ import Testing
         for (step, change) in changes.enumerated() {
             let touched = try apply(change, from: fixture.directory, to: replay)
             last = (last + [touched]).suffix(4)
-            // Every step is tried where nothing else is lost, and every third where something is; fewer in the plain form.
+            // Every step is tried where nothing else is lost, and every third where something is; fewer in the plain
+            // form.
             let distance = TestLength.pick(plain: 5, long: 1) * (loss == .nothing ? 1 : 3)
             guard step.isMultiple(of: distance) else { continue }
             guard FileManager.default.fileExists(atPath: replay) else { continue }

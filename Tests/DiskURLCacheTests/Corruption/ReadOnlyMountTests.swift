@@ -75,8 +75,9 @@
             try mount()
         }
 
-        /// A process that another test is just starting may have our files open for a moment. The system tells nobody when they
-        /// are closed, so the command itself is the question; each try is a process of its own and takes milliseconds.
+        /// A process that another test is just starting may have our files open for a moment. The system tells nobody
+        /// when they are closed, so the command itself is the question; each try is a process of its own and takes
+        /// milliseconds.
         private func patiently(_ work: () throws -> Void) throws {
             for _ in 0..<2_000 {
                 if (try? work()) != nil { return }

@@ -74,7 +74,8 @@ import Testing
     @Test("Fault 10: every single-bit flip: the identical response or a miss", arguments: Subject.all)
     private func everyBitFlip(subject: Subject) throws {
         let (fixture, path, bytes, first) = try fixture(subject)
-        // A tail that is not the last one says nothing any more. A large record is read in pieces when only its tail is wanted.
+        // A tail that is not the last one says nothing any more. A large record is read in pieces when only its tail is
+        // wanted.
         let isLarge = subject.bodyLength > 8 << 10
         let body = isLarge ? 0..<0 : 0..<subject.bodyLength
         let last = (subject.isUpdated ? first : subject.bodyLength)..<bytes.count

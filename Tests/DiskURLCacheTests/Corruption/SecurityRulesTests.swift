@@ -3,7 +3,8 @@ import Testing
 
 @testable import DiskURLCache
 
-/// The security rules of `Reliability.md` over real loads: what of a request or a response must never be in the directory.
+/// The security rules of `Reliability.md` over real loads: what of a request or a response must never be in the
+/// directory.
 @Suite("Security rules", .loadsOnLinux, .fewAtATime) struct SecurityRulesTests {
     /// What of `marker` lies in the directory: names and bytes of all files, in whatever case.
     private func traces(of marker: String, in harness: LoadingHarness) throws -> [String] {

@@ -14,7 +14,8 @@
 
         private static let nobody = ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
-        /// Whether a child can run without root's rights: any user but root can; root needs a binary that others may run.
+        /// Whether a child can run without root's rights: any user but root can; root needs a binary that others may
+        /// run.
         static let canBeNobody: Bool = {
             guard getuid() == 0 else { return true }
             guard let binary = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {

@@ -28,8 +28,8 @@ private func begin(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) -> D
 
 /// What has been stored and removed, by number; decides whether a value read was possible.
 ///
-/// A value was possible unless a removal, or the storing of another value for the key, began after the value was stored and
-/// ended before the reading began.
+/// A value was possible unless a removal, or the storing of another value for the key, began after the value was stored
+/// and ended before the reading began.
 final class Oracle: Sendable {
     private struct Key {
         /// When the storing of each value ended; nil while it is under way.
@@ -266,8 +266,8 @@ final class Oracle: Sendable {
         return store
     }
 
-    /// The variant that was asked for moved on while its key was read, and its old slot has the beginning of a later record: the older
-    /// variant beside it is no answer.
+    /// The variant that was asked for moved on while its key was read, and its old slot has the beginning of a later
+    /// record: the older variant beside it is no answer.
     @Test func aSlotThatIsBeingWrittenAgainHidesNothing() async throws {
         let (key, first) = (key, fixture.recordPath(key))
         let (isBegun, isRead) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

@@ -4,7 +4,8 @@ import Testing
 @testable import DiskURLCache
 @testable import DiskURLCacheTools
 
-/// Directories, folders and records of another user, and folders that other users may write: nothing in them is believed or changed.
+/// Directories, folders and records of another user, and folders that other users may write: nothing in them is
+/// believed or changed.
 @Suite("File owner") struct FileOwnerTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture

@@ -9,8 +9,8 @@ import Testing
 
     init() throws { fixture = try DiskFixture() }
 
-    /// One source that was suspended and scheduled again lost a firing in one of 500 rounds: `DISKURLCACHE_TIMER_ROUNDS=5000`
-    /// finds such a thing for certain.
+    /// One source that was suspended and scheduled again lost a firing in one of 500 rounds:
+    /// `DISKURLCACHE_TIMER_ROUNDS=5000` finds such a thing for certain.
     @Test("Fault 62: timer: start, suspend and release in every order: fires when it is to, and then only")
     func timerOrders() {
         for _ in 0..<TestLength.timerRounds where !everyOrderFires() {

@@ -109,8 +109,8 @@ import Testing
         #expect(try files.status(at: paths.changes).size <= 4096)
     }
 
-    /// Many caches begin the file at once, each with two threads, and fill it again and again: each one hears of each change of the others,
-    /// and of nothing else, or that it may have missed one.
+    /// Many caches begin the file at once, each with two threads, and fill it again and again: each one hears of each
+    /// change of the others, and of nothing else, or that it may have missed one.
     @Test func cachesThatBeginAndFillAFileAtOnceMissNothing() throws {
         for capacity in [0, 1 << 30] {
             let fixture = try DiskFixture("\(capacity)")

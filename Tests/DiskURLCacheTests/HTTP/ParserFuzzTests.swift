@@ -5,8 +5,8 @@ import Testing
 
 /// Random and mutated field values through every parser. Nothing may trap, and what is read must be within its bounds.
 ///
-/// The seed is fixed, so that what fails once fails again. `TestLength` says how many inputs each parser gets, and how to
-/// set another seed.
+/// The seed is fixed, so that what fails once fails again. `TestLength` says how many inputs each parser gets, and how
+/// to set another seed.
 @Suite struct ParserFuzzTests {
     static let iterations = TestLength.fuzzIterations
 

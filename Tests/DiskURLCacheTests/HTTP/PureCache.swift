@@ -2,7 +2,8 @@ import Foundation
 
 @testable import DiskURLCache
 
-/// A cache of one URL with no I/O: plays requests through the pure decisions, as a loader does, at a time the test sets.
+/// A cache of one URL with no I/O: plays requests through the pure decisions, as a loader does, at a time the test
+/// sets.
 struct PureCache {
     enum Source: Equatable {
         /// From the store, the origin not asked.

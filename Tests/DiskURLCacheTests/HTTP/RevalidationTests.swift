@@ -39,8 +39,8 @@ import Testing
         #expect(cache.load().decision == .fetch(.stale, fields: [:]))
     }
 
-    /// An origin judges conditions only where it would answer with a success (RFC 9110 §13.2.1): a 304 would confirm nothing here,
-    /// and everything would be asked for once more.
+    /// An origin judges conditions only where it would answer with a success (RFC 9110 §13.2.1): a 304 would confirm
+    /// nothing here, and everything would be asked for once more.
     @Test(arguments: [301, 404, 410]) func nothingIsSentForWhatIsNoSuccess(status: Int) {
         var cache = PureCache()
         _ = cache.load(

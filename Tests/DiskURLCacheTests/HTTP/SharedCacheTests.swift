@@ -7,8 +7,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What a shared cache does otherwise than a private one (RFC 9111 §3, §3.5, §5.2.2). Each rule is seen to leave a private cache
-/// as it was.
+/// What a shared cache does otherwise than a private one (RFC 9111 §3, §3.5, §5.2.2). Each rule is seen to leave a
+/// private cache as it was.
 @Suite(.fewAtATime) struct SharedCacheTests {
     private static func cache(isShared: Bool) -> PureCache {
         var cache = PureCache()

@@ -41,8 +41,8 @@ import Testing
         #expect(seen == expected)
     }
 
-    /// What does not parse is as if it were not there. No directive has a list, bytes, a decimal, or a false value: such fields count as
-    /// wrong, too.
+    /// What does not parse is as if it were not there. No directive has a list, bytes, a decimal, or a false value:
+    /// such fields count as wrong, too.
     @Test(arguments: [
         "", " ", ",", "max-age=60,", "max-age=60,,private", "max-age =60", "max-age= 60", "max-age=\"60\"", "max-age",
         "max-age=a",

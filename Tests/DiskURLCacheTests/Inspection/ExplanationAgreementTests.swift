@@ -8,7 +8,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Random requests against random stored responses: the load that follows an explanation goes the way that was explained.
+/// Random requests against random stored responses: the load that follows an explanation goes the way that was
+/// explained.
 @Suite("A load does what its explanation says") struct ExplanationAgreementTests {
     /// What an origin answers.
     private struct Answer: Sendable {

@@ -8,7 +8,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Digests of credentials in a directory confirm no guess by a table made in advance, and those of two directories cannot be compared.
+/// Digests of credentials in a directory confirm no guess by a table made in advance, and those of two directories
+/// cannot be compared.
 @Suite struct CredentialSaltTests {
     private static let fields = ["Authorization": "Basic YWxpY2U6aHVudGVyMg==", "Cookie": "pin=1234"]
     private let scratch: ScratchDirectory
@@ -101,7 +102,8 @@ import Testing
         #expect(cache.cachedResponse(for: request)?.data == Data("page".utf8))
     }
 
-    /// A 304 may come first after a directory could not be used for a while: its record is written while the salt is not read.
+    /// A 304 may come first after a directory could not be used for a while: its record is written while the salt is
+    /// not read.
     @Test(.timeLimit(.minutes(1))) func aRecordIsWrittenWhileTheSaltIsNotRead() throws {
         let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.appending("a"))
         store(in: cache)

@@ -62,7 +62,8 @@ import Testing
         }
     }
 
-    /// Some clients send dot segments as they are, others remove them: the answer may be another resource's (RFC 3986 §5.2.4).
+    /// Some clients send dot segments as they are, others remove them: the answer may be another resource's (RFC 3986
+    /// §5.2.4).
     @Test(arguments: [
         "http://h/up/%2e%2e/a", "http://h/up/../a", "http://h/./a", "http://h/a/%2E", "http://h/a/..",
         "http://h/.%2e/?q",

@@ -119,7 +119,8 @@ import Testing
         return head
     }
 
-    /// What an app stored for HEAD beside what is stored for GET: the answer to a HEAD confirms both, each under its own key.
+    /// What an app stored for HEAD beside what is stored for GET: the answer to a HEAD confirms both, each under its
+    /// own key.
     @Test func aConfirmedHeadLeavesWhatIsStoredForGet() async throws {
         let network = MemoryTransport { request, exchange in
             let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"1\""]

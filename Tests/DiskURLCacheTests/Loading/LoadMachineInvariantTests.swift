@@ -9,7 +9,8 @@ import Testing
 
 /// What holds whatever comes in whatever order.
 @Suite struct LoadMachineInvariantTests {
-    /// Random events of those that can come in each state. The generator is seeded, so that a failure can be seen again.
+    /// Random events of those that can come in each state. The generator is seeded, so that a failure can be seen
+    /// again.
     @Test(arguments: 0..<TestLength.pick(plain: 10, long: 400)) func randomEvents(seed: Int) {
         var random = TestRandom(seed)
         for _ in 0..<250 {

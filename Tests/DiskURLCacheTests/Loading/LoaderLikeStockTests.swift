@@ -9,7 +9,8 @@ import Testing
 
 /// What a session with the loader gets for a first load is what a plain one gets: bytes, status, fields, errors.
 ///
-/// The suite holds in both ways the loader can go: with the task's session known, and without (see `LoaderFallbackTests`).
+/// The suite holds in both ways the loader can go: with the task's session known, and without (see
+/// `LoaderFallbackTests`).
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderLikeStockTests {
     enum Way: CaseIterable, Sendable { case async, handler, delegate }
 

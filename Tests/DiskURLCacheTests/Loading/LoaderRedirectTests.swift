@@ -22,8 +22,8 @@ import Testing
         }
     }
 
-    /// Many redirects over connections that are kept: curl may follow one before Foundation's call that starts the load returns. The
-    /// URL that redirects never answers with its target's body.
+    /// Many redirects over connections that are kept: curl may follow one before Foundation's call that starts the load
+    /// returns. The URL that redirects never answers with its target's body.
     @Test(arguments: [301, 302]) func aTargetIsNeverStoredUnderTheURLThatRedirects(status: Int) async throws {
         let origin = try OriginServer { request in
             request.path.hasPrefix("/to/")
@@ -176,7 +176,8 @@ import Testing
         let there = try OriginServer { _ in .status(302, "", ["Location": back.withLock { $0 }]) }
         let origin = try OriginServer { request in
             request.path == "/a"
-                // When it makes a task, Foundation on Linux replaces a request's own cookies by the session's: so these come later.
+                // When it makes a task, Foundation on Linux replaces a request's own cookies by the session's: so these
+                // come later.
                 ? .status(302, "", ["Location": there.url("/b").absoluteString, "Set-Cookie": "session=new; Path=/"])
                 : .ok(request.fields["Cookie"] ?? "none")
         }

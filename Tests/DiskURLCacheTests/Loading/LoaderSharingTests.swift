@@ -3,7 +3,8 @@ import Testing
 
 @testable import DiskURLCache
 
-/// Identical requests in flight share one load where they may, and only then. When they wait no longer: `SharedFetchTests`.
+/// Identical requests in flight share one load where they may, and only then. When they wait no longer:
+/// `SharedFetchTests`.
 @Suite(.loadsOnLinux, .fewAtATime) struct LoaderSharingTests {
     private static let count = 64
 

@@ -43,8 +43,8 @@ import Testing
         #expect(await delegate.end(of: task).data == Data("onetwo".utf8))
     }
 
-    /// Foundation calls start, stop, start, all after the last resume, while it still waits for the lookup.
-    /// The origin takes its time: a task resumed in the very moment it ends runs into a trap of Foundation's own (Limits).
+    /// Foundation calls start, stop, start, all after the last resume, while it still waits for the lookup. The origin
+    /// takes its time: a task resumed in the very moment it ends runs into a trap of Foundation's own (Limits).
     @Test(arguments: ["GET", "POST"]) func taskResumedSuspendedAndResumedAtOnceEnds(method: String) async throws {
         let gates = (0..<50).map { _ in Gate() }
         let origin = try OriginServer { request in
@@ -97,7 +97,8 @@ import Testing
             #expect(load.body == Data("a".utf8))
         }
 
-        /// Now and then Foundation starts a load that it has cancelled: it waited for the lookup, and the cancellation did not.
+        /// Now and then Foundation starts a load that it has cancelled: it waited for the lookup, and the cancellation
+        /// did not.
         @Test func aStartThatComesAfterTheCancellationTellsNothing() async throws {
             let load = try LoadByHand(memoryCapacity: 1 << 20)
             await load.cancelByFoundation()

@@ -55,8 +55,8 @@ final class LoadingHarness: Sendable {
         return Loaded(data: data, response: http)
     }
 
-    /// False in the fallback where a task's session cannot be found out: see `LoaderFallbackTests`. False on Apple platforms, too, where
-    /// `AppleTests` load through sessions.
+    /// False in the fallback where a task's session cannot be found out: see `LoaderFallbackTests`. False on Apple
+    /// platforms, too, where `AppleTests` load through sessions.
     static var storesForSessions: Bool {
         #if canImport(FoundationNetworking)
             TaskSession.isReadable

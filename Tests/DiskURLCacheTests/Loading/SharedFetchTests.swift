@@ -82,7 +82,8 @@ import Testing
         for client in clients.dropFirst() { #expect(await client.heard { $0.hasEnded }.text == "own") }
     }
 
-    /// The driver says so, too: the loads that come after an answer that could not be shared do not wait for each other.
+    /// The driver says so, too: the loads that come after an answer that could not be shared do not wait for each
+    /// other.
     @Test func theDriverRemembersAKeyWhoseAnswerCannotBeShared() async throws {
         let (clients, first) = await waiting(1)
         first.head(200, ["Cache-Control": "no-store"])
@@ -98,7 +99,8 @@ import Testing
         FetchIdentity(key: key, owner: nil, lastRemoval: 0, fields: HeaderFields())
     }
 
-    /// Where the last answer could not be shared, nothing is waited for; that is forgotten after a while, and with many other keys.
+    /// Where the last answer could not be shared, nothing is waited for; that is forgotten after a while, and with many
+    /// other keys.
     @Test func aKeyWhoseAnswerCouldNotBeSharedIsRemembered() throws {
         let table = LoadTable()
         let key = try #require(DiskURLCache.KeyPolicy.standard.key(for: Responses.request("/a")))
@@ -123,7 +125,8 @@ import Testing
         #expect(join(after: 1) == .leads)
     }
 
-    /// A load waits for another one for half of the time that it has. How much that is the request says, or its transport.
+    /// A load waits for another one for half of the time that it has. How much that is the request says, or its
+    /// transport.
     @Test(arguments: [true, false]) func aLoadThatWaitedLongEnoughAsksForItself(saidByTransport: Bool) async throws {
         let network = MemoryTransport { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60"])
@@ -147,7 +150,8 @@ import Testing
 
     // MARK: The app's code
 
-    /// Rules and keys are the app's: they may ask the cache, and wait for other threads that do. No lock of a load is held.
+    /// Rules and keys are the app's: they may ask the cache, and wait for other threads that do. No lock of a load is
+    /// held.
     @Test func noAppCodeUnderALock() async throws {
         let running = Mutex<LoadDriver?>(nil)
         let calls = Mutex(0)

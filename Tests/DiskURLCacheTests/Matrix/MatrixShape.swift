@@ -14,7 +14,8 @@ struct MatrixRequest: Sendable {
     var here: String
     var wire: OriginRequest
 
-    /// The answer to an ordinary request: a body that names its path, so that no answer can stand for another one unseen.
+    /// The answer to an ordinary request: a body that names its path, so that no answer can stand for another one
+    /// unseen.
     func ok(_ fields: HeaderFields = ["Cache-Control": "max-age=86400"]) -> OriginResponse {
         .ok("body of \(path)", fields)
     }
@@ -38,9 +39,11 @@ struct MatrixShape: Sendable {
     var target = "a"
     var method = "GET"
     var fields: [String: String] = [:]
-    /// How many requests reach the origin in four loads, of which the last is from disk; nil where that is not the point.
+    /// How many requests reach the origin in four loads, of which the last is from disk; nil where that is not the
+    /// point.
     var requests: Int?
-    /// Set if a load without a cache says something else: the loads of the cache say this, and the same among themselves.
+    /// Set if a load without a cache says something else: the loads of the cache say this, and the same among
+    /// themselves.
     var own: MatrixOwnAnswer?
     var answer: @Sendable (MatrixRequest) -> OriginResponse
 
@@ -75,11 +78,13 @@ struct MatrixShape: Sendable {
 
     // MARK: - Redirects
 
-    /// Each status, with each lifetime of the redirect; the target is good for a day, so that a target in the place of a redirect shows.
+    /// Each status, with each lifetime of the redirect; the target is good for a day, so that a target in the place of
+    /// a redirect shows.
     private static let redirects: [MatrixShape] = [300, 301, 302, 303, 305, 307, 308].flatMap { status in
         [("", [:] as HeaderFields), ("max-age", day), ("no-store", ["Cache-Control": "no-store"])].map {
             name, lifetime in
-            // Without a lifetime of their own 301 and 308 are stored by heuristics, if they have a date to reckon from: these have none.
+            // Without a lifetime of their own 301 and 308 are stored by heuristics, if they have a date to reckon from:
+            // these have none.
             MatrixShape(
                 "\(status) \(name)",
                 requests: [300, 305].contains(status) ? nil : name == "max-age" ? 2 : name == "no-store" ? 5 : nil,

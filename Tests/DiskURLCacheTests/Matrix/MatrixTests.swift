@@ -7,8 +7,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// One URL, one behaviour: each shape of an answer, loaded in each way, by a session whose connections are kept and by a new one, for the
-/// first, second and third time and from disk. Each load says the same as one without a cache, or is in `MatrixException.all`.
+/// One URL, one behaviour: each shape of an answer, loaded in each way, by a session whose connections are kept and by
+/// a new one, for the first, second and third time and from disk. Each load says the same as one without a cache, or is
+/// in `MatrixException.all`.
 @Suite(
     .fewAtATime, .timeLimit(.minutes(20)), .enabled(if: LoadingHarness.storesForSessions, "no loads through sessions"))
 struct MatrixTests {

@@ -4,7 +4,8 @@ import Foundation
 
 /// The origin of a script: resources with versions, each with its own `Cache-Control`.
 ///
-/// What is answered is decided when the request arrives; where the path is held, the answer is sent when it is released.
+/// What is answered is decided when the request arrives; where the path is held, the answer is sent when it is
+/// released.
 final class ModelOrigin: Sendable {
     private struct Resource {
         let varies: Bool

@@ -63,7 +63,8 @@ extension ReferenceModel {
             // From the origin, for this load or for one that began later.
             if item.born > load.begin { return nil }
             if item.control.noStore { return "no-store is not stored" }
-            // A response that another process removes while this one stores it goes when the store returns; a refresh's end is not known.
+            // A response that another process removes while this one stores it goes when the store returns; a refresh's
+            // end is not known.
             let asker = item.asker.flatMap { state.loads[$0] }
             let isStored = asker.map { $0.end < load.begin && item.born < $0.end } ?? true
             for removal in state.removals
@@ -108,10 +109,12 @@ extension ReferenceModel {
             {
                 return false
             }
-            // Which of two loads asked later is known as long as the newer answer is: not where memory forgets, or is small.
+            // Which of two loads asked later is known as long as the newer answer is: not where memory forgets, or is
+            // small.
             if state.forgets, item.visible.map({ $0 < other.askerBegan }) != true { return false }
-            // An answer that is not stored removes what its load found stored: what another process holds in its buffer is not found. A
-            // temporary redirect says nothing about what is stored. A redirect is stored as long as it can be fresh.
+            // An answer that is not stored removes what its load found stored: what another process holds in its buffer
+            // is not found. A temporary redirect says nothing about what is stored. A redirect is stored as long as it
+            // can be fresh.
             if other.control.noStore || other.kind == .redirect && other.control.isNeverFresh,
                 other.isTemporary || item.process != other.process
                     || item.visible.map({ $0 < other.askerBegan }) != true

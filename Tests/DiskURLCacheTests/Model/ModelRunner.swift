@@ -8,7 +8,8 @@ import Foundation
 
 /// Runs one script against a cache in a scratch directory, and asks the reference model about each answer.
 ///
-/// `@unchecked Sendable`: the variables are changed by steps that run alone (`relaunch`); steps that run together only read them.
+/// `@unchecked Sendable`: the variables are changed by steps that run alone (`relaunch`); steps that run together only
+/// read them.
 final class ModelRunner: @unchecked Sendable {
     private let script: ModelScript
     let model = ReferenceModel()
@@ -252,8 +253,8 @@ final class ModelRunner: @unchecked Sendable {
         openPeer()
     }
 
-    /// The files as they are at this moment, one after the other. Foundation's copy goes round in circles where another process
-    /// shortens a file meanwhile.
+    /// The files as they are at this moment, one after the other. Foundation's copy goes round in circles where another
+    /// process shortens a file meanwhile.
     private static func copy(_ path: String, to other: String) {
         let files = FileManager.default
         try? files.createDirectory(
@@ -363,7 +364,8 @@ private final class Outstanding: Sendable {
     ) -> ModelSignal {
         let signal = ModelSignal()
         let isSettled = state.withLock { state in
-            // It may follow another one, or be redirected to what another one loads: then no request of its own comes to the origin.
+            // It may follow another one, or be redirected to what another one loads: then no request of its own comes
+            // to the origin.
             let mayFollow = state.loads.values.contains {
                 $0.load.path == load.path || [$0.load.path, load.path].contains(ModelOrigin.redirecting)
             }
@@ -429,8 +431,8 @@ private final class ModelSignal: Sendable {
     }
 }
 
-/// Cancels a load of a session by its task. Foundation's own `data(for:)` on Linux can wait for ever where the Swift task is
-/// cancelled while the answer comes: each of the two holds a lock that the other needs.
+/// Cancels a load of a session by its task. Foundation's own `data(for:)` on Linux can wait for ever where the Swift
+/// task is cancelled while the answer comes: each of the two holds a lock that the other needs.
 private final class ModelCancellation: Sendable {
     private let state = Mutex((isCancelled: false, task: URLSessionTask?.none))
 

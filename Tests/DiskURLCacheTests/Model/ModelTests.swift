@@ -6,9 +6,9 @@
 
     /// Random scripts against the reference model: no answer that the model does not allow.
     ///
-    /// `DISKURLCACHE_MODEL_SECONDS` says for how long. `DISKURLCACHE_MODEL_SEED` runs the script of one seed again and again: its
-    /// steps are the same, while the threads take their own time. Without either it runs forty scripts that are always the same; `.ci/run
-    /// model` runs others for a minute.
+    /// `DISKURLCACHE_MODEL_SECONDS` says for how long. `DISKURLCACHE_MODEL_SEED` runs the script of one seed again and
+    /// again: its steps are the same, while the threads take their own time. Without either it runs forty scripts that
+    /// are always the same; `.ci/run model` runs others for a minute.
     @Suite(.serialized, .timeLimit(.minutes(120)))
     struct ModelTests {
         @Test func randomScripts() async throws {

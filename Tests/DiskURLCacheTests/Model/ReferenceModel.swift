@@ -4,11 +4,11 @@ import Foundation
 
 /// What a script did so far, and by that which answers are allowed.
 ///
-/// Each thing that happens has a time: the number of a step of one counter, taken before a call and after it. The model says "not
-/// allowed" only where the order of two things is certain: one had ended before the other began.
+/// Each thing that happens has a time: the number of a step of one counter, taken before a call and after it. The model
+/// says "not allowed" only where the order of two things is certain: one had ended before the other began.
 ///
-/// An answer carries the number of the item that it is (`X-Token`, and the body's first word), and the number of the exchange that
-/// validated it last (`X-Check`).
+/// An answer carries the number of the item that it is (`X-Token`, and the body's first word), and the number of the
+/// exchange that validated it last (`X-Check`).
 final class ReferenceModel: Sendable {
     /// Guarded by the lock around it.
     struct State {
@@ -152,7 +152,8 @@ final class ReferenceModel: Sendable {
             if answer.path != load.path {
                 let asked = state.items.values.filter { $0.asker == load.number && $0.kind == .redirect }
                 if let last = asked.max(by: { $0.number < $1.number }), last.target == answer.path {
-                    // It may also come for a refresh in the background, while the load followed the stored one: stored at some later time.
+                    // It may also come for a refresh in the background, while the load followed the stored one: stored
+                    // at some later time.
                     let mayBeRefresh = state.items.values.contains {
                         $0.kind == .redirect && $0.number < last.number && $0.request.path == load.path
                             && $0.control.staleWhileRevalidate > 0

@@ -4,8 +4,9 @@
 
     @testable import DiskURLCache
 
-    // Never run by the project so far: it has no Apple machine. These are the behaviours that decide whether the default on Apple
-    // platforms is right; CI runs them on macOS and in a simulator. Each counts requests at an origin on the loopback interface.
+    // Never run by the project so far: it has no Apple machine. These are the behaviours that decide whether the
+    // default on Apple platforms is right; CI runs them on macOS and in a simulator. Each counts requests at an origin
+    // on the loopback interface.
 
     /// A cache that writes down which of its methods the system calls.
     private final class LoggingCache: DiskURLCache, @unchecked Sendable {
@@ -216,7 +217,8 @@
             #expect(try await text(origin.url("/a"), session) == "2")
         }
 
-        /// Credentials of the configuration are in the request that the cache is shown, or else the answers are not shared.
+        /// Credentials of the configuration are in the request that the cache is shown, or else the answers are not
+        /// shared.
         @Test(arguments: Mode.allCases) func accountsOfTwoConfigurationsKeepApart(_ mode: Mode) async throws {
             let origin = try OriginServer {
                 .ok($0.fields["Authorization"] ?? "none", ["Cache-Control": "max-age=86400"])
@@ -230,7 +232,8 @@
             }
         }
 
-        /// Files that the superclass may write: in the temporary folder, Caches, the bundle's folder and the working directory.
+        /// Files that the superclass may write: in the temporary folder, Caches, the bundle's folder and the working
+        /// directory.
         private func databases() -> Set<String> {
             let files = FileManager.default
             let here = URL(fileURLWithPath: files.currentDirectoryPath)

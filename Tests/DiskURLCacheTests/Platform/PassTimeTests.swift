@@ -3,7 +3,8 @@ import Testing
 
 @testable import DiskURLCache
 
-/// Locks of a directory where a process may be suspended: held during a pass that was granted time, and at no other moment.
+/// Locks of a directory where a process may be suspended: held during a pass that was granted time, and at no other
+/// moment.
 @Suite struct PassTimeTests {
     private let key = RequestKey.test("a")
     private let fixture: DiskFixture

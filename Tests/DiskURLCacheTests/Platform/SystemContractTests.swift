@@ -7,7 +7,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What a cache does on Apple platforms, where the system's own loader calls it: the same code, with the platform as data.
+/// What a cache does on Apple platforms, where the system's own loader calls it: the same code, with the platform as
+/// data.
 @Suite(.fewAtATime) struct SystemContractTests {
     private let scratch: ScratchDirectory
     private let cache: DiskURLCache
@@ -266,7 +267,8 @@ import Testing
             cache.cachedResponse(for: request("B")) == nil && cache.cachedResponse(for: URLRequest(url: url)) == nil)
     }
 
-    /// The loader shows its cookies: what it stores for a user without any is not for one whose cookies the cache does not see.
+    /// The loader shows its cookies: what it stores for a user without any is not for one whose cookies the cache does
+    /// not see.
     @Test func whatTheLoaderStoredForNoCookieIsNotGivenToTheSystem() async throws {
         let network = MemoryTransport { _, exchange in
             exchange.head(200, ["Cache-Control": "max-age=60", "Vary": "Cookie"])

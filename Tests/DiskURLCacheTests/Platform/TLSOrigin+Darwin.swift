@@ -7,8 +7,8 @@
 
     @testable import DiskURLCache
 
-    /// An origin on the loopback interface with TLS, and a certificate that nobody trusts. It gives each request its number, fresh
-    /// for a minute.
+    /// An origin on the loopback interface with TLS, and a certificate that nobody trusts. It gives each request its
+    /// number, fresh for a minute.
     final class TLSOrigin: Sendable {
         let requests = Mutex(0)
         private let listener: NWListener

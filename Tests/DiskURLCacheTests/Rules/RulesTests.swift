@@ -225,7 +225,8 @@ import Testing
         #expect(cache.key(for: unknown) == nil)
     }
 
-    /// Neither a store nor a hit by a request without tags takes an entry out of reach, and a hit by one with tags brings it in.
+    /// Neither a store nor a hit by a request without tags takes an entry out of reach, and a hit by one with tags
+    /// brings it in.
     @Test(arguments: ["store", "network", "304", "hit", "lookup"]) func tagsStay(way: String) async throws {
         let origin = try OriginServer { request in
             request.fields["If-None-Match"] == nil
@@ -381,7 +382,8 @@ import Testing
         #expect(error?.description.hasPrefix("Rule \(Self.wrong[row].index): ") == true)
     }
 
-    /// A rule for privacy with a pattern that cannot be keeps away more than it should, never less. Any other does nothing.
+    /// A rule for privacy with a pattern that cannot be keeps away more than it should, never less. Any other does
+    /// nothing.
     @Test func aRuleWhosePatternCannotBe() throws {
         let request = Responses.request("/me")
         let never = try makeCache([Rule(.url("example.com/me"), Treatment(storage: .never))])

@@ -56,8 +56,8 @@ import Testing
         #expect(cache.cachedResponse(for: request)?.data == Data("late".utf8))
     }
 
-    /// What is stored went for a newer answer that says `no-store`, say: an older one is not to come back. One that was asked for
-    /// later may be stored.
+    /// What is stored went for a newer answer that says `no-store`, say: an older one is not to come back. One that was
+    /// asked for later may be stored.
     @Test func whatIsOlderThanASupersedingAnswerIsNotStored() throws {
         func ticket() -> StoreTicket { cache.store.ticket(at: Date()) }
         let (older, superseding, newer) = (ticket(), ticket(), ticket())
@@ -133,8 +133,8 @@ import Testing
         #expect(arrive(ticket) == nil)
     }
 
-    /// The answer to the question that was asked first does not replace the answer to a later one. That may be on disk only: memory
-    /// evicted it, or another process stored it.
+    /// The answer to the question that was asked first does not replace the answer to a later one. That may be on disk
+    /// only: memory evicted it, or another process stored it.
     @Test(arguments: [false, true]) func anOlderAnswerDoesNotReplaceANewerOne(isOnDisk: Bool) {
         let (early, late) = (Date(timeIntervalSinceNow: -10), Date(timeIntervalSinceNow: -5))
         let ticket = cache.store.ticket(at: Date())

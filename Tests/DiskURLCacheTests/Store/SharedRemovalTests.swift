@@ -4,7 +4,8 @@
 
     @testable import DiskURLCache
 
-    /// What one cache of a directory removed, the others stop to serve within a second: from memory, and by a late answer.
+    /// What one cache of a directory removed, the others stop to serve within a second: from memory, and by a late
+    /// answer.
     @Suite struct SharedRemovalTests {
         private let scratch: ScratchDirectory
         private var directory: String { scratch.url.path + "/c" }
@@ -72,7 +73,8 @@
             ChildProcess.waitForParent()
         }
 
-        /// A folder that has grown is replaced once it is empty. Who is not told finds that out after it stored something.
+        /// A folder that has grown is replaced once it is empty. Who is not told finds that out after it stored
+        /// something.
         @Test(arguments: [true, false]) func whatIsStoredWhileAnotherCacheReplacesTheFolderStays(isBefore: Bool) throws
         {
             let files = FaultyFileSystem()
@@ -271,7 +273,8 @@
             for _ in 0..<3 {
                 Self.store("a", in: stores[0])
                 stores[0].flush()
-                // Each cache that finds the damage begins the file anew, which the other one takes for a removal: one of them at a time.
+                // Each cache that finds the damage begins the file anew, which the other one takes for a removal: one
+                // of them at a time.
                 stores[1].maintenance.pause()
                 try Self.damages[name]?(directory + "/changes", foreign)
                 // At worst memory forgets it.

@@ -64,8 +64,8 @@
             return (writer, remover)
         }
 
-        /// A 304 gives a record another head, in its place. A secondary cache, whose row is of the head before, removes what was
-        /// stored since a time before that.
+        /// A 304 gives a record another head, in its place. A secondary cache, whose row is of the head before, removes
+        /// what was stored since a time before that.
         @Test(arguments: [true, false], ["since", "older"])
         func whatAnotherCacheFreshenedIsRemoved(isSecondary: Bool, what: String) throws {
             let (writer, remover) = try Self.writerAndRemover(
@@ -95,7 +95,8 @@
             #expect(Self.body(in: Self.open(directory)) == nil)
         }
 
-        /// A process is killed between its record and the row that tells of it. The owner has looked at the key just before.
+        /// A process is killed between its record and the row that tells of it. The owner has looked at the key just
+        /// before.
         @Test(arguments: ["tag", "host", "key", "resource", "all"]) func whatAKilledProcessLeftIsRemoved(what: String)
             throws
         {
@@ -107,7 +108,8 @@
                 if isDead.withLock({ $0 }) { return .error(EIO) }
                 if call.name == "changes", call.operation == .write { isTold.withLock { $0 = true } }
                 guard call.isRecord else { return nil }
-                // The row is told, and the file is about to be made; before it, the store looked for a record to replace.
+                // The row is told, and the file is about to be made; before it, the store looked for a record to
+                // replace.
                 if isTold.withLock({ $0 }), isArmed.disarm() { _ = disk.entryCount }
                 if call.operation == .write { isWritten.withLock { $0 = true } }
                 if call.operation == .close, isWritten.withLock({ $0 }) { isDead.withLock { $0 = true } }
@@ -132,7 +134,8 @@
             }
         }
 
-        /// A guest stored the older answer a moment ago; the owner has not looked since. The newer one is not for the disk.
+        /// A guest stored the older answer a moment ago; the owner has not looked since. The newer one is not for the
+        /// disk.
         @Test(arguments: [true, false]) func whatANewerAnswerReplacedStaysGone(isTold: Bool) throws {
             let files = FaultyFileSystem()
             let maintainer = Self.open(directory)
@@ -323,7 +326,8 @@
 
         // MARK: Pins
 
-        /// A pin makes no answer newer: neither one that only memory still has, nor one on disk that waits to be replaced.
+        /// A pin makes no answer newer: neither one that only memory still has, nor one on disk that waits to be
+        /// replaced.
         @Test(arguments: [true, false]) func aPinBringsNoOlderAnswerBack(isWritten: Bool) throws {
             let store = Self.open(directory)
             let other = Self.open(directory)

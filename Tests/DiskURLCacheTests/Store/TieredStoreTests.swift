@@ -240,7 +240,8 @@ import Testing
         held = nil
     }
 
-    /// The hash that names a URL on disk is no secret: a server can choose a URL that shares it with a URL of another server.
+    /// The hash that names a URL on disk is no secret: a server can choose a URL that shares it with a URL of another
+    /// server.
     @Test func aURLWithTheSameHashStays() throws {
         let fixture = try Fixture()
         let own = Self.uri("https://one.example/", hashingToNothingAfter: 32) + "one-tail-of-both"
@@ -258,7 +259,8 @@ import Testing
             "in memory; the disk knows the hash only")
     }
 
-    /// A URL of 48 bytes after which the state of `TextHash` is 0 whatever it was: its last eight bytes are the state before them.
+    /// A URL of 48 bytes after which the state of `TextHash` is 0 whatever it was: its last eight bytes are the state
+    /// before them.
     private static func uri(_ beginning: String, hashingToNothingAfter length: Int) -> String {
         let (first, seed): (UInt64, UInt64) = (0x9E37_79B9_7F4A_7C15, 0x6b65_7920_6368_6563)
         func folded(_ left: UInt64, _ right: UInt64) -> UInt64 {
@@ -333,8 +335,8 @@ import Testing
 
     // MARK: Races
 
-    /// A large body is read after its metadata. Gone by then, replaced or damaged: the older variant beside it is no answer, until the
-    /// next lookup.
+    /// A large body is read after its metadata. Gone by then, replaced or damaged: the older variant beside it is no
+    /// answer, until the next lookup.
     @Test(arguments: [true, false]) func anOlderVariantDoesNotAnswerForABodyThatIsGone(isReplaced: Bool) throws {
         let files = FaultyFileSystem()
         let fixture = try Fixture(memory: 100_000) { $0.fileSystem = files }
@@ -352,8 +354,8 @@ import Testing
         #expect(fixture.body("/a")?.prefix(3) == (isReplaced ? "new" : "old"))
     }
 
-    /// One thread stores larger and larger numbers for a key, others look: nobody sees a number below one whose store had
-    /// returned before the lookup began.
+    /// One thread stores larger and larger numbers for a key, others look: nobody sees a number below one whose store
+    /// had returned before the lookup began.
     @Test("Concurrency: a store that returned is seen", arguments: [0, 20_000, 1 << 20]) func monotonic(memory: Int)
         throws
     {

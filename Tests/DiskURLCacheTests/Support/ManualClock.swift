@@ -6,8 +6,8 @@ import Foundation
 final class ManualClock: Sendable {
     private let current: Mutex<Date>
 
-    /// A whole second by default, since HTTP dates have no fractions; and long ago, since the origin's `Date` is the real one, and a
-    /// response of before `now` would count as old.
+    /// A whole second by default, since HTTP dates have no fractions; and long ago, since the origin's `Date` is the
+    /// real one, and a response of before `now` would count as old.
     init(_ start: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
         current = Mutex(start)
     }

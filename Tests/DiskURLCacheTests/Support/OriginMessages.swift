@@ -75,8 +75,8 @@ final class Gate: @unchecked Sendable {
     private var arrivals = 0
     private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
-    /// Blocks the calling thread until `open()`. A gate that a failed test forgot opens by itself in the end, so that no
-    /// thread is held for good.
+    /// Blocks the calling thread until `open()`. A gate that a failed test forgot opens by itself in the end, so that
+    /// no thread is held for good.
     func wait() {
         condition.lock()
         arrivals += 1

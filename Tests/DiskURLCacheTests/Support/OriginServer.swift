@@ -8,7 +8,8 @@ import Foundation
 ///     let (data, _) = try await session.data(from: server.url("/path"))
 ///     #expect(server.requests.count == 1)
 ///
-/// One thread accepts and one thread serves each connection; `stop()` ends the connections, `deinit` also the thread that accepts.
+/// One thread accepts and one thread serves each connection; `stop()` ends the connections, `deinit` also the thread
+/// that accepts.
 final class OriginServer: Sendable {
     typealias Handler = @Sendable (OriginRequest) -> OriginResponse
 
@@ -42,8 +43,8 @@ final class OriginServer: Sendable {
     /// Threads that serve a connection now.
     var openConnectionCount: Int { state.shared.withLock { $0.open.count } }
 
-    /// Closes every connection, and those that come later at once: clients see an error. The port stays taken while the server
-    /// lives, since another test's server could get it (`RefusingPort` is for connections that are refused).
+    /// Closes every connection, and those that come later at once: clients see an error. The port stays taken while the
+    /// server lives, since another test's server could get it (`RefusingPort` is for connections that are refused).
     func stop() {
         state.shared.withLock { shared in
             shared.isStopped = true

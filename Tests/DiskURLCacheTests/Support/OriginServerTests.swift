@@ -37,8 +37,8 @@ import Testing
         #expect(server.requests.first?.fields["host"] == "127.0.0.1:\(server.port)")
     }
 
-    /// libcurl lets go of a connection that was idle for two minutes, which a test among hundreds may be on a slow machine: the loads are
-    /// made again, until they took less than one.
+    /// libcurl lets go of a connection that was idle for two minutes, which a test among hundreds may be on a slow
+    /// machine: the loads are made again, until they took less than one.
     private func expectOneConnection(
         _ answer: @escaping @Sendable (OriginRequest) -> OriginResponse,
         loads: (OriginServer, URLSession) async throws -> Void

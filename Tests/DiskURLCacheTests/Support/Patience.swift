@@ -5,8 +5,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// How long tests wait for what is to come. A busy machine or the thread sanitizer may hold up a test for minutes between two
-/// statements: only a broken promise takes ten.
+/// How long tests wait for what is to come. A busy machine or the thread sanitizer may hold up a test for minutes
+/// between two statements: only a broken promise takes ten.
 enum Patience {
     static let seconds = 600
 }

@@ -35,8 +35,8 @@ final class ScratchDirectory: Sendable {
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
 
-    /// Out of the way at once, and removed at the end of the run: ext4 does not give the numbers of removed files to new ones for a
-    /// minute, and looks at each of them whenever a file is made. The long form needs the room.
+    /// Out of the way at once, and removed at the end of the run: ext4 does not give the numbers of removed files to
+    /// new ones for a minute, and looks at each of them whenever a file is made. The long form needs the room.
     deinit {
         let gone = Self.root.url.appendingPathComponent("gone-\(UUID().uuidString)", isDirectory: true)
         if TestLength.isLong || rename(url.path, gone.path) != 0 { try? FileManager.default.removeItem(at: url) }

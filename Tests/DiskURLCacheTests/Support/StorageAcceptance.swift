@@ -6,7 +6,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What every layer must do, told through the public API alone: copy this file to check a `DiskURLCache.EntryStorage` of your own.
+/// What every layer must do, told through the public API alone: copy this file to check a `DiskURLCache.EntryStorage`
+/// of your own.
 ///
 /// `make` opens a cache whose one layer is the storage under test; called again with the same label, it opens the same
 /// storage anew where `isPersistent`.
@@ -97,8 +98,8 @@ struct StorageAcceptance {
         #expect(!cache.contains(request("/z")))
     }
 
-    /// What is removed by tag, URL, host, age or prefix is gone when the call returns, and nothing else is; whatever was replaced
-    /// before.
+    /// What is removed by tag, URL, host, age or prefix is gone when the call returns, and nothing else is; whatever
+    /// was replaced before.
     private func removesBeforeItTells(_ cache: DiskURLCache) throws {
         cache.removeAllCachedResponses()
         let removals: [(DiskURLCache) -> Void] = [

@@ -2,8 +2,9 @@ import Foundation
 
 /// How long the tests run that find more the longer they run: crash loops, soaks, fuzzers and the like.
 ///
-/// `swift test` runs the plain form. `DISKURLCACHE_LONG=1 swift test` runs the long form, as the step `long` of `.ci/run` does
-/// for the suites that have one. A variable with a number sets one of the counts by itself, in either form.
+/// `swift test` runs the plain form. `DISKURLCACHE_LONG=1 swift test` runs the long form, as the step `long` of
+/// `.ci/run` does for the suites that have one. A variable with a number sets one of the counts by itself, in either
+/// form.
 ///
 /// The variables are listed in `CONTRIBUTING.md`.
 enum TestLength {

@@ -21,7 +21,8 @@ enum CapacityRows {
         report.add(flat)
     }
 
-    /// `count` is what the capacity holds; a round stores and drains a batch, and as many raw files are made and removed.
+    /// `count` is what the capacity holds; a round stores and drains a batch, and as many raw files are made and
+    /// removed.
     private static func atCapacity(_ options: Options, _ scratch: Scratch, count: Int) throws -> [Samples] {
         let body = Content.body(4 << 10)
         let batch = 200

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Hit ratios of exact LRU beside three other policies, as a pure simulation: which entries go is all that differs. Bytes count, not
-/// entries, and an entry above half of the capacity is not kept.
+/// Hit ratios of exact LRU beside three other policies, as a pure simulation: which entries go is all that differs.
+/// Bytes count, not entries, and an entry above half of the capacity is not kept.
 enum PolicyRows {
     static let groups = [Group("eviction policies", run: run)]
 
@@ -186,7 +186,8 @@ enum PolicyRows {
         }
     }
 
-    /// What is used often and is small stays; an inflation that grows with each eviction makes old counts worth less (Cherkasova 1998).
+    /// What is used often and is small stays; an inflation that grows with each eviction makes old counts worth less
+    /// (Cherkasova 1998).
     private struct GDSF: Policy {
         let capacity: Int
         var kept: [Int: (uses: Int, bytes: Int, worth: Double)] = [:]

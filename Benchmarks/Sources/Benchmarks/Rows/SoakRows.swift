@@ -143,8 +143,8 @@ enum SoakRows {
                 continuation.resume(returning: error == nil && data?.count == bytes)
             }
             task.resume()
-            // Not by cancelling a Swift task that awaits `data(for:)`: Foundation's own deadlocks now and then, since it waits
-            // for its queue under the lock that this queue needs to resume the task.
+            // Not by cancelling a Swift task that awaits `data(for:)`: Foundation's own deadlocks now and then, since
+            // it waits for its queue under the lock that this queue needs to resume the task.
             if kind == .cancelled { DispatchQueue.global().asyncAfter(deadline: .now() + patience) { task.cancel() } }
         }
         tally.end(kind, (Measure.nanoseconds() - start) / 1_000, isWhole: isWhole)

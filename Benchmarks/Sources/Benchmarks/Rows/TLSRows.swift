@@ -2,9 +2,9 @@ import Foundation
 
 /// First loads over TLS: nginx with a certificate made for the run, in front of the same origin.
 ///
-/// FoundationNetworking on Linux hands libcurl the system's bundle of certificates; `SSL_CERT_FILE`, `CURL_CA_BUNDLE` and
-/// `URLSessionCertificateAuthorityInfoFile` change nothing. So the client runs in a mount namespace of its own, in which
-/// that bundle is the run's certificate.
+/// FoundationNetworking on Linux hands libcurl the system's bundle of certificates; `SSL_CERT_FILE`, `CURL_CA_BUNDLE`
+/// and `URLSessionCertificateAuthorityInfoFile` change nothing. So the client runs in a mount namespace of its own, in
+/// which that bundle is the run's certificate.
 enum TLSRows {
     private static let bundle = "/etc/ssl/certs/ca-certificates.crt"
 

@@ -85,7 +85,8 @@ enum TraceRows {
         return result
     }
 
-    /// As news are read: every 50 accesses a new item comes, and the newest is the most popular, the one before it the second.
+    /// As news are read: every 50 accesses a new item comes, and the newest is the most popular, the one before it the
+    /// second.
     static func feed(length: Int) -> [Access] {
         zipf(length: length).enumerated().map { index, access in
             let item = items + index / 50 - access.item

@@ -1,11 +1,14 @@
-// An endpoint that asks an upstream through `CachingHTTPClient`, in a server of Hummingbird. From the folder of this package,
+// An endpoint that asks an upstream through `CachingHTTPClient`, in a server of Hummingbird. From the folder of this
+// package,
 //
 //     SERVER_EXAMPLE=1 swift run ServerExample
 //
-// starts an upstream, and servers as separate processes: with an empty cache, and again on the same folder. Sends them requests, ends them with
-// SIGTERM, lets an upstream misbehave, and prints what was seen. One server alone, to try by hand:
+// starts an upstream, and servers as separate processes: with an empty cache, and again on the same folder. Sends them
+// requests, ends them with SIGTERM, lets an upstream misbehave, and prints what was seen. One server alone, to try by
+// hand:
 //
-//     SERVER_EXAMPLE=1 swift run ServerExample serve --upstream http://127.0.0.1:8081 --port 8080 --directory /tmp/articles [--private yes] [--redis 6379]
+//     SERVER_EXAMPLE=1 swift run ServerExample serve --upstream http://127.0.0.1:8081 --port 8080 --directory
+//     /tmp/articles [--private yes] [--redis 6379]
 //
 // Without a directory and without Redis it is a server without a cache. `Harness/harness.py` compares them.
 

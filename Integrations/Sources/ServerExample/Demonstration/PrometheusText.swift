@@ -1,8 +1,8 @@
 import Metrics
 import NIOConcurrencyHelpers
 
-/// A metrics system that can tell what it has, in the text that Prometheus reads. Timers are histograms. For show: it forgets nothing. A
-/// server of yours takes swift-prometheus or the like.
+/// A metrics system that can tell what it has, in the text that Prometheus reads. Timers are histograms. For show: it
+/// forgets nothing. A server of yours takes swift-prometheus or the like.
 final class PrometheusText: MetricsFactory {
     private struct Name: Hashable {
         let label: String

@@ -1,18 +1,19 @@
 import Foundation
 
-/// The file `changes`, the one message between the caches on a directory: each cache appends what it changed, and reads what
-/// the others appended.
+/// The file `changes`, the one message between the caches on a directory: each cache appends what it changed, and reads
+/// what the others appended.
 ///
-/// No cache locks the file or waits for another. The order of the steps does it: a remover appends a row, removes, and appends the row
-/// again. A writer writes its record, and then reads the rows. So either the writer reads the remover's first row, and removes its own
-/// record; or the record was whole before that row, and the remover finds it. A reader that read a record before the removal finds the
-/// second row after it.
+/// No cache locks the file or waits for another. The order of the steps does it: a remover appends a row, removes, and
+/// appends the row again. A writer writes its record, and then reads the rows. So either the writer reads the remover's
+/// first row, and removes its own record; or the record was whole before that row, and the remover finds it. A reader
+/// that read a record before the removal finds the second row after it.
 ///
-/// A writer that is not the owner appends a row before it writes its record, and again after it. From the first row on the owner
-/// looks at the files of that key, not at the index: a record of a writer that was killed is found, too.
+/// A writer that is not the owner appends a row before it writes its record, and again after it. From the first row on
+/// the owner looks at the files of that key, not at the index: a record of a writer that was killed is found, too.
 ///
-/// A reader holds its file open: so no other file can be taken for it. A reader that finds another file than its own, or bytes that are not
-/// rows, takes every record for removed. That is how a file that is full, or cannot be written, is replaced: by any other one.
+/// A reader holds its file open: so no other file can be taken for it. A reader that finds another file than its own,
+/// or bytes that are not rows, takes every record for removed. That is how a file that is full, or cannot be written,
+/// is replaced: by any other one.
 final class ChangeFile: Sendable {
     /// The end of the changes that a cache has read.
     private enum Position {
@@ -50,8 +51,8 @@ final class ChangeFile: Sendable {
     // MARK: Reading
 
     /// Hands over what other caches changed since the last call. One system call when nothing changed.
-    /// - Parameter mayMake: whether there is a folder of records. Then a file that is missing is made, so that there is one on a disk that
-    ///   is full later.
+    /// - Parameter mayMake: whether there is a folder of records. Then a file that is missing is made, so that there is
+    ///   one on a disk that is full later.
     func read(mayMake: Bool, _ apply: ([DirectoryChange]) -> Void) {
         reading.withLock { position in
             var status: FileStatus?
@@ -95,7 +96,8 @@ final class ChangeFile: Sendable {
         }
     }
 
-    /// The file at the path. One that is no file of a cache is replaced: it would be a removal of everything at each look.
+    /// The file at the path. One that is no file of a cache is replaced: it would be a removal of everything at each
+    /// look.
     private func open(mayMake: Bool) throws(Errno) -> (OpenFile, FileStatus) {
         do throws(Errno) {
             let (file, status) = try files.openRegular(path, mayMake ? O_RDONLY | O_CREAT : O_RDONLY)
@@ -137,7 +139,8 @@ final class ChangeFile: Sendable {
         replace()
     }
 
-    /// Puts another file in the place of one that is full, or cannot be written: another one each time, since readers hold theirs open.
+    /// Puts another file in the place of one that is full, or cannot be written: another one each time, since readers
+    /// hold theirs open.
     private func replace() {
         try? files.unlink(path)
         // For a reader that knew of no file. On a full disk the file stays empty, which needs no room.

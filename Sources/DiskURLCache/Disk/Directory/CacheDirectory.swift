@@ -35,8 +35,8 @@ struct CacheDirectory {
         case otherDirectory
     }
 
-    /// Makes sure that the directory and its folder of records are there, are directories, and belong to the owner alone; two
-    /// system calls when they do. Nil when they are gone and `mayMake` is false.
+    /// Makes sure that the directory and its folder of records are there, are directories, and belong to the owner
+    /// alone; two system calls when they do. Nil when they are gone and `mayMake` is false.
     mutating func open(mayMake: Bool) throws(DiskURLCache.Error) -> Opening? {
         let before = identity
         identity = nil
@@ -136,8 +136,8 @@ struct CacheDirectory {
 
     // MARK: The folder of records
 
-    /// Moves the records' folder away, which takes the same time at any number of records; it is deleted later. Once moved, no
-    /// lookup of any process finds them.
+    /// Moves the records' folder away, which takes the same time at any number of records; it is deleted later. Once
+    /// moved, no lookup of any process finds them.
     /// - Throws: if that cannot be done: the records are still to be cleared.
     mutating func clear() throws(Errno) {
         do throws(Errno) {
@@ -155,7 +155,8 @@ struct CacheDirectory {
         if (try? files.status(at: paths.directory + "/.")) != nil { remakeFolder() }
     }
 
-    /// A folder does not shrink when its files go. Puts another one in its place if it is empty: no record of another process goes.
+    /// A folder does not shrink when its files go. Puts another one in its place if it is empty: no record of another
+    /// process goes.
     mutating func replaceEmptyFolder() -> Bool {
         guard (try? files.removeDirectory(paths.records)) != nil else { return false }
         remakeFolder()
@@ -169,8 +170,8 @@ struct CacheDirectory {
         identity?.folder = status.identity
     }
 
-    /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process serves them.
-    /// False if a record is left.
+    /// Where the folder cannot be moved away, on a full disk say: its records go one by one, so that no other process
+    /// serves them. False if a record is left.
     private func unlinkRecords() -> Bool {
         guard let listing = try? FolderListing(files, paths, owner: owner) else { return false }
         var isAnyLeft = false
@@ -186,8 +187,8 @@ struct CacheDirectory {
 
     // MARK: Cleared folders
 
-    /// Deletes the folders of cleared records, up to `limit` files; true when none is left. Files in them that are not records are
-    /// not ours: they are moved back to the records' folder. Needs no lock: no cache uses these folders.
+    /// Deletes the folders of cleared records, up to `limit` files; true when none is left. Files in them that are not
+    /// records are not ours: they are moved back to the records' folder. Needs no lock: no cache uses these folders.
     static func sweepTrash(_ files: any FileSystem, _ paths: DiskPaths, limit: Int) -> Bool {
         var budget = limit
         for folder in paths.all(.trash, in: files) {
@@ -202,7 +203,8 @@ struct CacheDirectory {
                 }
             }
             for name in records {
-                // A folder or a link under a record's name is not ours either. Of what cannot be looked at nothing is known: it stays.
+                // A folder or a link under a record's name is not ours either. Of what cannot be looked at nothing is
+                // known: it stays.
                 guard let status = try? files.status(at: folder + "/" + name) else { continue }
                 if status.kind == .regular {
                     try? files.unlink(folder + "/" + name)

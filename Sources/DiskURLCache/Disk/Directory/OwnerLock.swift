@@ -2,9 +2,9 @@ import Foundation
 
 /// Makes one cache, among all processes and all caches of a process, the owner of a directory, for as long as it lives.
 ///
-/// Between processes by a POSIX lock on the file `lock`: not inherited by a forked child, and gone when its process dies.
-/// Such a lock belongs to the process, and goes when any descriptor of the file is closed there; so within the process a
-/// registry lets only one cache open the file at all.
+/// Between processes by a POSIX lock on the file `lock`: not inherited by a forked child, and gone when its process
+/// dies. Such a lock belongs to the process, and goes when any descriptor of the file is closed there; so within the
+/// process a registry lets only one cache open the file at all.
 final class OwnerLock: Sendable {
     private let files: any FileSystem
     /// Nil once it is released. While the directory is open, no other one gets its number.

@@ -1,7 +1,8 @@
 import Foundation
 
 extension CredentialSalt {
-    /// The salt of a directory: the first bytes of the file `salt`. Of several caches that begin it at once the first one's bytes count.
+    /// The salt of a directory: the first bytes of the file `salt`. Of several caches that begin it at once the first
+    /// one's bytes count.
     /// - Parameter new: the bytes for a directory that has no salt; nil for one that is only read.
     package static func bytes(
         _ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner = .process, adding new: [UInt8]?

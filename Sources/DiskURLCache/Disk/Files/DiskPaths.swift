@@ -9,8 +9,8 @@ package struct DiskPaths: Sendable {
     var lock: String { directory + "/lock" }
     var salt: String { directory + "/salt" }
 
-    /// Whether a cache may be there. Not if the path depends on the working directory, and not in the root folder, which
-    /// belongs to the system: nothing is made or removed there.
+    /// Whether a cache may be there. Not if the path depends on the working directory, and not in the root folder,
+    /// which belongs to the system: nothing is made or removed there.
     var canBeUsed: Bool { directory.hasPrefix("/") && directory != "/" && !directory.utf8.contains(0) }
 
     /// The bytes before a record's name.

@@ -28,8 +28,8 @@ package enum FileOwner: Sendable, Hashable {
         folder.kind == .directory && owns(folder) && folder.permissions & 0o022 == 0
     }
 
-    /// Whether it is a file that a store may read: a second name would mean that the file lies elsewhere, too, and another user could change
-    /// what he may write.
+    /// Whether it is a file that a store may read: a second name would mean that the file lies elsewhere, too, and
+    /// another user could change what he may write.
     func isTrustedFile(_ file: FileStatus) -> Bool {
         file.kind == .regular && file.links == 1 && owns(file) && file.permissions & 0o022 == 0
     }

@@ -45,7 +45,8 @@ package struct FileIdentity: Sendable, Hashable {
     var inode: UInt64
 }
 
-/// The few file operations that the disk layer uses: a seam for tests, which fail, shorten, log or replay the k-th of them.
+/// The few file operations that the disk layer uses: a seam for tests, which fail, shorten, log or replay the k-th of
+/// them.
 ///
 /// Each method is one system call, its errors and its short counts included; what loops until done is in the extension.
 package protocol FileSystem: Sendable {
@@ -87,7 +88,8 @@ extension FileSystem {
         }
     }
 
-    /// Opens or makes a file of the cache: a regular file of the user with one name and mode 0600. `ELOOP` for anything else.
+    /// Opens or makes a file of the cache: a regular file of the user with one name and mode 0600. `ELOOP` for anything
+    /// else.
     package func openRegular(
         _ path: String, _ flags: Int32, owner: FileOwner = .process
     ) throws(Errno) -> (file: Int32, status: FileStatus) {
@@ -95,7 +97,8 @@ extension FileSystem {
         do throws(Errno) {
             let status = try status(file)
             guard owner.isTrustedFile(status) else { throw Errno(ELOOP) }
-            // The umask may have taken permissions that the cache needs. A file that lost this name meanwhile is not the cache's.
+            // The umask may have taken permissions that the cache needs. A file that lost this name meanwhile is not
+            // the cache's.
             if flags & O_CREAT != 0, status.permissions != 0o600 {
                 guard try self.status(at: path).identity == status.identity else { throw Errno(ELOOP) }
                 try setPermissions(file, 0o600)
@@ -160,8 +163,8 @@ extension FileSystem {
         return bytes
     }
 
-    /// Whether a name still leads to a file that is open, as far as can be seen. A different process may have moved the folder away,
-    /// and made a file of that name in the new one.
+    /// Whether a name still leads to a file that is open, as far as can be seen. A different process may have moved the
+    /// folder away, and made a file of that name in the new one.
     func isStill(_ file: Int32, at path: UnsafePointer<CChar>) -> Bool {
         guard let named = try? status(at: path), let opened = try? status(file) else { return true }
         return named.identity == opened.identity

@@ -2,8 +2,8 @@ import Foundation
 
 /// The knowledge that lookups need of the directory: its state, and the index.
 ///
-/// Its one lock is taken last, and never held across a file operation. Rows come in or leave only while `DiskStore.io` is held as
-/// well, so that rows and files agree.
+/// Its one lock is taken last, and never held across a file operation. Rows come in or leave only while `DiskStore.io`
+/// is held as well, so that rows and files agree.
 final class Catalog: Sendable {
     /// Guarded by the lock around it.
     private struct Contents {
@@ -14,7 +14,8 @@ final class Catalog: Sendable {
         var earlyUses: [IndexUse] = []
         /// Keys whose files and rows may not agree; true if the bodies are to be verified too.
         var examinations: [KeyName: Bool] = [:]
-        /// Keys that other caches write. Such a write may not have ended, or never be told of: their slots are probed from then on.
+        /// Keys that other caches write. Such a write may not have ended, or never be told of: their slots are probed
+        /// from then on.
         var shared: Set<KeyName> = []
         /// A listing of the folder that has not ended may lack records.
         var isListingOutdated = false
@@ -58,7 +59,8 @@ final class Catalog: Sendable {
         }
     }
 
-    /// The index may lack records, or be about another folder: the owner lists the folder again, and slots are probed until then.
+    /// The index may lack records, or be about another folder: the owner lists the folder again, and slots are probed
+    /// until then.
     func distrust() { contents.withLock { $0.distrust() } }
 
     /// The listing that begins now knows all records that are there.
@@ -66,14 +68,16 @@ final class Catalog: Sendable {
         contents.withLock { $0.isListingOutdated = false }
     }
 
-    /// The index knows every record from now on, except the records of keys that are to be examined. False if that is not known any more.
+    /// The index knows every record from now on, except the records of keys that are to be examined. False if that is
+    /// not known any more.
     func becomeCurrent(_ index: DiskIndex, _ lock: OwnerLock, _ folder: FileIdentity) -> Bool {
         contents.withLock { contents in
             contents.index = index
             if contents.isListingOutdated { return false }
             contents.state = .owner(lock, folder: folder)
             contents.index.note(contents.earlyUses)
-            // A record that was written during the listing gets its row, and its place in the order, when its key is examined.
+            // A record that was written during the listing gets its row, and its place in the order, when its key is
+            // examined.
             contents.earlyUses.removeAll { contents.index.contains($0.key) }
             return true
         }

@@ -1,8 +1,8 @@
 /// Which records there are, what they take, and in which order they were used.
 ///
-/// Invariants: each row is in both tables once and in the order of use once; `count`, `bytes` and `pinnedBytes` are those of the
-/// rows, changed together with them; key and slot name a row uniquely; along the order of use `lastUse` never falls. Recency is
-/// this order: a wall clock that is set back changes nothing here.
+/// Invariants: each row is in both tables once and in the order of use once; `count`, `bytes` and `pinnedBytes` are
+/// those of the rows, changed together with them; key and slot name a row uniquely; along the order of use `lastUse`
+/// never falls. Recency is this order: a wall clock that is set back changes nothing here.
 ///
 /// A value without locks or files: its owner has those.
 struct DiskIndex: Sendable {
@@ -77,8 +77,8 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// Replaces the row of its name, which keeps its place; adds an unknown one where its time of access, in seconds, puts
-    /// it.
+    /// Replaces the row of its name, which keeps its place; adds an unknown one where its time of access, in seconds,
+    /// puts it.
     mutating func put(_ row: IndexRow) {
         if let known = position(row.name) {
             var row = row
@@ -89,7 +89,8 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// Adds those rows whose names have none, in one walk. They must be sorted by their time of access, the oldest first.
+    /// Adds those rows whose names have none, in one walk. They must be sorted by their time of access, the oldest
+    /// first.
     mutating func putUnknown(_ batch: [IndexRow]) {
         var older = order.mostRecent
         for row in batch.reversed() where position(row.name) == nil {
@@ -160,7 +161,8 @@ struct DiskIndex: Sendable {
         return position
     }
 
-    /// Uses of keys: each row moves to the place of its use, unless it was used later than that. One walk for all of them.
+    /// Uses of keys: each row moves to the place of its use, unless it was used later than that. One walk for all of
+    /// them.
     /// - Returns: whether this was the first change since `noteSaved`.
     @discardableResult
     mutating func note(_ uses: [IndexUse]) -> Bool {

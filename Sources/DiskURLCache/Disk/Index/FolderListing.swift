@@ -22,9 +22,10 @@ struct FolderListing: Sendable {
 }
 
 extension DiskIndex {
-    /// The index of a folder: each file has a row, and each row a file. A saved row counts only if the file has the size and the
-    /// time of writing that the row says, and was not written when the rows were saved or later. All other rows are partial: a
-    /// file that has changed keeps the place of its row, an unknown one enters by the time of its writing.
+    /// The index of a folder: each file has a row, and each row a file. A saved row counts only if the file has the
+    /// size and the time of writing that the row says, and was not written when the rows were saved or later. All other
+    /// rows are partial: a file that has changed keeps the place of its row, an unknown one enters by the time of its
+    /// writing.
     ///
     /// - Parameters:
     ///   - saved: in the order of use, the least recent first.

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The file `index.plist`: what the index knows of each record, as a binary property list (`OnDiskFormat.md`). It is a hint. A row counts
-/// only if the record's file is provably the file that the row is about: see `DiskIndex.fill`.
+/// The file `index.plist`: what the index knows of each record, as a binary property list (`OnDiskFormat.md`). It is a
+/// hint. A row counts only if the record's file is provably the file that the row is about: see `DiskIndex.fill`.
 ///
 /// Rows lie in the order of use, the least recent first.
 package struct IndexFile {
@@ -35,7 +35,8 @@ package struct IndexFile {
         return writer.finish()
     }
 
-    /// The rows in the order of use, the least recent first; nil for anything but bytes that `encode` wrote. Uses `bytes` as scratch.
+    /// The rows in the order of use, the least recent first; nil for anything but bytes that `encode` wrote. Uses
+    /// `bytes` as scratch.
     static func decode(_ bytes: UnsafeMutableRawBufferPointer) -> [IndexRow]? {
         guard let count = IndexFileLayout.count(forLength: bytes.count) else { return nil }
         let layout = IndexFileLayout(count: count)

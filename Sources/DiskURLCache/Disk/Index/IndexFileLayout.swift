@@ -1,8 +1,8 @@
 /// Where everything lies in an index file of a given number of rows.
 ///
-/// The file is a binary property list, readable by any tool for those: a dictionary of three numbers and the packed rows. All its numbers
-/// are written in full width, so the count of rows alone decides every byte but the rows and the checksum. A reader need not parse: it
-/// compares.
+/// The file is a binary property list, readable by any tool for those: a dictionary of three numbers and the packed
+/// rows. All its numbers are written in full width, so the count of rows alone decides every byte but the rows and the
+/// checksum. A reader need not parse: it compares.
 package struct IndexFileLayout {
     /// The bytes that `IndexRow.append` writes.
     package static let rowLength = 50

@@ -13,7 +13,8 @@ package struct IndexRow: Sendable, Hashable {
     var storedAt: UInt32 = 0
     var slot: UInt8
     var flags: Flags
-    /// The last use by the monotonic clock (nanoseconds); 0 for a record that was not used since this process opened the index.
+    /// The last use by the monotonic clock (nanoseconds); 0 for a record that was not used since this process opened
+    /// the index.
     var lastUse: UInt64 = 0
 
     struct Flags: OptionSet, Sendable, Hashable {

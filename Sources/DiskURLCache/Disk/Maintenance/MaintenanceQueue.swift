@@ -1,7 +1,7 @@
 import Dispatch
 
-/// The serial queue on which a cache maintains its directory; a timer starts it, and suspends itself when there is nothing
-/// left to do.
+/// The serial queue on which a cache maintains its directory; a timer starts it, and suspends itself when there is
+/// nothing left to do.
 ///
 /// Tests pause it, and then run a pass or a flush as one step.
 package final class MaintenanceQueue: Sendable {
@@ -25,8 +25,8 @@ package final class MaintenanceQueue: Sendable {
         reference.object = self
     }
 
-    /// The work of a pass: all there is to do, asking for its next run by `schedule`. Set once, before the first pass is asked
-    /// for.
+    /// The work of a pass: all there is to do, asking for its next run by `schedule`. Set once, before the first pass
+    /// is asked for.
     func setWork(_ work: @escaping @Sendable () -> Void) {
         state.withLock { $0.work = work }
     }

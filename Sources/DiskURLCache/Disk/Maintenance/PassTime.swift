@@ -1,10 +1,11 @@
 import Dispatch
 
-/// Whether files may be locked now, if the system may suspend the process: within a maintenance pass that the system granted time for. A
-/// process that is suspended with a lock on a file of a shared container is killed (0xdead10cc).
+/// Whether files may be locked now, if the system may suspend the process: within a maintenance pass that the system
+/// granted time for. A process that is suspended with a lock on a file of a shared container is killed (0xdead10cc).
 final class PassTime: Sendable {
-    /// Asks the system for time, as `ProcessInfo.performExpiringActivity` does: calls the handler with false on another thread, and
-    /// keeps the process running until the handler returns; calls it with true when there is no time, or no more.
+    /// Asks the system for time, as `ProcessInfo.performExpiringActivity` does: calls the handler with false on another
+    /// thread, and keeps the process running until the handler returns; calls it with true when there is no time, or no
+    /// more.
     typealias Activity = @Sendable (@escaping @Sendable (_ isExpired: Bool) -> Void) -> Void
 
     private enum Phase {

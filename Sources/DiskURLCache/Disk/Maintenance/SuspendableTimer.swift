@@ -2,10 +2,10 @@ import Dispatch
 
 /// A timer on a queue that may be started, suspended and let go in every order, at any moment.
 ///
-/// Each start makes a new dispatch source, which is scheduled once and never suspended. One source for all starts is not
-/// safe: when it is suspended and scheduled again in the moment it fires, that firing is lost (once in some 100,000 times,
-/// measured on Linux; with a repeating one all later firings are lost too). And dispatch crashes the process when a source is
-/// released while it is suspended, or resumed once too often.
+/// Each start makes a new dispatch source, which is scheduled once and never suspended. One source for all starts is
+/// not safe: when it is suspended and scheduled again in the moment it fires, that firing is lost (once in some 100,000
+/// times, measured on Linux; with a repeating one all later firings are lost too). And dispatch crashes the process
+/// when a source is released while it is suspended, or resumed once too often.
 final class SuspendableTimer: Sendable {
     private struct State {
         /// Nil while the timer is suspended, and once it has fired.

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A body that is written to a separate file while it arrives: a record without its tail, which takes its place among the
-/// records when it is whole.
+/// A body that is written to a separate file while it arrives: a record without its tail, which takes its place among
+/// the records when it is whole.
 ///
-/// One writer, any number of readers. The file has a name until it became a record or was given up; readers go on after that. A lock on it
-/// tells other processes that the writer lives.
+/// One writer, any number of readers. The file has a name until it became a record or was given up; readers go on after
+/// that. A lock on it tells other processes that the writer lives.
 package final class IncomingBody: Sendable {
     /// Guarded by the lock around it; no file operation while it is held.
     private struct State {
@@ -80,7 +80,8 @@ package final class IncomingBody: Sendable {
     /// Length and checksum of what is written.
     var sum: (length: Int, checksum: UInt64) { state.withLock { ($0.count, $0.checksum.finished) } }
 
-    /// Makes a record of it, with that tail, at that path. Where that fails, it may be tried again: the last tail counts.
+    /// Makes a record of it, with that tail, at that path. Where that fails, it may be tried again: the last tail
+    /// counts.
     /// - Returns: the status of the file.
     func finish(_ tail: UnsafeRawBufferPointer, at path: UnsafePointer<CChar>) throws(Errno) -> FileStatus {
         try files.writeFully(opened.file, tail)

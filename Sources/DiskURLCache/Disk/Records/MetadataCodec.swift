@@ -7,7 +7,8 @@ package enum MetadataCodec {
     /// 8–64 KB in all; 4 MB leaves room for large `userInfo`.
     static let maximumLength = 4 << 20
 
-    /// False when the metadata cannot be kept as they are: a header field that could forge another, or too much of them.
+    /// False when the metadata cannot be kept as they are: a header field that could forge another, or too much of
+    /// them.
     static func write(_ metadata: EntryMetadata, to writer: inout ByteWriter, keepsURL: Bool) -> Bool {
         writer.append(metadata.storedAt.timeIntervalSinceReferenceDate)
         writer.append(optional: keepsURL ? metadata.url : nil)

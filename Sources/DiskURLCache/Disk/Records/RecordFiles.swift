@@ -15,8 +15,8 @@ struct RecordFiles: Sendable {
         catalog.exactRows(of: key) ?? examine(key, &events)
     }
 
-    /// A file is a different one, or is gone: its row follows if there is an index. While the folder is being listed, the key is
-    /// examined afterwards.
+    /// A file is a different one, or is gone: its row follows if there is an index. While the folder is being listed,
+    /// the key is examined afterwards.
     private func note(_ name: RecordName, _ row: IndexRow?, usedAt time: UInt64 = 0) {
         guard catalog.state.isCurrent else {
             if let row { catalog.noteEarly(IndexUse(key: name.key, time: time, seconds: row.accessedAt)) }
@@ -30,7 +30,8 @@ struct RecordFiles: Sendable {
 
     // MARK: Writing
 
-    /// Writes the record into a free slot of its name, and removes the record that it replaces. `ENOENT` if the folder is gone.
+    /// Writes the record into a free slot of its name, and removes the record that it replaces. `ENOENT` if the folder
+    /// is gone.
     /// - Parameter body: the file that has the body already, if there is one.
     /// - Returns: false if another process stored a later one of its variant meanwhile, which stays.
     func put(
@@ -58,8 +59,9 @@ struct RecordFiles: Sendable {
         let row = IndexRow(record.footer, status, accessedAt: clock.now().recordSeconds)
         note(row.name, row, usedAt: usedAt)
         guard rows.contains(where: { $0.varyHash == variant && $0.slot != row.slot }) else { return true }
-        // Only now: the older record is the one to serve until the new one is whole. The files decide: another process may have written a
-        // later response of the variant, or another variant, into that slot, and the row does not say so yet.
+        // Only now: the older record is the one to serve until the new one is whole. The files decide: another process
+        // may have written a later response of the variant, or another variant, into that slot, and the row does not
+        // say so yet.
         let slots = rows.reduce(UInt8(1) << row.slot) { $0 | 1 << $1.slot }
         return examine(key, &events, slots: slots, written: row.slot).contains { $0.slot == row.slot }
     }
@@ -80,7 +82,8 @@ struct RecordFiles: Sendable {
 
     // MARK: Updating
 
-    /// Gives the record with this sequence number a new tail; its body stays. False if that very record is not there any more.
+    /// Gives the record with this sequence number a new tail; its body stays. False if that very record is not there
+    /// any more.
     func update(
         _ metadata: EntryMetadata, of key: DiskKey, replacing sequence: UInt64, usedAt: UInt64,
         _ events: inout [DiskEvent]
@@ -190,15 +193,16 @@ struct RecordFiles: Sendable {
 
     /// Removes a record that is too old by its row.
     func expire(_ row: IndexRow, _ events: inout [DiskEvent]) {
-        // A different cache may have given the record a new tail since: then the row is not about it, and the record stays.
+        // A different cache may have given the record a new tail since: then the row is not about it, and the record
+        // stays.
         if let status = status(of: row.name), !row.isAbout(status) { examine(row.key, &events) }
         _ = evict(row, &events)
     }
 
     // MARK: Examining
 
-    /// The one repair: makes rows and files of a key agree, whatever went wrong between them. Torn and damaged records go, of two
-    /// records of one variant the older one goes, and the rows become what the files say.
+    /// The one repair: makes rows and files of a key agree, whatever went wrong between them. Torn and damaged records
+    /// go, of two records of one variant the older one goes, and the rows become what the files say.
     ///
     /// - Parameters:
     ///   - verifyingBodies: whether each body is read, too.
@@ -228,7 +232,8 @@ struct RecordFiles: Sendable {
                     IndexRow(
                         record.footer, record.status, accessedAt: old?.accessedAt ?? record.status.modifiedSeconds))
             case .foreign:
-                // A record moved here or of another version is counted, and leaves by eviction; anything else is not ours.
+                // A record moved here or of another version is counted, and leaves by eviction; anything else is not
+                // ours.
                 if let status = status(of: name) { rows.append(IndexRow(name, status)) }
             case .unreadable, .damaged:
                 // There, but not to be read now: a row makes lookups try again.
@@ -254,8 +259,8 @@ struct RecordFiles: Sendable {
         return catalog.replaceRows(of: key, by: rows)
     }
 
-    /// Removes a record that proves damaged when read again with no writer at work; gives what it then is. A record that
-    /// another process has not finished looks the same, but its writer holds the file's lock.
+    /// Removes a record that proves damaged when read again with no writer at work; gives what it then is. A record
+    /// that another process has not finished looks the same, but its writer holds the file's lock.
     private func removeIfDamaged(_ name: RecordName, _ events: inout [DiskEvent]) -> RecordReading {
         paths.withRecord(name) { path in
             do throws(Errno) {

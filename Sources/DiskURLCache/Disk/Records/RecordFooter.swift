@@ -1,4 +1,5 @@
-/// The fixed part at the end of a record: the metadata lie before it, both are a tail. `OnDiskFormat.md` shows it byte by byte.
+/// The fixed part at the end of a record: the metadata lie before it, both are a tail. `OnDiskFormat.md` shows it byte
+/// by byte.
 ///
 /// It repeats what the index holds of the record, so that the index can be made again from the files.
 package struct RecordFooter: Sendable, Hashable {

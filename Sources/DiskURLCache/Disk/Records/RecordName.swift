@@ -1,7 +1,7 @@
 /// The name of a record's file: the 32 hexadecimal digits of its key's name, and one of the slot.
 ///
-/// A name has eight slots. They hold the variants of a key, and let a new record be written beside the one it replaces: no
-/// rename, which costs ten times a create. Keys that share a name share its slots.
+/// A name has eight slots. They hold the variants of a key, and let a new record be written beside the one it replaces:
+/// no rename, which costs ten times a create. Keys that share a name share its slots.
 package struct RecordName: Sendable, Hashable {
     var key: KeyName
     var slot: UInt8

@@ -54,8 +54,8 @@ package struct RecordReader: Sendable {
         case tail
         /// Whole when no larger than `wholeLimit`.
         case lookup
-        /// The body is verified and stays in its file, which stays open. Later reads use the same file, whose bytes are never changed by
-        /// anybody who keeps to the format.
+        /// The body is verified and stays in its file, which stays open. Later reads use the same file, whose bytes are
+        /// never changed by anybody who keeps to the format.
         case opened
     }
 
@@ -138,8 +138,9 @@ package struct RecordReader: Sendable {
         return try files.readFully(file, buffer, at: status.size - count) == count
     }
 
-    /// The checksum of a body that is read in pieces, each summed while the processor's cache still holds it: into the buffer, or, where
-    /// the buffer is smaller than the body, through it. The checksum of other bytes if the file ends early.
+    /// The checksum of a body that is read in pieces, each summed while the processor's cache still holds it: into the
+    /// buffer, or, where the buffer is smaller than the body, through it. The checksum of other bytes if the file ends
+    /// early.
     private func checksum(
         ofBody length: Int, in file: Int32, through buffer: UnsafeMutableRawBufferPointer
     ) throws(Errno) -> UInt64 {

@@ -48,19 +48,19 @@ extension EntryMetadata {
     package var varyHash: UInt64 { http?.vary.recordHash ?? 0 }
 }
 
-/// Creates records and appends tails to them. Bytes that were written are never changed: a record is whole, or its checksums show
-/// that it is not.
+/// Creates records and appends tails to them. Bytes that were written are never changed: a record is whole, or its
+/// checksums show that it is not.
 struct RecordWriter: Sendable {
     let files: any FileSystem
     let paths: DiskPaths
-    /// False while the process may be suspended. A record that is unlocked and unfinished may look torn to another process, which
-    /// removes it: a miss.
+    /// False while the process may be suspended. A record that is unlocked and unfinished may look torn to another
+    /// process, which removes it: a miss.
     let mayLock: @Sendable () -> Bool
 
     // MARK: Creating
 
-    /// Writes the record into its slot, which must be free; returns the status of its file. After a failure the slot is free again, except
-    /// if it was not free before (`EEXIST`).
+    /// Writes the record into its slot, which must be free; returns the status of its file. After a failure the slot is
+    /// free again, except if it was not free before (`EEXIST`).
     /// - Parameter arrived: the body that has arrived in a separate file, which gets the slot's name.
     func create(_ record: inout PreparedRecord, of arrived: IncomingBody? = nil) throws(Errno) -> FileStatus {
         let (name, body) = (record.footer.name, record.body)
@@ -81,8 +81,8 @@ struct RecordWriter: Sendable {
         let slot = try files.openFile(path, O_WRONLY | O_CREAT | O_EXCL)
         var isOpen = true
         defer { if isOpen { files.closeQuietly(slot) } }
-        // Tells other processes that this unfinished record has a writer who lives. One that already looks at the file, empty as it is,
-        // takes it for a torn one and is about to remove it: the slot is as good as taken.
+        // Tells other processes that this unfinished record has a writer who lives. One that already looks at the file,
+        // empty as it is, takes it for a torn one and is about to remove it: the slot is as good as taken.
         if mayLock(), (try? files.lockFile(slot)) == false { throw Errno(EEXIST) }
         do throws(Errno) {
             // One that looked at it before it was locked has removed it. The name may be another file's by now.
@@ -103,8 +103,8 @@ struct RecordWriter: Sendable {
 
     // MARK: Updating
 
-    /// How long all tails of a record may grow: a sixteenth of the body, so that writing it again once in a while costs less than the
-    /// updates. 64 KB at least, since a small body is soon written.
+    /// How long all tails of a record may grow: a sixteenth of the body, so that writing it again once in a while costs
+    /// less than the updates. 64 KB at least, since a small body is soon written.
     static func tailsLimit(bodyLength: Int) -> Int { max(64 << 10, bodyLength / 16) }
 
     enum Update {
@@ -118,8 +118,8 @@ struct RecordWriter: Sendable {
         case notRepresentable
     }
 
-    /// Appends a tail to the record that has this sequence, by one write under the file's lock. Until that write is complete a reader takes
-    /// the file for damaged, which is a miss.
+    /// Appends a tail to the record that has this sequence, by one write under the file's lock. Until that write is
+    /// complete a reader takes the file for damaged, which is a miss.
     func append(
         _ metadata: EntryMetadata, to name: RecordName, of digest: KeyDigest, replacing sequence: UInt64,
         keepsURL: Bool, limit: Int

@@ -62,8 +62,8 @@ extension ConformanceRow {
         .init(
             "conditional-lm-stale", .extra, .becomesStale(.date("Last-Modified", -3_000)),
             .get.sends(.date("If-Modified-Since", -3_000)).lastModifiedValidated.seesStatus(304)),
-        // In `notAllowed`: without Last-Modified, §4.3.2 compares `Date`, and the date asked for is earlier. The whole response is the
-        // right answer, though the public suite wants a 304.
+        // In `notAllowed`: without Last-Modified, §4.3.2 compares `Date`, and the date asked for is earlier. The whole
+        // response is the right answer, though the public suite wants a 304.
         .init(
             "conditional-lm-fresh-no-lm", .extra, .fresh(),
             .get.sends(.date("If-Modified-Since", -3_000)).cached.seesStatus(304)),

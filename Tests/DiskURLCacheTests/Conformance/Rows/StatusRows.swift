@@ -12,7 +12,8 @@ extension ConformanceRow {
                 .get.cached),
         ]
 
-    /// Not among `all`, as for browsers: the responses have a body and no `Location`, and URLSession on Linux loses that body.
+    /// Not among `all`, as for browsers: the responses have a body and no `Location`, and URLSession on Linux loses
+    /// that body.
     static let redirectionCodes = rows([301, 302, 303, 307, 308])
 
     private static func rows(_ statuses: [Int]) -> [ConformanceRow] {
