@@ -46,13 +46,13 @@ public final class CachingHTTPClient: Sendable {
     ///   - eventLoopGroup: as in `HTTPClient`.
     ///   - configuration: as in `HTTPClient`. Its `redirectConfiguration` is not used.
     ///   - followsRedirects: follow up to 20 redirects. If false, the caller gets the redirect.
-    ///   - methodsKeyedByBody: methods whose bodies the cache's key policy has to see, such as `POST` for GraphQL
-    ///     (`DiskURLCache.KeyPolicy.includingBody(ofMethods:)`). Their bodies are gathered before they are sent. All
-    ///     other bodies stream, and a request with one is never answered from the cache.
+    ///   - methodsKeyedByBody: methods whose bodies the cache's key policy has to see: `QUERY` (RFC 10008), and for
+    ///     GraphQL also `POST` (`DiskURLCache.KeyPolicy.includingBody(ofMethods:)`). Their bodies are gathered before
+    ///     they are sent. All other bodies stream, and a request with one is never answered from the cache.
     public init(
         cache: DiskURLCache, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
-        methodsKeyedByBody: [HTTPMethod] = []
+        methodsKeyedByBody: [HTTPMethod] = [.RAW(value: "QUERY")]
     ) {
         var configuration = configuration
         configuration.redirectConfiguration = .disallow
@@ -71,7 +71,7 @@ public final class CachingHTTPClient: Sendable {
     public convenience init(
         storage: DiskURLCache.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
-        methodsKeyedByBody: [HTTPMethod] = []
+        methodsKeyedByBody: [HTTPMethod] = [.RAW(value: "QUERY")]
     ) {
         // This client mostly runs in servers, which ask for many users.
         var storage = storage

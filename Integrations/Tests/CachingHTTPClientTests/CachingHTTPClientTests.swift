@@ -149,6 +149,24 @@ import Testing
         #expect(origin.requests.count == (gathers ? 2 : 4))
     }
 
+    /// RFC 10008 §2.7, without a setting. What a body means counts.
+    @Test func aQueryIsKeyedByItsBodyAndType() async throws {
+        let origin = try await Origin { request, answer in
+            try await answer.whole(.ok, ["Cache-Control": "max-age=60"], String(buffer: request.body))
+        }
+        try await withClient { client in
+            for (query, type) in [("[1]", "application/json"), ("[1]", "text/plain"), ("[ 1]", "application/json")] {
+                var request = HTTPClientRequest(url: origin.url("/search"))
+                request.method = .RAW(value: "QUERY")
+                request.headers = ["Content-Type": type]
+                request.body = .bytes(ByteBuffer(string: query))
+                let text = try await client.execute(request, timeout: patience).text()
+                #expect(text == "[1]")
+            }
+        }
+        #expect(origin.requests.map { $0.head.headers["Content-Type"] } == [["application/json"], ["text/plain"]])
+    }
+
     @Test func optionsOfTheRequestCount() async throws {
         let origin = try await Origin { _, answer in try await answer.whole(.ok, [:], "body") }
         try await withClient { client in
@@ -741,7 +759,7 @@ enum RequestBody: CaseIterable {
 /// A client on a scratch directory, shut down at the end.
 private func withClient(
     _ storage: DiskURLCache.Configuration? = nil, configuration: HTTPClient.Configuration = .init(),
-    followsRedirects: Bool = true, methodsKeyedByBody: [HTTPMethod] = [],
+    followsRedirects: Bool = true, methodsKeyedByBody: [HTTPMethod]? = nil,
     _ body: (CachingHTTPClient) async throws -> Void
 ) async throws {
     let directory = scratch()
@@ -749,9 +767,15 @@ private func withClient(
     var storage = storage ?? DiskURLCache.Configuration(memoryCapacity: 1 << 20, diskCapacity: 10 << 20)
     storage.directory = directory
     storage.cacheStatusName = "test"
-    let client = CachingHTTPClient(
-        cache: DiskURLCache(configuration: storage), configuration: configuration, followsRedirects: followsRedirects,
-        methodsKeyedByBody: methodsKeyedByBody)
+    let cache = DiskURLCache(configuration: storage)
+    let client =
+        if let methodsKeyedByBody {
+            CachingHTTPClient(
+                cache: cache, configuration: configuration, followsRedirects: followsRedirects,
+                methodsKeyedByBody: methodsKeyedByBody)
+        } else {
+            CachingHTTPClient(cache: cache, configuration: configuration, followsRedirects: followsRedirects)
+        }
     do {
         try await body(client)
     } catch {

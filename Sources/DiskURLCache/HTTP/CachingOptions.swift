@@ -43,8 +43,9 @@ package struct CachingOptions: Sendable, Equatable {
     /// `dontLoad`.
     var isOffline = false
 
-    /// Methods besides GET and HEAD whose responses are stored, each under its own key: POST when the key holds the
-    /// body. They are never revalidated, since a condition would mean something else to them (RFC 9110 §13.1.2).
+    /// Methods besides GET and HEAD whose responses are stored, each under its own key: QUERY, and POST when the key
+    /// holds the body. All but QUERY are never revalidated, since a condition would mean something else to them
+    /// (RFC 9110 §13.1.2).
     var furtherMethods: Set<String> = []
 
     package init() {}

@@ -110,9 +110,9 @@ extension Presentation {
     static func fit(of candidate: Candidate, to request: RequestFacts) -> Fit {
         let stored = candidate.response
         let whole = Presentation.Fit.presentation(request.method == "HEAD" ? .headersOnly : .whole)
-        guard stored.status == 200, request.method == "GET" || request.method == "HEAD" else { return whole }
+        guard stored.status == 200, request.isRetrieval || request.method == "HEAD" else { return whole }
         if Preconditions.isNotModified(stored, for: request) { return .presentation(.notModified) }
-        guard request.method == "GET", let range = request.fields["Range"],
+        guard request.isRetrieval, let range = request.fields["Range"],
             Preconditions.rangeApplies(to: stored, for: request)
         else { return whole }
         switch RangeRequest(range) {

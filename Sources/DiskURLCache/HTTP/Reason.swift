@@ -128,6 +128,9 @@ extension DiskURLCache.Reason {
         advice:
             "For a request that only asks for something, DiskURLCache.KeyPolicy.includingBody(ofMethods:) makes it cacheable."
     )
+    static let queryWithoutContent = Self(
+        "query-without-content", "it is a QUERY without a body, or its body is not known", "RFC 10008 §2",
+        advice: "Give the query as the request's body (httpBody).")
     static let keyPolicy = Self("key-policy", "the key policy gives it no key, or there is no policy of that name")
     /// A rule or the request's options say `.never`.
     public static let keptOut = Self("never", "a rule or the request's options say storage: .never")

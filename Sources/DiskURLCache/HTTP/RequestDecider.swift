@@ -18,7 +18,7 @@ struct RequestDecider {
         if Preconditions.areForOrigin(in: request) { return network(.precondition) }
         if let index = firstMatch(where: { $0.status != 206 }) { return whole(index) }
         let index = firstMatch { _ in true }
-        if request.method == "GET", let index { return part(index) }
+        if request.isRetrieval, let index { return part(index) }
         let hasOthers = candidates.contains { $0.response.answers(method: request.method) }
         return hasOthers && index == nil ? validation(of: nil, because: .variantNotStored) : network(.notStored)
     }

@@ -108,7 +108,7 @@ extension ResponseDecision {
     /// Removes the stored responses that this answer replaces although it cannot be stored: they are out of date.
     /// An error says nothing about the resource, and a part says nothing about the rest.
     private static func removals(by exchange: Exchange) -> [StoreChange] {
-        guard exchange.request.method == "GET", !exchange.request.directives.noStore,
+        guard exchange.request.isRetrieval, !exchange.request.directives.noStore,
             StatusCode.isReplacement(exchange.status)
         else { return [] }
         return exchange.candidates.indices

@@ -28,7 +28,7 @@ extension Revalidation {
     static func conditional(
         for request: RequestFacts, candidates: [Candidate], selected: Int?, reason: DiskURLCache.Reason
     ) -> Revalidation? {
-        guard request.method == "GET" || request.method == "HEAD" else { return nil }
+        guard request.isRetrieval || request.method == "HEAD" else { return nil }
         var tags = offeredTags(of: candidates, for: request, selected: selected)
         var fields = HeaderFields()
         if let condition = request.fields["If-None-Match"] {

@@ -41,6 +41,10 @@ struct RequestFacts: Sendable {
         directives = RequestDirectives(fields)
     }
 
+    /// Whether the method asks for a representation, under the conditions and in the ranges that the request names:
+    /// `GET`, and `QUERY`, which selects what a `GET` of its equivalent resource would (RFC 10008 §2.2, §2.6, §2.8).
+    var isRetrieval: Bool { method == "GET" || method == "QUERY" }
+
     /// The request without the fields that ask for less than the whole response: the form in which a background refresh
     /// is sent.
     var unconditional: RequestFacts {

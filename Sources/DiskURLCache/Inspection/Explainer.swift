@@ -120,6 +120,11 @@ package struct Explainer {
         // A URL's user name and password are part of its key, and are not shown.
         say(.key, "The key is the URL \(key.uri).", "RFC 9111 §2, RFC 3986 §6.2")
         if facts.method == "HEAD" { say(.key, "A HEAD is answered from the response to a GET.", "RFC 9110 §9.3.2") }
+        if facts.method == "QUERY" {
+            say(
+                .key, "The body of a QUERY and the type, coding and language of the body are part of the key.",
+                "RFC 10008 §2.7")
+        }
         if let fragment = request.foundationURL?.fragment, !fragment.isEmpty {
             say(.key, "The fragment #\(fragment) is no part of the key: it never reaches the origin.")
         }

@@ -8,7 +8,9 @@ extension DiskURLCache {
     /// Which requests share a stored response: makes the key of a `URLRequest`.
     ///
     /// The standard policy keys `GET` (and `HEAD`, which may be answered from `GET`) by the canonical URL
-    /// (RFC 3986 §6.2.2–6.2.3), the query kept exactly. The methods below change that:
+    /// (RFC 3986 §6.2.2–6.2.3), the query kept exactly. It keys `QUERY` (RFC 10008) by URL and body; in a body whose
+    /// `Content-Type` is JSON, white space and the order of members make no difference unless the request says
+    /// `no-transform`. The methods below change that:
     ///
     /// ```swift
     /// // A signed API: URL + `sign` header + body, POST included.
@@ -18,18 +20,23 @@ extension DiskURLCache {
     /// ```
     ///
     /// Under every policy, two different `Authorization` values never share a key, and a request whose body is a stream
-    /// has no key: it is not cached. A policy is a value; it can be used from any thread.
+    /// has no key: it is not cached. A body that is part of a key brings the request's `Content-Type`,
+    /// `Content-Encoding` and `Content-Language` with it, except into a key made by a closure. A policy is a value; it
+    /// can be used from any thread.
     public struct KeyPolicy: Sendable {
         /// How a request's body takes part in its key.
         enum BodyForm: Sendable {
             case bytes
             case json
+            /// As `json` if the request's `Content-Type` says that the body is JSON.
+            case byMediaType
         }
 
-        /// Method + canonical URL.
+        /// Method + canonical URL, and of a `QUERY` the body.
         public static let standard = KeyPolicy()
 
         var headerNames: [String] = []
+        /// Of the methods that the app named.
         var bodyForms: [String: BodyForm] = [:]
         var droppedQueryItems: (@Sendable (String) -> Bool)?
         var sortsQueryItems = false
@@ -43,6 +50,11 @@ extension DiskURLCache {
             return policy
         }
 
+        /// How the body of a request with this method takes part in its key; nil if it does not.
+        func bodyForm(of method: String) -> BodyForm? {
+            bodyForms[method] ?? (method == "QUERY" ? .byMediaType : nil)
+        }
+
         /// Makes requests with these methods cacheable, keyed by URL and body. This is the only way to cache `POST`, so
         /// that no policy can hand one body the answer to another.
         ///
@@ -52,7 +64,7 @@ extension DiskURLCache {
         }
 
         /// As ``includingBody(ofMethods:)``, but members in any order and any white space of a JSON body make the same
-        /// key (GraphQL). A body that is not JSON counts by its bytes.
+        /// key (GraphQL). A body that is not JSON, or whose request says `no-transform`, counts by its bytes.
         public func includingJSONBody(ofMethods methods: String...) -> KeyPolicy {
             including(.json, ofMethods: methods)
         }

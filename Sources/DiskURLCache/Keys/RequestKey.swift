@@ -125,9 +125,13 @@ extension DiskURLCache.KeyPolicy {
         } else {
             // A HEAD may be answered by the response to a GET, so both have one key.
             let isRead = method == "GET" || method == "HEAD"
-            guard isRead || bodyForms[method] != nil else { return .none(.methodNotCached) }
+            let bodyForm = bodyForm(of: method)
+            guard isRead || bodyForm != nil else { return .none(.methodNotCached) }
+            let isEmpty = (request.body ?? Data()).isEmpty
             // Requests whose bodies are not in the key would share answers.
-            guard bodyForms[method] != nil || (request.body ?? Data()).isEmpty else { return .none(.bodyNotKeyed) }
+            guard bodyForm != nil || isEmpty else { return .none(.bodyNotKeyed) }
+            // Content that the cache does not see, since Foundation sends it, would not be in the key either.
+            if bodyForm == .byMediaType, isEmpty { return .none(.queryWithoutContent) }
             text = recipeText(request, form, method: isRead ? "GET" : method, uri: uri)
         }
         if !parts.userInformation.isEmpty { text += "\nuser:\(form.salted(parts.userInformation))" }
@@ -161,9 +165,7 @@ extension DiskURLCache.KeyPolicy {
             let value = request.headerFields[name].map { VaryKey.isCredential(name) ? form.salted($0) : $0 }
             text += "\n\(name):\(value.map { "\($0.utf8.count):\($0)" } ?? "absent")"
         }
-        if let form = bodyForms[request.method] {
-            text += "\nbody:\(Self.bodyDigest(request.body ?? Data(), form: form).hex)"
-        }
+        if let form = bodyForm(of: request.method) { text += KeyedContent.text(of: request, form: form) }
         return text
     }
 
@@ -180,16 +182,5 @@ extension DiskURLCache.KeyPolicy {
             items = sorted.map(\.element)
         }
         return items.isEmpty ? nil : items.map(\.text).joined(separator: "&")
-    }
-
-    private static func bodyDigest(_ body: Data, form: BodyForm) -> KeyDigest {
-        switch form {
-        case .bytes:
-            return body.withUnsafeBytes { SHA256Digest.digest(of: $0) }
-        case .json:
-            guard let canonical = CanonicalJSON.text(of: body) else { return bodyDigest(body, form: .bytes) }
-            // A marker keeps the canonical form of one body apart from the plain bytes of another.
-            return (Data("json:".utf8) + canonical).withUnsafeBytes { SHA256Digest.digest(of: $0) }
-        }
     }
 }

@@ -18,7 +18,7 @@ extension LoadMachine {
     /// to serve both without another request, and a load waits only once: the first answer was of no use to it. A
     /// refresh never waits.
     private var isCollapsible: Bool {
-        guard facts.method == "GET", hop.key != nil, waited == nil, !isRefresh, policy != .reloadIgnoring,
+        guard facts.isRetrieval, hop.key != nil, waited == nil, !isRefresh, policy != .reloadIgnoring,
             policy != .revalidate, !facts.directives.noStore, !facts.directives.noCache, facts.directives.maxAge != 0
         else { return false }
         return ["Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]

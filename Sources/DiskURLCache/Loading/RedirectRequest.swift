@@ -4,8 +4,8 @@ extension DiskURLCache.Request {
     /// More hops than this are an error, as in Foundation.
     static let redirectLimit = 20
 
-    /// The request that follows a redirect (RFC 9110 §15.4). Nil when the response is no redirect that can be followed:
-    /// it is then the answer.
+    /// The request that follows a redirect (RFC 9110 §15.4): a `QUERY` stays one, except after a 303 (RFC 10008 §2.5).
+    /// Nil when the response is no redirect that can be followed: it is then the answer.
     func following(status: Int, fields: HeaderFields) -> DiskURLCache.Request? {
         guard [301, 302, 303, 307, 308].contains(status), let base = foundationURL,
             let location = fields["Location"], let target = URL(string: location, relativeTo: base)?.absoluteURL,
@@ -18,8 +18,9 @@ extension DiskURLCache.Request {
         if (status == 303 && method != "HEAD") || ((status == 301 || status == 302) && method == "POST") {
             next.method = "GET"
             next.dropBody()
-            next.headerFields.remove("Content-Type")
-            next.headerFields.remove("Content-Length")
+            for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"] {
+                next.headerFields.remove(name)
+            }
         }
         if !base.hasSameOrigin(as: target) {
             // The credentials are for the first origin only. The session adds its cookies for the next origin.

@@ -1,0 +1,50 @@
+import Foundation
+
+/// A request's content as its key has it: the digest of the body, and the fields that say what its bytes mean. Two
+/// requests with equal bytes and different types ask for different things (RFC 10008 §2.7).
+enum KeyedContent {
+    /// `Content-Type`, `Content-Encoding` and `Content-Language`: the representation metadata of RFC 9110 §8 by which
+    /// a server reads a body.
+    private static let fieldNames = ["content-type", "content-encoding", "content-language"]
+
+    static func text(of request: DiskURLCache.Request, form: DiskURLCache.KeyPolicy.BodyForm) -> String {
+        var text = "\nbody:\(digest(of: request, form: form).hex)"
+        for name in fieldNames {
+            guard let value = request.headerFields[name] else { continue }
+            let normalized =
+                name == "content-type" ? mediaType(value) : VaryKey.normalized(value.lowercased(), of: name)
+            // The length keeps a value from imitating the next part of the key.
+            text += "\n\(name):\(normalized.utf8.count):\(normalized)"
+        }
+        return text
+    }
+
+    private static func digest(of request: DiskURLCache.Request, form: DiskURLCache.KeyPolicy.BodyForm) -> KeyDigest {
+        let body = request.body ?? Data()
+        let mayBeJSON =
+            switch form {
+            case .bytes: false
+            case .json: true
+            case .byMediaType: isJSON(request.headerFields["Content-Type"])
+            }
+        guard mayBeJSON, !CacheControl(request.headerFields["Cache-Control"]).contains("no-transform"),
+            let canonical = CanonicalJSON.text(of: body)
+        else { return body.withUnsafeBytes { SHA256Digest.digest(of: $0) } }
+        // A marker keeps the canonical form of one body apart from the plain bytes of another.
+        return (Data("json:".utf8) + canonical).withUnsafeBytes { SHA256Digest.digest(of: $0) }
+    }
+
+    /// Whether a media type is JSON by its name or by its suffix (RFC 6839 §3.1). A body in another coding or charset
+    /// is no JSON text, and counts by its bytes.
+    private static func isJSON(_ contentType: String?) -> Bool {
+        guard let contentType else { return false }
+        let essence = mediaType(contentType).prefix { $0 != ";" }
+        return essence == "application/json" || essence.hasSuffix("+json")
+    }
+
+    /// The type in lower case (RFC 9110 §8.3.1), its parameters as they are written.
+    private static func mediaType(_ value: String) -> String {
+        let end = value.firstIndex(of: ";") ?? value.endIndex
+        return FieldSyntax.trimming(value[..<end]).lowercased() + FieldSyntax.trimming(value[end...])
+    }
+}
