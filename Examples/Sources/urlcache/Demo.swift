@@ -95,13 +95,13 @@ struct Demo: ParsableCommand {
                 case "miss":
                     [
                         "_0": [
-                            reason("not-stored", "nothing that fits is stored"),
+                            reason("not-stored", "not in the cache"),
                             reason("no-cache", "the stored response says no-cache"),
-                            reason("stale", "the stored response is stale, and nothing allows its use"),
+                            reason("stale", "expired, revalidation required"),
                         ][random.next(3)]
                     ]
                 case "staleHit":
-                    ["_0": "disk", "_1": reason("stale-while-revalidate", "stale-while-revalidate allows it")]
+                    ["_0": "disk", "_1": reason("stale-while-revalidate", "allowed by stale-while-revalidate")]
                 default: ["_0": "disk"]
                 }
             let seconds = outcome == "hit" ? 0.0004 : 0.04 + Double(random.next(200)) / 1_000
@@ -114,7 +114,7 @@ struct Demo: ParsableCommand {
                 load["notStoredReason"] =
                     [
                         reason("no-store", "the response says no-store"),
-                        reason("not-reusable", "without a lifetime, the response could never be used"),
+                        reason("not-reusable", "it has no lifetime, so it could never be used from the cache"),
                     ][random.next(2)]
             }
             let line: [String: Any] = ["at": at, "event": ["load": ["_0": load]]]

@@ -260,7 +260,7 @@ import Testing
             }
         }
         let own = lines.withLockedValue { $0.filter { $0.hasPrefix("debug: miss") || $0.hasPrefix("debug: hit") } }
-        #expect(own == ["debug: miss: nothing that fits is stored", "debug: hit (memory)"])
+        #expect(own == ["debug: miss: not in the cache", "debug: hit (memory)"])
     }
 
     /// A private answer to one user is none for another.

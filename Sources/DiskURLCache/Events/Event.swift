@@ -1,9 +1,9 @@
 import Foundation
 
 extension DiskURLCache {
-    /// An act of a cache. See ``DiskURLCache/DiskURLCache/events()``.
+    /// Something that happened in a cache. See ``DiskURLCache/DiskURLCache/events()``.
     ///
-    /// URLs have no user name and password. They are nil when the cache does not know them.
+    /// URLs are without user name and password. A URL is nil if the cache does not know it.
     public enum Event: Sendable, Codable {
         /// A load ended: one event for each task of a session with the loader, cached or not, and for each direct call.
         case load(Report)
@@ -41,7 +41,7 @@ extension DiskURLCache {
             /// `returnCacheDataDontLoad`, or `only-if-cached` (RFC 9111 §5.2.1.7).
             case notAllowed(Reason)
 
-            /// The outcome as a phrase, such as `hit (memory)` or `miss: nothing that fits is stored`.
+            /// The outcome as a phrase, such as `hit (memory)` or `miss: not in the cache`.
             public var description: String {
                 switch self {
                 case .hit(let layer): "hit (\(layer))"
@@ -50,7 +50,7 @@ extension DiskURLCache {
                 case .miss(let reason): "miss: \(reason)"
                 case .bypass(let reason): "bypass: \(reason)"
                 case .failed: "failed"
-                case .notAllowed(let reason): "failed: the network may not be asked, and \(reason)"
+                case .notAllowed(let reason): "failed, no request may be sent: \(reason)"
                 }
             }
         }

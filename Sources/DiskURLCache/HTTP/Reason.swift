@@ -1,8 +1,8 @@
 import Foundation
 
 extension DiskURLCache {
-    /// Why a cache acted as it did: a code, a phrase, and advice. Events, `Cache-Status` and explanations print the
-    /// reasons that decisions carry.
+    /// Why a cache did what it did: a code for programs, a phrase for people, and often advice. Events, `Cache-Status`
+    /// and explanations print the same reasons.
     ///
     /// ```swift no-check
     /// if report.notStoredReason == .responseNoStore { … }
@@ -12,14 +12,14 @@ extension DiskURLCache {
         public var code: String { row.code }
         /// The reason as a phrase, without a full stop.
         public var description: String { row.words }
-        /// A sentence about how the origin or the app could change it; nil if neither can.
+        /// A sentence that says how the origin or the app could change it; nil if neither can.
         public var advice: String? { row.advice }
-        /// The section of the RFC that demands it; nil for a choice of the app or of this library.
+        /// The section of the RFC that requires it; nil if the app or this library chose it.
         var source: String? { row.source }
 
         private let row: Row
 
-        // A class: a reason travels with each decision, and one reference is cheap to copy.
+        // A class, because each decision carries a reason: copying one reference is cheap.
         private final class Row: Sendable, Codable {
             let code: String
             let words: String
@@ -27,7 +27,10 @@ extension DiskURLCache {
             let advice: String?
 
             init(_ code: String, _ words: String, _ source: String?, _ advice: String?) {
-                (self.code, self.words, self.source, self.advice) = (code, words, source, advice)
+                self.code = code
+                self.words = words
+                self.source = source
+                self.advice = advice
             }
         }
 
@@ -39,7 +42,7 @@ extension DiskURLCache {
 
         public func encode(to encoder: any Encoder) throws { try row.encode(to: encoder) }
 
-        /// Whether two reasons have the same code. Their words may have other numbers, or name another party.
+        /// Whether two reasons have the same code. Their phrases may contain different numbers or names.
         public static func == (left: Reason, right: Reason) -> Bool {
             left.row === right.row || left.code == right.code
         }
@@ -51,13 +54,12 @@ extension DiskURLCache {
 // MARK: Why a request was sent
 
 extension DiskURLCache.Reason {
-    /// Nothing is stored for the request.
-    public static let notStored = Self("not-stored", "nothing that fits is stored", "RFC 9111 §4")
+    /// The cache has no response to the request.
+    public static let notStored = Self("not-stored", "not in the cache", "RFC 9111 §4")
     static let variantNotStored = Self(
-        "variant-not-stored", "no stored variant has this request's values of the fields in Vary", "RFC 9111 §4.1")
-    /// The stored response is stale, and nothing allows its use.
-    public static let stale = Self(
-        "stale", "the stored response is stale, and nothing allows its use", "RFC 9111 §4.2.4")
+        "variant-not-stored", "not in the cache for this request's values of the fields in Vary", "RFC 9111 §4.1")
+    /// The stored response is stale, and may not be used before the origin confirms it.
+    public static let stale = Self("stale", "expired, revalidation required", "RFC 9111 §4.2.4")
     static let noCache = Self("no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4")
     static let requestDirective = Self(
         "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
@@ -65,16 +67,16 @@ extension DiskURLCache.Reason {
     static let requestNoStore = Self(
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
         advice: "Leave no-store out of the request's Cache-Control.")
-    /// `URLRequest.cachePolicy` asks for a reload or for a validation.
-    public static let cachePolicy = Self("cache-policy", "the request's cachePolicy demands the network")
+    /// `URLRequest.cachePolicy` asks for a reload or for a revalidation.
+    public static let cachePolicy = Self("cache-policy", "the request's cachePolicy requires the network")
     static let unsupportedRange = Self(
-        "unsupported-range", "the request asks for several ranges, or in another unit than bytes", "RFC 9110 §14.2")
+        "unsupported-range", "the request asks for several ranges, or uses a unit other than bytes", "RFC 9110 §14.2")
     static let rangeNotHeld = Self(
-        "range-not-held", "the stored response does not hold the bytes that are asked for", "RFC 9111 §3.3")
+        "range-not-held", "the stored response does not contain the requested bytes", "RFC 9111 §3.3")
     static let precondition = Self(
-        "precondition", "only the origin can judge the request's own condition", "RFC 9110 §13.1")
+        "precondition", "the request has a condition that only the origin can evaluate", "RFC 9110 §13.1")
     static let mismatchedAnswer = Self(
-        "mismatched-answer", "the origin's answer fitted no stored response", "RFC 9111 §4.3.4")
+        "mismatched-answer", "the origin's 304 matches no stored response", "RFC 9111 §4.3.4")
 }
 
 // MARK: Why a stale response was used
@@ -83,22 +85,21 @@ extension DiskURLCache.Reason {
     static let maxStale = Self("max-stale", "the request says max-stale", "RFC 9111 §5.2.1.2")
     /// `stale-while-revalidate`. The response is refreshed in the background.
     static let staleWhileRevalidate = Self(
-        "stale-while-revalidate", "stale-while-revalidate allows it, and it is refreshed in the background",
-        "RFC 5861 §3")
+        "stale-while-revalidate", "allowed by stale-while-revalidate, and refreshed in the background", "RFC 5861 §3")
     /// `stale-if-error`: the network failed, or the origin answered with a 5xx.
-    public static let staleIfError = Self("stale-if-error", "stale-if-error allows it", "RFC 5861 §4")
+    public static let staleIfError = Self("stale-if-error", "allowed by stale-if-error", "RFC 5861 §4")
     static let offline = Self("offline", "the cache is offline", "RFC 9111 §4.2.4")
-    static let anyAge = Self("any-age", "the request's cachePolicy accepts it however old it is")
+    static let anyAge = Self("any-age", "the request's cachePolicy accepts any age")
 }
 
 // MARK: Why no stored response replaces an error
 
 extension DiskURLCache.Reason {
     static let mustRevalidate = Self(
-        "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids any use while stale",
+        "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids stale use",
         "RFC 9111 §5.2.2.2", advice: "Offline too: only cachePolicy .returnCacheDataDontLoad uses it all the same.")
     static let noErrorWindow = Self(
-        "no-stale-if-error", "nothing says stale-if-error", "RFC 5861 §4",
+        "no-stale-if-error", "neither the response nor a setting has stale-if-error", "RFC 5861 §4",
         advice:
             "The origin could send stale-if-error=…; the app can set staleIfError in a rule or in the configuration.")
     static let errorWindowOver = Self(
@@ -109,29 +110,30 @@ extension DiskURLCache.Reason {
 // MARK: Why the cache was not used
 
 extension DiskURLCache.Reason {
-    static let upload = Self("upload", "uploads are not cached")
+    static let upload = Self("upload", "upload tasks are not cached")
     static let download = Self("download", "download tasks are not cached")
     static let noKey = Self("no-key", "the request has no key")
     static let notHTTP = Self("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
     static let dotSegments = Self(
         "dot-segments",
-        "its path has a segment . or .., which a client may send or remove: the answer may be another URL's",
-        "RFC 3986 §5.2.4", advice: "Ask for the path without such segments.")
+        "its path has a segment . or ..: some clients remove it, so the response could belong to a different URL",
+        "RFC 3986 §5.2.4", advice: "Request the path without such segments.")
     static let streamedBody = Self(
-        "streamed-body", "its body is a stream, whose bytes are not known beforehand",
+        "streamed-body", "its body is a stream, so its bytes are not known in advance",
         advice: "Give the body as data (httpBody).")
     static let bodyNotKeyed = Self(
-        "body-not-keyed", "it is a GET or HEAD with a body that the key policy does not key", "RFC 9110 §9.3.1",
-        advice: "Let the body be part of the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:).")
+        "body-not-keyed", "it is a GET or HEAD with a body, and the key policy does not include the body",
+        "RFC 9110 §9.3.1",
+        advice: "Include the body in the key: DiskURLCache.KeyPolicy.includingBody(ofMethods:).")
     static let methodNotCached = Self(
-        "method", "responses to this method are cached only when a key policy says so", "RFC 9111 §2",
+        "method", "this method is cached only if the key policy includes the body", "RFC 9111 §2",
         advice:
-            "For a request that only asks for something, DiskURLCache.KeyPolicy.includingBody(ofMethods:) makes it cacheable."
+            "If the request only reads, use DiskURLCache.KeyPolicy.includingBody(ofMethods:); the response needs a lifetime."
     )
     static let queryWithoutContent = Self(
         "query-without-content", "it is a QUERY without a body, or its body is not known", "RFC 10008 §2",
         advice: "Give the query as the request's body (httpBody).")
-    static let keyPolicy = Self("key-policy", "the key policy gives it no key, or there is no policy of that name")
+    static let keyPolicy = Self("key-policy", "the key policy makes no key for it, or no key policy has that name")
     /// A rule or the request's options say `.never`.
     public static let keptOut = Self("never", "a rule or the request's options say storage: .never")
 }
@@ -145,24 +147,25 @@ extension DiskURLCache.Reason {
     static let refusedByDelegate = Self(
         "refused", "the delegate refused it in urlSession(_:dataTask:willCacheResponse:completionHandler:)")
     static let refusedByApp = Self("refused", "Configuration.willCacheResponse refused it")
-    static let refusedOfTwoURLs = Self("refused", "the task was redirected, and the response is of neither of its URLs")
+    static let refusedOfTwoURLs = Self(
+        "refused", "the task was redirected, and the response belongs to neither of its URLs")
     static let credentials = Self(
-        "credentials", "its origin was given credentials that are no part of the key",
+        "credentials", "the origin asked for credentials, which are not part of the key",
         advice: "Send them in the request's Authorization field: it is part of every key.")
     /// The body is larger than an entry may be; the words have both numbers.
     public static let tooLarge = tooLarge(bytes: 0, limit: 0)
     static func tooLarge(bytes: Int, limit: Int) -> Self {
         Self(
-            "too-large", "its body has \(bytes) bytes, and an entry may have \(limit)",
+            "too-large", "its body has \(bytes) bytes, and the largest that is stored has \(limit)",
             advice: "maximumEntryFraction and the capacities set the limit.")
     }
     /// While this answer was on its way, its URL was removed, invalidated, or replaced by a newer answer.
     static let removedMeanwhile = Self(
-        "removed-meanwhile", "its URL was removed or replaced while it was loaded", "RFC 9111 §4.4")
+        "removed-meanwhile", "its URL was removed or replaced during the load", "RFC 9111 §4.4")
     /// The disk could not be written, or the cache's folder cannot be used at all; the words say why. Memory may have
     /// the response.
     public static let diskFailed = diskFailed(errno: 0)
-    /// - Parameter errno: the system's error number; 0 when the folder cannot be used at all.
+    /// - Parameter errno: the system's error number; 0 if the folder cannot be used at all.
     static func diskFailed(errno: Int32) -> Self {
         Self(
             "disk-failed",
@@ -171,10 +174,10 @@ extension DiskURLCache.Reason {
                 : "the disk could not be written: \(String(cString: strerror(errno)))",
             advice: "DiskURLCache.openingError and the events of kind .problem say more.")
     }
-    /// The response itself is stored.
+    /// Not about the response, which is stored.
     static func userInfo(keys: [String]) -> Self {
         Self(
-            "user-info", "its userInfo values of \(keys.joined(separator: ", ")) are not on disk, only in memory",
+            "user-info", "its userInfo values of \(keys.joined(separator: ", ")) are kept in memory only",
             advice: "Use property-list types: numbers, texts, dates, data, and arrays and dictionaries of these.")
     }
     static let forOneUser = Self("private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7")
@@ -197,27 +200,27 @@ extension DiskURLCache.Reason {
         "status-not-understood", "the response says must-understand, and this cache has no rule for its status",
         "RFC 9111 §5.2.2.3")
     static let statusNotCacheable = Self(
-        "status-not-cacheable", "its status is stored only if the response states a lifetime", "RFC 9111 §3",
+        "status-not-cacheable", "a response with its status is stored only if it states a lifetime", "RFC 9111 §3",
         advice: "The origin could send max-age with it.")
     static let aboutRequestOnly = Self(
-        "about-request", "its status is about this request's own condition or range only", "RFC 9111 §3")
+        "about-request", "its status concerns only the condition or range of this request", "RFC 9111 §3")
     static let notReusable = Self(
-        "not-reusable", "without a lifetime, the response could never be used", "RFC 9111 §3",
+        "not-reusable", "it has no lifetime, so it could never be used from the cache", "RFC 9111 §3",
         advice:
             "The origin could send Cache-Control: max-age=…; for a redirection the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))."
     )
     static let varyAsterisk = Self(
-        "vary-asterisk", "the response says Vary: *, which fits no later request", "RFC 9111 §4.1",
-        advice: "The origin could name the request fields that it selects by.")
+        "vary-asterisk", "the response says Vary: *, which matches no later request", "RFC 9111 §4.1",
+        advice: "The origin could name the request fields on which the response depends.")
     /// On Apple platforms: the system adds `Cookie`, `Authorization` and `Accept-Language` after the cache has seen the
     /// request, so the response might be given to another user.
     static let variesByUnseenField = Self(
         "vary-unseen", "the response varies by a field that the system adds after the cache has seen the request",
         "RFC 9111 §4.1", advice: "A session of makeSession stores it.")
     static let partialContent = Self(
-        "partial-content", "it is a part (206) that cannot be joined with the stored response", "RFC 9111 §3.3")
+        "partial-content", "it is a 206 that does not continue the stored part", "RFC 9111 §3.3")
     static let notModified = Self(
         "not-modified", "a 304 has no body: it only confirms a stored response", "RFC 9111 §4.3.4")
     static let malformed = Self(
-        "malformed", "a header field of the response cannot be written down and read again as it is", "RFC 9110 §5.5")
+        "malformed", "a header field of the response has characters that cannot be stored", "RFC 9110 §5.5")
 }

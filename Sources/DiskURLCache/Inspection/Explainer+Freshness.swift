@@ -12,17 +12,25 @@ extension Explainer {
         let (lifetime, section) = origin(of: freshness, reuse, response, options)
         say(topic, "Lifetime: \(freshness.lifetime) s, \(lifetime).", section)
         let arrival = reuse.ageOnArrival
+        let since = freshness.age.subtractingSaturated(arrival.corrected)
         say(
-            topic,
-            "Age: \(freshness.age) s = \(arrival.corrected) s when it arrived (the larger of Age + time on the way = \(arrival.value) s"
-                + " + \(arrival.delay) s, and arrival - Date = \(arrival.apparent) s)"
-                + " + \(freshness.age.subtractingSaturated(arrival.corrected)) s since.", "RFC 9111 §4.2.3")
+            topic, "Age: \(freshness.age) s = \(arrival.corrected) s on arrival + \(since) s since then.",
+            "RFC 9111 §4.2.3")
+        if arrival.corrected > 0 {
+            say(
+                topic,
+                "On arrival: the larger of \(arrival.value) s (Age) + \(arrival.delay) s (on the way), and"
+                    + " \(arrival.apparent) s (time of arrival - Date).", "RFC 9111 §4.2.3")
+        }
         let sum = "\(freshness.lifetime) s - \(freshness.age) s"
         let rest = span(TimeInterval(freshness.staleness))
-        say(
-            topic,
-            freshness.isFresh ? "Fresh: \(sum) leaves \(rest)." : "Stale: \(sum) is not above 0; stale for \(rest).",
-            "RFC 9111 §4.2")
+        if freshness.isFresh {
+            say(topic, "Fresh: \(sum) leaves \(rest).", "RFC 9111 §4.2")
+        } else {
+            let why = freshness.lifetime == 0 ? "it has no lifetime" : "\(sum) leaves no time"
+            let duration = freshness.staleness == 0 ? "" : "; stale for \(rest)"
+            say(topic, "Stale: \(why)\(duration).", "RFC 9111 §4.2")
+        }
         let names = ["ETag", "Last-Modified"].filter {
             $0 == "ETag" ? response.entityTag != nil : response.lastModified != nil
         }
@@ -31,7 +39,7 @@ extension Explainer {
             validatorsTopic,
             Revalidation.isValidatable(response, for: facts) && !names.isEmpty
                 ? "\(validators): once stale, the origin can confirm it with a 304."
-                : "No validator can be used: once stale, it is loaded again as a whole.", "RFC 9111 §4.3.1")
+                : "It has no usable validator: once stale, the whole response is loaded again.", "RFC 9111 §4.3.1")
     }
 
     /// The source of the lifetime, and the section that defines it.
@@ -46,7 +54,7 @@ extension Explainer {
         }
         switch freshness.source {
         case .option: return ("set by the app (DiskURLCache.Options.lifetime)", nil)
-        case .none: return ("as there is no max-age, no Expires, and nothing that allows a guess", "RFC 9111 §4.2.1")
+        case .none: return ("since there is no max-age, no Expires, and nothing to guess it from", "RFC 9111 §4.2.1")
         case .heuristic:
             let share = "\(Int(options.heuristicFraction * 100)) % of the \(span(reuse.unchangedFor ?? 0))"
             let limit = span(TimeInterval(options.heuristicLimit))
@@ -66,29 +74,40 @@ extension Explainer {
         let freshness = Freshness(of: reuse, options: options, now: now)
         switch freshness.source {
         case _ where said.noCache:
-            say(.advice, "With no-cache each use needs a validation. With max-age some do not.", "RFC 9111 §5.2.2.4")
+            say(
+                .advice, "With no-cache each use is revalidated; with max-age, uses within that time are not.",
+                "RFC 9111 §5.2.2.4")
         case .none:
             let app = reuse.isOrdinary ? "; the app can set DiskURLCache.Options(lifetime: .whenMissing(seconds))" : ""
             say(.advice, "The origin could send Cache-Control: max-age=…\(app).", "RFC 9111 §5.2.2.1")
         case .heuristic:
-            say(.advice, "The lifetime is a guess: a max-age of the origin is a promise.", "RFC 9111 §4.2.2")
+            say(.advice, "The lifetime is a guess; a max-age from the origin would be reliable.", "RFC 9111 §4.2.2")
         case .sharedMaxAge, .maxAge, .expires:
             guard freshness.lifetime == 0 else { break }
-            say(.advice, "The origin gives no lifetime: a max-age above 0 saves the request.", "RFC 9111 §5.2.2.1")
+            say(
+                .advice, "The origin gives it no lifetime; a max-age above 0 would save the request.",
+                "RFC 9111 §5.2.2.1")
         case .option: break
         }
         if !said.noCache, !said.mustRevalidate(inSharedCache: options.isShared), freshness.lifetime > 0,
             reuse.staleWhileRevalidate(options) == nil
         {
-            say(.advice, "With stale-while-revalidate=… it is used at once while a load refreshes it.", "RFC 5861 §3")
+            say(
+                .advice, "With stale-while-revalidate=… it is used at once and refreshed in the background.",
+                "RFC 5861 §3")
         }
         if response.entityTag == nil, response.lastModified == nil, (200...299).contains(response.status) {
-            say(.advice, "With an ETag or a Last-Modified, a 304 without a body would confirm it.", "RFC 9110 §8.8")
+            say(
+                .advice, "With an ETag or a Last-Modified, the origin could confirm it by a 304 without a body.",
+                "RFC 9110 §8.8")
         }
         let selecting = Set(response.vary.fields.map(\.name)).intersection(["cookie", "user-agent", "referer"])
         if !selecting.isEmpty {
             let names = selecting.sorted().joined(separator: ", ")
-            say(.advice, "Vary names \(names): nearly each request is another variant.", "RFC 9110 §12.5.5")
+            say(
+                .advice,
+                "Vary names \(names), which differs in most requests: few of them are answered from the store.",
+                "RFC 9110 §12.5.5")
         }
     }
 

@@ -108,7 +108,7 @@ package struct Explainer {
     // MARK: The key and the request
 
     private mutating func sayWithoutKey(_ reason: DiskURLCache.Reason) {
-        say(.key, "This request has no key: nothing is looked up or stored.")
+        say(.key, "This request has no key: it is neither looked up nor stored.")
         say(.key, "Why", because: reason)
         if let advice = reason.advice { say(.advice, advice) }
         if !Invalidation.isSafe(facts.method) {
@@ -126,7 +126,7 @@ package struct Explainer {
                 "RFC 10008 §2.7")
         }
         if let fragment = request.foundationURL?.fragment, !fragment.isEmpty {
-            say(.key, "The fragment #\(fragment) is no part of the key: it never reaches the origin.")
+            say(.key, "The fragment #\(fragment) is not part of the key: it is not sent to the origin.")
         }
         if facts.fields["Authorization"] != nil {
             say(.key, "The value of Authorization is part of the key.", "RFC 9111 §3.5")
@@ -136,7 +136,7 @@ package struct Explainer {
             DiskURLCache.KeyPolicy.standard.decision(for: request, .init(isShared: isShared, variant: variant)).key
         }
         if !plain.contains(key) {
-            say(.key, "A key policy adds to the key, or takes from it.")
+            say(.key, "A key policy changes the standard key.")
         }
     }
 
@@ -144,9 +144,9 @@ package struct Explainer {
         switch policy {
         case .useProtocol: break
         case .reloadIgnoring: say(.request, "Its cachePolicy asks for a reload from the network.")
-        case .elseLoad: say(.request, "Its cachePolicy takes a stored response, however old, or the network's.")
-        case .dontLoad: say(.request, "Its cachePolicy takes a stored response, however old, or fails.")
-        case .revalidate: say(.request, "Its cachePolicy wants a validation before each use.")
+        case .elseLoad: say(.request, "Its cachePolicy uses any stored response, however old, and otherwise loads.")
+        case .dontLoad: say(.request, "Its cachePolicy uses any stored response, however old, and otherwise fails.")
+        case .revalidate: say(.request, "Its cachePolicy asks for a revalidation before each use.")
         }
         let sections = [
             ("Cache-Control", "RFC 9111 §5.2.1"), ("Pragma", "RFC 9111 §5.4"), ("Range", "RFC 9110 §14.2"),
@@ -180,12 +180,12 @@ package struct Explainer {
     }
 
     private func selection(_ vary: VaryKey) -> String {
-        if vary.matchesNothing { return "; Vary: * fits no request" }
+        if vary.matchesNothing { return "; Vary: * matches no request" }
         if vary.fields.isEmpty { return "" }
         let different = vary.differences(from: facts.fields)
         return "; selected by \(vary.fields.map(\.name).joined(separator: ", "))"
             + (different.isEmpty
-                ? ", which this request has alike"
+                ? ", the same as in this request"
                 : ", but this request differs in \(different.joined(separator: ", "))")
     }
 
@@ -198,18 +198,18 @@ package struct Explainer {
             if let allowance = reuse.allowance {
                 say(.decision, "Answers from the store\(form), stale", because: allowance)
             } else {
-                say(.decision, "Answers from the store\(form): it is fresh. No request.", "RFC 9111 §4")
+                say(.decision, "Answers from the store\(form): it is fresh. No request is sent.", "RFC 9111 §4")
             }
             return
         case .unsatisfiable(let reason):
-            say(.decision, "Fails: no request may be sent. Why the store cannot answer", because: reason)
+            say(.decision, "Fails, since no request may be sent. Why one would be needed", because: reason)
             return
         case .revalidate(let revalidation):
             let fields = revalidation.fields.fields.map { "\($0.name): \($0.value)" }.joined(separator: "; ")
             if case .complete(let start) = revalidation.purpose {
-                say(.decision, "Asks the origin for the bytes from \(start) on, with \(fields).", "RFC 9111 §3.3")
+                say(.decision, "Requests the bytes from \(start) on, with \(fields).", "RFC 9111 §3.3")
             } else {
-                let request = "Asks the origin with \(fields); a 304 is answered from the store"
+                let request = "Sends a conditional request with \(fields); a 304 is answered from the store"
                 say(.decision, "\(request). Why", because: revalidation.reason)
             }
         case .fetch(let reason, _): say(.decision, "Loads from the network. Why", because: reason)
@@ -217,7 +217,9 @@ package struct Explainer {
         guard selected != nil else { return }
         switch decider.errorFallback() {
         case .reuse:
-            say(.decision, "On a network error or a 5xx of the origin, the stored one is used.", "RFC 5861 §4")
+            say(
+                .decision, "If the network fails or the origin sends a 5xx, the stored response is used.", "RFC 5861 §4"
+            )
         case .refused(let reason):
             say(.decision, "If the network fails, the load fails. Why", because: reason)
             if received == nil, let advice = reason.advice { say(.advice, advice, reason.source) }
@@ -251,15 +253,17 @@ package struct Explainer {
             if let advice = reason.advice { say(.advice, advice) }
             return reason
         }
-        let replaced = replacing.isEmpty ? "" : " and replaces \(replacing.count) stored before"
+        let replaced =
+            replacing.isEmpty
+            ? "" : " and replaces \(replacing.count == 1 ? "the stored one" : "\(replacing.count) stored ones")"
         say(.storing, "\(what) is stored\(replaced).", "RFC 9111 §3")
         if !response.vary.fields.isEmpty {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
-            say(.storing, "The response answers requests that are alike in \(names).", "RFC 9111 §4.1")
+            say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")
         }
         sayFreshness(of: response, received.options, .storing, .storing)
         if let location = fields["Location"], (300...399).contains(status) {
-            say(.storing, "A load continues with \(location), which has another key.", "RFC 9110 §15.4")
+            say(.storing, "The load continues with \(location), which has its own key.", "RFC 9110 §15.4")
         }
         let next = RequestDecider(
             request: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,

@@ -136,7 +136,7 @@ extension LoadMachine {
         if let reason {
             let policy =
                 code == .notConnectedToInternet ? "DiskURLCache.isOffline is true" : "the cachePolicy forbids it"
-            userInfo[NSLocalizedFailureReasonErrorKey] = "The network was not asked (\(policy)), and \(reason)."
+            userInfo[NSLocalizedFailureReasonErrorKey] = "No request was sent (\(policy)): \(reason)."
         }
         if let url = hop.request.foundationURL {
             userInfo[NSURLErrorFailingURLErrorKey] = url

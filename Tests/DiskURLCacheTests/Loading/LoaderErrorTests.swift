@@ -44,7 +44,7 @@ import Testing
         #expect(error?.code == .notConnectedToInternet)
         let reason = error?.errorUserInfo[NSLocalizedFailureReasonErrorKey] as? String
         #expect(
-            reason == "The network was not asked (DiskURLCache.isOffline is true), and nothing that fits is stored.")
+            reason == "No request was sent (DiskURLCache.isOffline is true): not in the cache.")
         harness.cache.isOffline = false
         #expect(try await harness.load(origin.url("/a")).text == "2")
     }

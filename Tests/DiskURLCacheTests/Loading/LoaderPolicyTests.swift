@@ -129,7 +129,7 @@ import Testing
             #expect(error?.code == .resourceUnavailable)
             #expect(
                 error?.userInfo[NSLocalizedFailureReasonErrorKey] as? String
-                    == "The network was not asked (the cachePolicy forbids it), and nothing that fits is stored.")
+                    == "No request was sent (the cachePolicy forbids it): not in the cache.")
         }
     }
 
