@@ -37,12 +37,12 @@ extension DiskURLCache {
     ) -> URLSession {
         let configuration = (configuration.copy() as? URLSessionConfiguration) ?? configuration
         attach(to: configuration)
-        #if canImport(Darwin)
-            if self.configuration.platform.makesSessionClasses, configuration.identifier == nil {
-                return SessionClasses.shared.makeSession(
-                    configuration, cache: self, delegate: delegate, delegateQueue: delegateQueue)
-            }
-        #endif
+        if self.configuration.platform.makesSessionClasses,
+            let session = LoadingSystem.makeSession(
+                configuration, cache: self, delegate: delegate, delegateQueue: delegateQueue)
+        {
+            return session
+        }
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
     }
 

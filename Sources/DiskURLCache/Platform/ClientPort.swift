@@ -15,21 +15,16 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     /// With completion handlers, each `didLoad` replaces the data before it.
     let acceptsPieces: Bool
     var confirmsStorage: Bool { acceptsPieces }
-    #if canImport(Darwin)
-        // Foundation on Linux does not use the priority, and crashes when it is read on `queue`.
-        var priority: Float { task.priority }
-    #endif
 
     private weak var urlProtocol: URLProtocol?
-    private let task: URLSessionTask
+    let task: URLSessionTask
     private let session: URLSession
     private let queue: any ClientQueue
     /// The first one that has a method decides.
     private let delegates: [any URLSessionTaskDelegate]
-    #if canImport(FoundationNetworking)
-        /// The delegate of `data(for:delegate:)`. The client reports the head to it and keeps the body to itself.
-        private let taskDelegate: (any URLSessionDataDelegate)?
-    #endif
+    /// Gets each piece of a body, too: a delegate that the client itself does not give them to. Called on the session's
+    /// delegate queue.
+    private let passesPiece: (@Sendable (Data) -> Void)?
     /// The delegate has a piece of a body in a file: the next one is read when the delegate is done with it.
     private var awaitsDelegate = false
     private let calls = Mutex(CallQueue())
@@ -38,25 +33,17 @@ final class ClientPort: LoadClient, @unchecked Sendable {
     private(set) var hasEnded = false
     private var isUnauthorized = false
 
-    /// To be called inside `startLoading`. Nil for a task whose client can be called on an unknown queue only.
-    init?(_ urlProtocol: URLProtocol, task: URLSessionTask, link: SessionLink) {
+    init(
+        _ urlProtocol: URLProtocol, task: URLSessionTask, session: URLSession, queue: any ClientQueue,
+        delegates: [any URLSessionTaskDelegate], acceptsPieces: Bool, passesPiece: (@Sendable (Data) -> Void)? = nil
+    ) {
         self.urlProtocol = urlProtocol
         self.task = task
-        session = link.session
-        #if canImport(FoundationNetworking)
-            guard let workQueue = link.workQueue else { return nil }
-            queue = workQueue
-            delegates = task.delegate.map { [$0] } ?? []
-            switch TaskSession.audience(of: task, in: session) {
-            case .delegate?: (acceptsPieces, taskDelegate) = (session.delegate is any URLSessionDataDelegate, nil)
-            case .completionHandler(let delegate)?: (acceptsPieces, taskDelegate) = (false, delegate)
-            case nil: (acceptsPieces, taskDelegate) = (false, nil)
-            }
-        #else
-            queue = ClientThread.current()
-            delegates = [task.delegate, session.delegate as? any URLSessionTaskDelegate].compactMap { $0 }
-            acceptsPieces = true
-        #endif
+        self.session = session
+        self.queue = queue
+        self.delegates = delegates
+        self.acceptsPieces = acceptsPieces
+        self.passesPiece = passesPiece
     }
 
     /// Called from any thread except `queue`.
@@ -100,13 +87,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
             isUnauthorized = head.status == 401
             client.urlProtocol(urlProtocol, didReceive: head.response, cacheStoragePolicy: .notAllowed)
         case .load(let data):
-            #if canImport(FoundationNetworking)
-                if let taskDelegate, let dataTask = task as? URLSessionDataTask, !data.isEmpty {
-                    session.delegateQueue.addOperation { [session] in
-                        taskDelegate.urlSession(session, dataTask: dataTask, didReceive: data)
-                    }
-                }
-            #endif
+            if let passesPiece, !data.isEmpty { session.delegateQueue.addOperation { passesPiece(data) } }
             client.urlProtocol(urlProtocol, didLoad: data)
         case .read(let body):
             guard let piece = body.contents else { return deliver(.fail(URLError(.resourceUnavailable), nil)) }
@@ -139,14 +120,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         guard !calls.withLock({ $0.isClosed }) else { return completion(nil) }
         session.delegateQueue.addOperation { [session, delegates] in
             for case let delegate as any URLSessionDataDelegate in delegates {
-                #if canImport(Darwin)
-                    let answer: Void? = delegate.urlSession?(
-                        session, dataTask: dataTask, willCacheResponse: response, completionHandler: completion)
-                    if answer != nil { return }
-                #else
-                    return delegate.urlSession(
-                        session, dataTask: dataTask, willCacheResponse: response, completionHandler: completion)
-                #endif
+                if delegate.confirms(response, of: dataTask, in: session, completion) { return }
             }
             completion(response)
         }
@@ -162,16 +136,7 @@ final class ClientPort: LoadClient, @unchecked Sendable {
         let completion: @Sendable (URLRequest?) -> Void = { proceed($0.map { DiskURLCache.Request($0) }) }
         session.delegateQueue.addOperation { [session, task, delegates] in
             for delegate in delegates {
-                #if canImport(Darwin)
-                    let answer: Void? = delegate.urlSession?(
-                        session, task: task, willPerformHTTPRedirection: response, newRequest: next,
-                        completionHandler: completion)
-                    if answer != nil { return }
-                #else
-                    return delegate.urlSession(
-                        session, task: task, willPerformHTTPRedirection: response, newRequest: next,
-                        completionHandler: completion)
-                #endif
+                if delegate.confirms(response, to: next, of: task, in: session, completion) { return }
             }
             completion(next)
         }

@@ -1,10 +1,5 @@
 import Dispatch
 
-#if canImport(Darwin)
-    import CoreFoundation
-    import Foundation
-#endif
-
 /// The queue or thread on which a protocol's client is called, in order.
 protocol ClientQueue: Sendable {
     func enqueue(_ work: @escaping @Sendable () -> Void)
@@ -26,32 +21,3 @@ enum ClientModes {
         running.map { $0 == common ? [common] : [common, $0] }
     }
 }
-
-#if canImport(Darwin)
-    /// The thread that called `startLoading`.
-    ///
-    /// `@unchecked Sendable`: constant, and the two functions used may be called from any thread.
-    final class ClientThread: ClientQueue, @unchecked Sendable {
-        private let loop: CFRunLoop?
-        private let modes: CFArray
-
-        private init(_ loop: CFRunLoop?, _ modes: [String]) {
-            self.loop = loop
-            self.modes = modes as CFArray
-        }
-
-        /// The queue for a client whose protocol starts now, on the calling thread.
-        static func current() -> any ClientQueue {
-            let loop = CFRunLoopGetCurrent()
-            let running = CFRunLoopCopyCurrentMode(loop)?.rawValue as String?
-            let modes = ClientModes.modes(running: running, common: CFRunLoopMode.defaultMode.rawValue as String)
-            guard let modes else { return DispatchQueue(label: "DiskURLCache.client", qos: .userInitiated) }
-            return ClientThread(loop, modes)
-        }
-
-        func enqueue(_ work: @escaping @Sendable () -> Void) {
-            CFRunLoopPerformBlock(loop, modes, work)
-            CFRunLoopWakeUp(loop)
-        }
-    }
-#endif

@@ -39,9 +39,7 @@ final class NetworkSessions: Sendable {
                 // cancellation that comes while it forgets the task.
                 session.delegateQueue.addOperation { task.cancel() }
             })
-            #if canImport(Darwin)
-                task.priority = token.priority
-            #endif
+            LoadingSystem.setPriority(token.priority, of: task)
             // A task that is never resumed gets no calls and holds no object.
             if isWanted { task.resume() } else { inner.delegate.remove(task) }
         }
@@ -76,9 +74,7 @@ final class NetworkSessions: Sendable {
         queue.maxConcurrentOperationCount = 1
         queue.qualityOfService = .userInitiated
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
-        #if canImport(Darwin)
-            outer.hold(SessionEnd(of: session), for: shared)
-        #endif
+        LoadingSystem.end(session, with: outer)
         return Inner(outer: outer, session: session, delegate: delegate)
     }
 
@@ -96,7 +92,7 @@ final class NetworkSessions: Sendable {
 ///
 /// Handlers are not `@Sendable` here: they are in newer SDKs and not in older ones, and these declarations fit both.
 final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
-    private struct Exchange {
+    struct Exchange {
         let receiver: any FetchReceiver
         /// The outer session and task of the load: their delegates decide about challenges.
         let session: URLSession
@@ -105,6 +101,9 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
     }
 
     private let exchanges = Mutex<[Int: Exchange]>([:])
+    /// Hosts that got credentials in this session: the system may send them again without a challenge. On Linux no
+    /// credentials are given here.
+    private let hostsWithCredentials = Mutex<Set<String>>([])
 
     func add(
         _ receiver: any FetchReceiver, for task: URLSessionTask, outer session: URLSession, _ outerTask: URLSessionTask?
@@ -113,12 +112,16 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         exchanges.withLock { $0[task.taskIdentifier] = exchange }
     }
 
+    func exchange(of task: URLSessionTask) -> Exchange? {
+        exchanges.withLock { $0[task.taskIdentifier] }
+    }
+
     func remove(_ task: URLSessionTask) {
         exchanges.withLock { _ = $0.removeValue(forKey: task.taskIdentifier) }
     }
 
     /// - Parameter error: nil when the answer is complete.
-    private func end(_ task: URLSessionTask, _ error: (any Error)?) {
+    func end(_ task: URLSessionTask, _ error: (any Error)?) {
         guard let exchange = exchanges.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) else { return }
         // Foundation on Linux reports a redirect without a Location to no delegate, but the task has it.
         if error == nil, !exchange.hasHead, let response = task.response { exchange.receiver.fetchReceived(response) }
@@ -133,9 +136,7 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
             exchanges[dataTask.taskIdentifier]?.hasHead = true
             return exchanges[dataTask.taskIdentifier]?.receiver
         }
-        #if canImport(Darwin)
-            if usesCredentials(response.url) { receiver?.fetchUsedCredentials() }
-        #endif
+        if usedCredentials(for: response.url) { receiver?.fetchUsedCredentials() }
         receiver?.fetchReceived(response)
         completionHandler(.allow)
     }
@@ -152,110 +153,19 @@ final class NetworkDelegate: NSObject, URLSessionDataDelegate, Sendable {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
     ) {
-        // Foundation crashes at this call for a task that was cancelled meanwhile. Cancellations come on
-        // this queue, too, so none can come in between.
-        #if canImport(FoundationNetworking)
-            guard task.state == .running else { return }
-        #endif
-        completionHandler(nil)
+        if LoadingSystem.mayAnswerRedirect(of: task) { completionHandler(nil) }
     }
 
-    #if canImport(Darwin)
-        /// The inner session waits for a connection; the outer session's delegate may show that.
-        func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-            guard let exchange = exchanges.withLock({ $0[task.taskIdentifier] }), let outerTask = exchange.task
-            else { return }
-            let outer = exchange.session
-            let delegates = [outerTask.delegate, outer.delegate as? any URLSessionTaskDelegate]
-            outer.delegateQueue.addOperation {
-                for delegate in delegates
-                where delegate?.urlSession?(outer, taskIsWaitingForConnectivity: outerTask) != nil { break }
-            }
-        }
+    // MARK: Credentials
 
-        /// Hosts that got credentials in this session: the system may send them again without a challenge.
-        private let hostsWithCredentials = Mutex<Set<String>>([])
+    func noteCredentials(for url: URL?) {
+        if let host = url?.host { hostsWithCredentials.withLock { _ = $0.insert(host) } }
+    }
 
-        private func noteCredentials(for url: URL?) {
-            if let host = url?.host { hostsWithCredentials.withLock { _ = $0.insert(host) } }
+    private func usedCredentials(for url: URL?) -> Bool {
+        hostsWithCredentials.withLock { hosts in
+            guard !hosts.isEmpty, let host = url?.host else { return false }
+            return hosts.contains(host)
         }
-
-        private func usesCredentials(_ url: URL?) -> Bool {
-            guard let host = url?.host else { return false }
-            return hostsWithCredentials.withLock { $0.contains(host) }
-        }
-
-        /// The app's delegate answers, as in its own session: see `ChallengeRoute`.
-        func urlSession(
-            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-        ) {
-            let exchange = exchanges.withLock { $0[task.taskIdentifier] }
-            // A load that ended meanwhile needs no connection.
-            guard let exchange else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-            let subject = ChallengeRoute.Subject(method: challenge.protectionSpace.authenticationMethod)
-            let hasProposed = challenge.proposedCredential != nil
-            // The handler may be called once, from any thread.
-            nonisolated(unsafe) let completionHandler = completionHandler
-            let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] in
-                if ChallengeRoute.addsCredentials(subject, disposition: $0, hasProposed: hasProposed) {
-                    noteCredentials(for: task.currentRequest?.url)
-                }
-                completionHandler($0, $1)
-            }
-            let (outer, outerTask) = (exchange.session, exchange.task)
-            let ofTask = outerTask?.delegate
-            let ofSession = outer.delegate
-            outer.delegateQueue.addOperation {
-                let route = ChallengeRoute(subject, .init(ofTask, ofSession))
-                switch (route, outerTask) {
-                case (.session, _):
-                    ofSession?.urlSession?(outer, didReceive: challenge, completionHandler: answer)
-                case (.task, let outerTask?):
-                    ofTask?.urlSession?(outer, task: outerTask, didReceive: challenge, completionHandler: answer)
-                case (.sessionForTask, let outerTask?):
-                    (ofSession as? any URLSessionTaskDelegate)?.urlSession?(
-                        outer, task: outerTask, didReceive: challenge, completionHandler: answer)
-                default: answer(.performDefaultHandling, nil)
-                }
-            }
-        }
-    #else
-        /// A 401 is delivered as it is: the outer session then asks its delegate for credentials and repeats the
-        /// request.
-        func urlSession(
-            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-        ) {
-            end(task, nil)
-            completionHandler(.cancelAuthenticationChallenge, nil)
-        }
-    #endif
+    }
 }
-
-#if canImport(Darwin)
-    /// Ends an inner session, and forgets it, when its outer session, which holds this object, is released.
-    private final class SessionEnd: Sendable {
-        private let session: URLSession
-
-        init(of session: URLSession) {
-            self.session = session
-        }
-
-        deinit {
-            NetworkSessions.shared.sessions.withLock { sessions in
-                sessions = sessions.filter { $0.value.session !== session }
-            }
-            session.finishTasksAndInvalidate()
-        }
-    }
-
-    extension ChallengeRoute.Methods {
-        init(_ ofTask: (any URLSessionTaskDelegate)?, _ ofSession: (any URLSessionDelegate)?) {
-            session = ofSession?.urlSession(_:didReceive:completionHandler:) != nil
-            task = ofTask?.urlSession(_:task:didReceive:completionHandler:) != nil
-            let other = ofSession as? any URLSessionTaskDelegate
-            sessionForTask = other?.urlSession(_:task:didReceive:completionHandler:) != nil
-        }
-    }
-#endif

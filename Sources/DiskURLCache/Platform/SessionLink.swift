@@ -16,48 +16,11 @@ struct SessionLink: Sendable {
     /// The app gave the first request a `Cookie` field: no request of the load gets the session's cookies.
     private var hasSetCookie = false
 
-    /// For a load without a task.
-    init(session: URLSession) {
+    /// - Parameter task: nil for a load without a task.
+    init(session: URLSession, task: URLSessionTask? = nil, workQueue: DispatchQueue? = nil) {
         self.session = session
-        task = nil
-        workQueue = nil
-    }
-
-    /// Nil if the task's session is not known.
-    /// - Parameter loader: the class of the task's protocol, if one was made.
-    init?(_ task: URLSessionTask, loader: CachingURLProtocol.Type? = nil) {
         self.task = task
-        #if canImport(FoundationNetworking)
-            guard let found = TaskSession(of: task) else { return nil }
-            session = found.session
-            workQueue = found.workQueue
-        #else
-            guard let found = loader.flatMap({ SessionClasses.shared.session(of: $0) }) else { return nil }
-            session = found
-            workQueue = nil
-        #endif
-    }
-
-    /// The cache of the session.
-    var cache: (any LoadHost)? {
-        #if canImport(FoundationNetworking)
-            session.configuration.urlCache as? any LoadHost
-        #else
-            SessionClasses.shared.cache(of: session)
-        #endif
-    }
-
-    /// For the task's protocol, if that is the loader: see `KnownTask`. Nil if a class of the user may serve the task
-    /// instead.
-    var known: CachedURLResponse? {
-        #if canImport(FoundationNetworking)
-            guard let first = session.configuration.protocolClasses?.first, CachingURLProtocol.isLoader(first) else {
-                return nil
-            }
-            return KnownTask(self)
-        #else
-            return nil
-        #endif
+        self.workQueue = workQueue
     }
 
     /// The request as Foundation will send it: policy and fields of the configuration are added if the request has

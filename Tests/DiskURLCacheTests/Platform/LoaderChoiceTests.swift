@@ -56,6 +56,40 @@ import Testing
         #expect(session.configuration.urlCache is DiskURLCache)
     }
 
+    // MARK: Classes of sessions
+
+    /// On Apple platforms a load finds its session by the class of its protocol.
+    @Test func eachSessionHasAClassByWhichItsProtocolsKnowIt() async throws {
+        let classes = SessionClasses()
+        var loaders: [CachingURLProtocol.Type] = []
+        var sessions = (0..<3).map { _ in
+            classes.makeSession { loader in
+                loaders.append(loader)
+                return URLSession(configuration: .ephemeral)
+            }
+        }
+        defer { for session in sessions { session.invalidateAndCancel() } }
+        #expect(Set(loaders.map(ObjectIdentifier.init)).count == 3)
+        for (loader, session) in zip(loaders, sessions) {
+            #expect(CachingURLProtocol.isLoader(loader))
+            #expect(classes.session(of: loader) === session)
+            #if canImport(FoundationNetworking)
+                let instance = loader.init(request: Responses.request("/a"), cachedResponse: nil, client: nil)
+                #expect(instance.loader == loader)
+            #endif
+        }
+        #expect(classes.session(of: CachingURLProtocol.self) == nil)
+
+        sessions.remove(at: 1).invalidateAndCancel()
+        await eventually { classes.session(of: loaders[1]) == nil }
+        let next = classes.makeSession { loader in
+            #expect(loader == loaders[1], "classes are used again, since they are never removed")
+            return URLSession(configuration: .ephemeral)
+        }
+        sessions.append(next)
+        #expect(classes.session(of: loaders[1]) === next)
+    }
+
     // MARK: What is taken, and what is sent
 
     @Test func onlyDataTasksOfKnownSessionsWithAKeyAreTaken() {

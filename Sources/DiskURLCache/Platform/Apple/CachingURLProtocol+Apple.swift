@@ -1,0 +1,72 @@
+#if canImport(Darwin)
+    import Foundation
+
+    // Never run by the project's tests: written from Apple's documentation.
+
+    /// The protocol class of the loader: it passes the system's callbacks on to a `LoadDriver`.
+    ///
+    /// The system may stop an instance on another thread than it started it on, and at the same time: so the state is
+    /// behind a lock.
+    class CachingURLProtocol: URLProtocol {
+        private struct State {
+            var driver: LoadDriver?
+            var isStopped = false
+        }
+
+        private let state = Mutex(State())
+
+        /// The class by which the session is known; each subclass names itself. Not `type(of: self)`: that names no
+        /// class that was made at run time.
+        var loader: CachingURLProtocol.Type { CachingURLProtocol.self }
+
+        /// Only sessions that were made for the loader have it.
+        static func register() {}
+
+        /// A load without a task has no session that could be known.
+        override class func canInit(with request: URLRequest) -> Bool { false }
+
+        /// The system loads the tasks that are not cached, in their own session and with its delegate.
+        override class func canInit(with task: URLSessionTask) -> Bool {
+            guard let link = SessionLink(task, loader: self) else {
+                SystemLog.warn("a load is not cached: its session was not made by makeSession.")
+                return false
+            }
+            guard let request = task.currentRequest else { return false }
+            return LoaderChoice.takes(
+                link.effectiveRequest(LoaderChoice.sent(request, original: task.originalRequest)),
+                isDataTask: task is URLSessionDataTask && !(task is URLSessionUploadTask), cache: link.cache)
+        }
+
+        override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+        override func startLoading() {
+            guard let task, var link = SessionLink(task, loader: loader), let cache = link.cache else { return fail() }
+            let sent = LoaderChoice.sent(request, original: task.originalRequest)
+            let keyed = cache.keyed(DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))), variant: nil)
+            let port = ClientPort(self, task: task, link: link)
+            let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
+            let isStopped = state.withLock { state in
+                state.driver = driver
+                return state.isStopped
+            }
+            if isStopped { return driver.cancel() }
+            // The client is called from one queue, which need not be the one of this thread.
+            LoadDriver.lookupQueue.async { driver.start(onClientQueue: false) }
+        }
+
+        /// `canInit(with:)` knew the task's session, and a task keeps its session. A load from any other session would
+        /// not ask the app's delegate whether the server is to be trusted.
+        private func fail() {
+            SystemLog.warn("a load failed: its session, which was known before, is not known any more.")
+            client?.urlProtocol(self, didFailWithError: URLError(.unknown))
+        }
+
+        override func stopLoading() {
+            let driver = state.withLock { state in
+                state.isStopped = true
+                return state.driver
+            }
+            driver?.cancel()
+        }
+    }
+#endif

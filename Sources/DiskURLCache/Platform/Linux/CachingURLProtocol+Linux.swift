@@ -1,0 +1,105 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+
+    /// The protocol class of the loader: it passes the system's callbacks on to a `LoadDriver` or a `PassThrough`.
+    ///
+    /// Foundation calls one instance on one queue at a time, and the state is touched there only.
+    class CachingURLProtocol: URLProtocol {
+        private var driver: LoadDriver?
+        private var port: ClientPort?
+        private var passThrough: PassThrough?
+
+        /// See `SessionClasses`: on Linux a session's tasks are read instead.
+        var loader: CachingURLProtocol.Type { CachingURLProtocol.self }
+
+        /// Puts the class before Foundation's for `URLSession.shared`, if no session was used yet. Done once.
+        static func register() {
+            _ = registration
+        }
+
+        private static let registration: Bool = URLProtocol.registerClass(CachingURLProtocol.self)
+
+        override class func canInit(with request: URLRequest) -> Bool {
+            // The next class then serves the load: the user's own, or Foundation's.
+            guard TaskSession.isReadable else { return false }
+            let scheme = request.url?.scheme?.lowercased()
+            return scheme == "http" || scheme == "https"
+        }
+
+        override class func canonicalRequest(for request: URLRequest) -> URLRequest {
+            request
+        }
+
+        // Foundation calls from several places at once when a task is resumed, suspended and resumed again while it
+        // waits for the lookup: a stop may come after the start that followed it. So the task's state says whether the
+        // load is suspended.
+
+        override func startLoading() {
+            // A start may also come after the cancellation that followed it. Foundation has reported that end and
+            // forgotten the task by then: it crashes at any further call of the task's client.
+            if task?.error != nil { return }
+            if let port {
+                if !isSuspended { port.resume() }
+                return
+            }
+            if let passThrough { return passThrough.startLoading() }
+            guard let task else { return fail() }
+            let known = (cachedResponse as? KnownTask)?.link ?? SessionLink(task)
+            guard var link = known, let cache = link.cache else { return passOn(task, known?.session) }
+            let sent = LoaderChoice.sent(request, original: task.originalRequest)
+            let keyed = cache.keyed(DiskURLCache.Request(link.withCookies(link.effectiveRequest(sent))), variant: nil)
+            if let reason = Self.reasonToBypass(task, keyed.decision) {
+                return passOn(task, link.session, cache, reason)
+            }
+            guard let port = ClientPort(self, task: task, link: link) else { return fail() }
+            let driver = LoadDriver(cache: cache, request: keyed, transport: link, client: port)
+            self.port = port
+            self.driver = driver
+            if isSuspended { port.pause() }
+            driver.start()
+        }
+
+        private func fail() {
+            client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
+        }
+
+        /// Nil for a load that the cache serves.
+        private static func reasonToBypass(_ task: URLSessionTask, _ key: KeyDecision) -> DiskURLCache.Reason? {
+            // The body of an upload from memory is invisible here; a download needs Foundation's own temporary file.
+            if task is URLSessionUploadTask { return .upload }
+            guard task is URLSessionDataTask else { return .download }
+            return key.refusal
+        }
+
+        /// - Parameter reason: nil for a load whose session or cache is not known.
+        private func passOn(
+            _ task: URLSessionTask, _ session: URLSession?, _ cache: (any LoadHost)? = nil,
+            _ reason: DiskURLCache.Reason? = nil
+        ) {
+            passThrough = PassThrough(of: self, task: task, session: session, cache: cache, reason: reason)
+            if let passThrough { passThrough.startLoading() } else { fail() }
+        }
+
+        /// Nil once the client has got the end. If a cancellation comes at the same time, Foundation
+        /// calls the client once more, for a task that it may have forgotten by then, and crashes.
+        override var client: (any URLProtocolClient)? {
+            get { port?.hasEnded == true || passThrough?.hasEnded == true ? nil : super.client }
+            set { super.client = newValue }
+        }
+
+        private var isSuspended: Bool { task?.state == .suspended }
+
+        override func stopLoading() {
+            // The error says whether Foundation means cancellation or suspension. The task's state does not: a
+            // task suspended and resumed in quick succession is running again by now.
+            let isCancelled = task?.error != nil
+            if let passThrough { return passThrough.stopLoading(isCancelled: isCancelled) }
+            if !isCancelled {
+                if isSuspended { port?.pause() }
+                return
+            }
+            driver?.cancel()
+        }
+    }
+#endif

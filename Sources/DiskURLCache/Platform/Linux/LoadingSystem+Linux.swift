@@ -1,0 +1,101 @@
+#if canImport(FoundationNetworking)
+    import Foundation
+    import FoundationNetworking
+
+    // What loads do by Foundation on Linux. `Apple/LoadingSystem+Apple.swift` has the same names for Apple's system.
+
+    enum LoadingSystem {
+        /// Foundation does not use the priority, and crashes when it is read on the queue that calls protocols.
+        static func setPriority(_ priority: Float, of task: URLSessionTask) {}
+
+        /// The inner session of a released session is ended when the next inner session is made.
+        static func end(_ inner: URLSession, with outer: URLSession) {}
+
+        /// Foundation crashes at the answer to a redirect for a task that was cancelled meanwhile. Cancellations come
+        /// on this queue, too, so none can come in between.
+        static func mayAnswerRedirect(of task: URLSessionTask) -> Bool { task.state == .running }
+
+        /// A session for this library's loader; nil where a configuration that `attach(to:)` prepared makes one.
+        static func makeSession(
+            _ configuration: URLSessionConfiguration, cache: any LoadHost, delegate: (any URLSessionDelegate)?,
+            delegateQueue: OperationQueue?
+        ) -> URLSession? {
+            nil
+        }
+    }
+
+    extension SessionLink {
+        /// Nil if the task cannot be read: see `TaskSession`.
+        init?(_ task: URLSessionTask) {
+            guard let found = TaskSession(of: task) else { return nil }
+            self.init(session: found.session, task: task, workQueue: found.workQueue)
+        }
+
+        /// The cache of the session.
+        var cache: (any LoadHost)? { session.configuration.urlCache as? any LoadHost }
+
+        /// For the task's protocol, if that is the loader: see `KnownTask`. Nil if a class of the user may serve the
+        /// task instead.
+        var known: CachedURLResponse? {
+            guard let first = session.configuration.protocolClasses?.first, CachingURLProtocol.isLoader(first) else {
+                return nil
+            }
+            return KnownTask(self)
+        }
+    }
+
+    extension ClientPort {
+        /// To be called inside `startLoading`. Nil for a task whose client can be called on an unknown queue only.
+        convenience init?(_ urlProtocol: URLProtocol, task: URLSessionTask, link: SessionLink) {
+            guard let queue = link.workQueue else { return nil }
+            let session = link.session
+            let audience = TaskSession.audience(of: task, in: session)
+            var acceptsPieces = false
+            if case .delegate? = audience { acceptsPieces = session.delegate is any URLSessionDataDelegate }
+            var passesPiece: (@Sendable (Data) -> Void)?
+            // The client reports the head to the delegate of `data(for:delegate:)`, and keeps the body to itself.
+            if case .completionHandler(let delegate?)? = audience, let dataTask = task as? URLSessionDataTask {
+                passesPiece = { delegate.urlSession(session, dataTask: dataTask, didReceive: $0) }
+            }
+            self.init(
+                urlProtocol, task: task, session: session, queue: queue, delegates: task.delegate.map { [$0] } ?? [],
+                acceptsPieces: acceptsPieces, passesPiece: passesPiece)
+        }
+    }
+
+    extension URLSessionDataDelegate {
+        /// False if the delegate has no method for the question.
+        func confirms(
+            _ response: CachedURLResponse, of task: URLSessionDataTask, in session: URLSession,
+            _ completion: @escaping @Sendable (CachedURLResponse?) -> Void
+        ) -> Bool {
+            urlSession(session, dataTask: task, willCacheResponse: response, completionHandler: completion)
+            return true
+        }
+    }
+
+    extension URLSessionTaskDelegate {
+        /// False if the delegate has no method for the question.
+        func confirms(
+            _ redirect: HTTPURLResponse, to next: URLRequest, of task: URLSessionTask, in session: URLSession,
+            _ completion: @escaping @Sendable (URLRequest?) -> Void
+        ) -> Bool {
+            urlSession(
+                session, task: task, willPerformHTTPRedirection: redirect, newRequest: next,
+                completionHandler: completion)
+            return true
+        }
+    }
+
+    extension NetworkDelegate {
+        /// A 401 is delivered as it is: the outer session then asks its delegate for credentials and repeats the
+        /// request.
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            end(task, nil)
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        }
+    }
+#endif
