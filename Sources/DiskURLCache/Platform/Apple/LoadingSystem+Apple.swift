@@ -154,7 +154,9 @@
             completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
             // A load that ended meanwhile needs no connection.
-            guard let exchange = exchange(of: task) else { return completionHandler(.cancelAuthenticationChallenge, nil) }
+            guard let exchange = exchange(of: task) else {
+                return completionHandler(.cancelAuthenticationChallenge, nil)
+            }
             let subject = ChallengeRoute.Subject(method: challenge.protectionSpace.authenticationMethod)
             let hasProposed = challenge.proposedCredential != nil
             // The handler may be called once, from any thread.
