@@ -1,7 +1,7 @@
 /// The value of a `Range` field (RFC 9110 §14.2).
 enum RangeRequest: Sendable, Equatable {
     case single(ByteRange)
-    /// Several ranges, or a unit that is not bytes: for the origin to answer.
+    /// Several ranges, or a unit other than bytes: only the origin can answer.
     case other
     /// The value breaks the grammar: the request is answered as if it had no `Range`.
     case malformed

@@ -3,8 +3,8 @@ struct CacheControl: Sendable, Equatable {
     enum Argument: Sendable, Equatable {
         case none
         case value(String)
-        /// The text behind the name breaks the grammar. The directive still counts: one that restricts is obeyed, one
-        /// that allows is taken as invalid.
+        /// The text after the name breaks the grammar. A directive that restricts is obeyed all the same; one that
+        /// allows something is invalid.
         case malformed
     }
 
@@ -19,7 +19,7 @@ struct CacheControl: Sendable, Equatable {
         var count: Int64
         var isValid = true
 
-        /// Counts as 0 seconds (RFC 9111 §4.2.1, §5.3).
+        /// A value that cannot be read: it counts as 0 seconds (RFC 9111 §4.2.1, §5.3).
         static let invalid = Seconds(count: 0, isValid: false)
     }
 
@@ -45,8 +45,8 @@ struct CacheControl: Sendable, Equatable {
         return Directive(name: name, argument: FieldSyntax.unquoting(rest).map(Argument.value) ?? .malformed)
     }
 
-    /// Whether `no-store` is among the directives of a field. The field is parsed only if it can be: that saves a tenth
-    /// of a store.
+    /// Whether `no-store` is among the directives of a field. A field without the letters "st" is not parsed, which
+    /// saves a tenth of a store.
     static func forbidsStoring(_ value: String?) -> Bool {
         guard var value else { return false }
         let mayForbid = value.withUTF8 { bytes in
@@ -61,8 +61,8 @@ struct CacheControl: Sendable, Equatable {
         directives.contains { $0.name == name }
     }
 
-    /// The least of several values. RFC 9111 §4.2.1 lets a cache take the first or treat the response as stale; the
-    /// least is never fresher than either. Nil without the directive.
+    /// The smallest of several values; nil without the directive. RFC 9111 §4.2.1 lets a cache take the first value or
+    /// treat the response as stale; the smallest one never keeps a response fresh for longer than the first would.
     func seconds(_ name: String) -> Seconds? {
         var least: Seconds?
         for directive in directives where directive.name == name {
@@ -73,7 +73,7 @@ struct CacheControl: Sendable, Equatable {
         return least
     }
 
-    /// The value when it is valid: for directives that allow something.
+    /// The value if it is valid, for directives that allow something.
     func allowance(_ name: String) -> Int64? { seconds(name).flatMap { $0.isValid ? $0.count : nil } }
 
     /// The field names that the qualified forms of `name` list, in lower case; nil when the unqualified form occurs.
@@ -110,7 +110,7 @@ package struct ResponseDirectives: Sendable, Equatable {
     var maxAge: CacheControl.Seconds?
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
-    /// The field that says all this instead of `Cache-Control` and `Expires`.
+    /// The name of the targeted field from which the directives were read; nil if they are those of `Cache-Control`.
     var targetedField: String?
 
     /// - Parameter targeted: names of fields to look at before `Cache-Control` (RFC 9213).

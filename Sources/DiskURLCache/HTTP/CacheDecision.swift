@@ -1,11 +1,12 @@
 import Foundation
 
-/// One stored response of the key that a request has. Candidates are listed with the most recent first.
+/// A stored response under the key of a request, which may answer it. Lists of candidates begin with the most recent
+/// one.
 package struct Candidate: Sendable {
     let response: StoredResponse
-    /// Bytes of the stored body, decoded: never taken from `Content-Length`.
+    /// The length of the stored, decoded body. `Content-Length` may say something else.
     let bodyLength: Int
-    /// The facts of `response`, when the caller has them.
+    /// The parsed facts of `response`, if the caller has them already.
     private let knownFacts: ReuseFacts?
     /// The stored body, when it is in memory.
     let body: Data?
@@ -24,7 +25,7 @@ package struct Candidate: Sendable {
 enum CacheDecision: Sendable, Equatable {
     /// Answer from the store.
     case useStored(Reuse)
-    /// Send the request with the fields of the revalidation set, and hand its answer to `ResponseDecision`.
+    /// Send the request with the fields of the revalidation, and let `ResponseDecision` judge the answer.
     case revalidate(Revalidation)
     /// Send the request with these fields set. The answer is not compared with a stored response.
     case fetch(DiskURLCache.Reason, fields: HeaderFields)

@@ -1,14 +1,14 @@
 import Foundation
 
-/// The choices of the owner of a cache: those that the specifications leave open, and those beyond the specifications.
+/// What the app chose for its cache: choices that the specifications leave to a cache, and some that go beyond them.
 package struct CachingOptions: Sendable, Equatable {
     /// How long a response is fresh.
     enum Lifetime: Sendable, Equatable {
-        /// The lifetime that the response states, and the heuristic if it states none.
+        /// The lifetime that the response states; if it states none, a guess.
         case asServed
-        /// The given seconds instead of the heuristic, if the response states no lifetime.
+        /// These seconds, if the response states no lifetime. They replace the guess.
         case whenMissing(seconds: Int64)
-        /// The given seconds, whatever the response says. `no-store` is still obeyed.
+        /// These seconds, whatever the response says. `no-store` is obeyed all the same.
         case always(seconds: Int64)
     }
 
@@ -62,9 +62,9 @@ package struct CachingOptions: Sendable, Equatable {
     }
 }
 
-/// The wish of the request's `cachePolicy`; `Loading/` maps `URLRequest.CachePolicy` to it.
+/// What the request's `cachePolicy` asks for; made from `URLRequest.CachePolicy`.
 enum ReusePolicy: Sendable, Equatable {
-    /// As the protocol says.
+    /// Follow HTTP.
     case useProtocol
     /// Always fetch.
     case reloadIgnoring

@@ -92,7 +92,7 @@ enum EntityTagCondition: Sendable, Equatable {
 extension StoredResponse {
     var entityTag: EntityTag? { fields["ETag"].flatMap(EntityTag.init) }
 
-    /// `Last-Modified` when it is a valid date.
+    /// The date of `Last-Modified`; nil if there is none or it is invalid.
     var lastModified: Date? {
         fields["Last-Modified"].flatMap { HTTPDate.parse($0, reference: responseTime) }
     }

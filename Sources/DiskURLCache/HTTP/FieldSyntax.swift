@@ -17,8 +17,8 @@ enum FieldSyntax {
                     index = end
                     continue
                 }
-                // All quotes behind an unclosed quote are escaped, so none of them is closed either. To look for the
-                // end of each would take time by the square of the length.
+                // If a quote is never closed, all quotes after it are escaped, so none of those is closed either.
+                // Looking for the end of each would take quadratic time.
                 mayBeQuoted = false
             }
             if byte == UInt8(ascii: ",") {
@@ -53,7 +53,7 @@ enum FieldSyntax {
         return nil
     }
 
-    /// Without optional whitespace (RFC 9110 §5.6.3) at both ends.
+    /// The value without optional whitespace (RFC 9110 §5.6.3) at its ends.
     static func trimming(_ value: Substring) -> Substring {
         var bytes = value.utf8
         while let first = bytes.first, isWhitespace(first) { bytes.removeFirst() }

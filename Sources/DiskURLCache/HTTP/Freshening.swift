@@ -17,7 +17,7 @@ enum Freshening {
         guard case .presentation(let presentation) = Presentation.fit(of: candidate, to: exchange.request) else {
             return nil
         }
-        // The 304 may bring `no-store` or `Vary: *`.
+        // The 304 may have added `no-store` or `Vary: *`.
         let mayStay = Storability.prohibition(ofUpdated: served, by: exchange, options: options) == nil
         var changes = named.filter { $0 != index || !matches }.compactMap { change(of: $0, by: exchange, options) }
         if matches {
@@ -45,14 +45,14 @@ enum Freshening {
         {
             return Array(validatable.filter { candidates[$0].response.lastModified == modified }.prefix(1))
         }
-        // Many servers send a 304 without a validator: it is certain only if a single response can be meant. The
-        // client's own tags were sent, too; its own date was not.
+        // Many servers send a 304 without a validator. It is clear which stored response it confirms only if there is
+        // just one that it can mean. The client's own tags were sent as well; its own date was not.
         let offered = validatable.filter { $0 == revalidation.index || candidates[$0].response.entityTag != nil }
         return offered.count == 1 && exchange.request.fields["If-None-Match"] == nil ? offered : []
     }
 
-    /// Freshens another variant that has the same strong validator. The request of that variant is no longer known, so
-    /// the variant stays as it is when the 304 has a different `Vary`.
+    /// Freshens a further variant with the same strong validator. The request that it answered is not known any more;
+    /// so if the 304 has a different `Vary`, the variant is left unchanged.
     private static func change(of index: Int, by exchange: Exchange, _ options: CachingOptions) -> StoreChange? {
         let result = StorableFields.updated(
             exchange.candidates[index].response, by: exchange, isShared: options.isShared)

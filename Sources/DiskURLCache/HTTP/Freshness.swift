@@ -36,7 +36,7 @@ package struct Freshness: Sendable, Equatable {
     /// Seconds since the response became stale; 0 at the moment it does.
     package var staleness: Int64 { age.subtractingSaturated(lifetime) }
 
-    /// - Parameter facts: those that govern in a cache with these options.
+    /// - Parameter facts: as returned by `ReuseFacts.governed(by:)` for these options.
     package init(of facts: ReuseFacts, options: CachingOptions, now: Date) {
         age = Age.current(of: facts, now: now)
         (lifetime, source) = Self.lifetime(of: facts, options: options)

@@ -2,8 +2,8 @@ import Foundation
 
 /// The three date forms of RFC 9110 §5.6.7, without `DateFormatter`, which is slow and depends on the locale.
 ///
-/// Names of days and months and the zone are taken in any case. Whether the day of the week fits the date is not
-/// checked: no form needs it to give the time.
+/// Upper and lower case make no difference. Whether the day of the week is right is not checked, since the date does
+/// not depend on it.
 enum HTTPDate {
     /// W and L: short and long names of days; B: of months; D, H, M, S, Y: digits of a number; Z: the zone. The second
     /// form of `asctime` is for days of one digit.
@@ -64,7 +64,7 @@ extension HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Reads a date from left to right; nil if it has anything but what the form has.
+    /// Reads a date from left to right; nil if it does not have this form exactly.
     private static func seconds(of bytes: [UInt8], in form: [UInt8], reference: Date) -> Int64? {
         var rest = bytes[...]
         var month = 0
@@ -105,7 +105,7 @@ extension HTTPDate {
         return true
     }
 
-    /// Which of the words the letters up to the next other byte are.
+    /// Takes the letters at the front; gives the index of the word that they spell, nil if they spell none.
     private static func word(_ rest: inout ArraySlice<UInt8>, of words: [String]) -> Int? {
         let letters = rest.prefix { ($0 | 0x20) &- 97 < 26 }
         rest = rest.dropFirst(letters.count)
@@ -114,7 +114,7 @@ extension HTTPDate {
 }
 
 extension TimeInterval {
-    /// Rounded down; bounded far beyond any date of four digits, since times from a disk may be anything.
+    /// Rounded down, and limited to far more than years of four digits: a time read from disk may be any number.
     var wholeSeconds: Int64 {
         let bound = 1e12
         return isNaN ? 0 : Int64(Swift.min(Swift.max(rounded(.down), -bound), bound))

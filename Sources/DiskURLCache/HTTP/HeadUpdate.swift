@@ -2,8 +2,8 @@ import Foundation
 
 /// How the answer to a HEAD updates or invalidates a stored GET (RFC 9111 §4.3.5).
 enum HeadUpdate {
-    /// The response that a GET would have selected is updated, if the answer describes it. A response that the answer
-    /// does not describe is out of date and is removed: a HEAD brings no body to replace it.
+    /// If the answer describes the stored response that a GET would have selected, that response is updated. If not,
+    /// the stored response is out of date and is removed, since a HEAD brings no body to replace it with.
     static func changes(by exchange: Exchange, options: CachingOptions) -> [StoreChange] {
         guard exchange.request.method == "HEAD", exchange.status == 200,
             !exchange.request.directives.noStore,
@@ -38,8 +38,8 @@ enum HeadUpdate {
         if let new = exchange.fields["Content-Length"], new != length(of: candidate) { return false }
         guard let names = VaryKey.names(in: exchange.fields["Vary"]) else { return false }
         if Set(stored.vary.fields.map(\.name)).isSuperset(of: names) { return true }
-        // The values of the other fields in the stored response's request are not known. The same strong tag still
-        // shows that this request selects the same bytes.
+        // The request that the stored response answered is not known any more, so its other fields cannot be compared.
+        // But an equal strong tag shows that this request selects the same bytes.
         guard let new = exchange.fields["ETag"].flatMap(EntityTag.init) else { return false }
         return stored.entityTag?.stronglyMatches(new) == true
     }

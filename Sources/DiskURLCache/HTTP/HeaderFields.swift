@@ -1,4 +1,5 @@
-/// The header fields of one message, with case-insensitive names (RFC 9110 §5.1): in their order if that is known.
+/// The header fields of a message, with case-insensitive names (RFC 9110 §5.1), in the order of the message if that is
+/// known.
 ///
 /// A name may occur several times; `self[name]` gives the combined value as RFC 9110 §5.3 defines it.
 package struct HeaderFields: Sendable, Equatable {
@@ -58,8 +59,8 @@ package struct HeaderFields: Sendable, Equatable {
     /// Two string headers, and a little.
     static let fieldOverhead = 40
 
-    /// Equal are messages with the same fields, whatever their order and the case of their names: Foundation gives them
-    /// in an order that means nothing.
+    /// Compares the fields without regard to their order and to the case of their names: Foundation gives them in an
+    /// order that means nothing.
     package static func == (left: HeaderFields, right: HeaderFields) -> Bool {
         left.count == right.count && left.comparable == right.comparable
     }
@@ -84,7 +85,7 @@ package struct HeaderFields: Sendable, Equatable {
         if case .dictionary(let dictionary) = storage { dictionary.count } else { fields.count }
     }
 
-    /// Calls with the name and the value of each field, in the order of `fields`, without making a list of them.
+    /// Calls `body` with the name and the value of each field, in the order of `fields`, without making an array.
     @inline(__always)
     func forEachField(_ body: (_ name: String, _ value: String) -> Void) {
         if case .dictionary(let dictionary) = storage {
@@ -99,7 +100,8 @@ package struct HeaderFields: Sendable, Equatable {
         if case .dictionary(let dictionary) = storage { return dictionary }
         var dictionary: [String: String] = [:]
         dictionary.reserveCapacity(count)
-        // Of names that differ by their case Foundation would keep one value: the first spelling gets all.
+        // Of names that differ only in case Foundation would keep one value, so all values are joined under the first
+        // spelling.
         var spellings: [String: String] = [:]
         spellings.reserveCapacity(count)
         forEachField { name, value in
@@ -122,7 +124,7 @@ package struct HeaderFields: Sendable, Equatable {
         fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
     }
 
-    /// Replaces every value of `name` by one.
+    /// Replaces all values of `name` with this one.
     mutating func set(_ name: String, _ value: String) {
         remove(name)
         append(name, value)
@@ -134,7 +136,7 @@ private final class LaterFields: @unchecked Sendable {
     // @unchecked: `source` and `made` are reached only while this object's `SharedLock` is held, and the rest is
     // constant.
     let estimatedSize: Int
-    /// Nil once the fields are made: the source may hold more than they do.
+    /// Nil once the fields are made, so that the memory which the closure holds is released.
     @exclusivity(unchecked) private var source: (@Sendable () -> [HeaderFields.Field])?
     @exclusivity(unchecked) private var made: [HeaderFields.Field]?
 

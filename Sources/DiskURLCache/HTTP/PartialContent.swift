@@ -3,25 +3,25 @@ import Foundation
 /// Partial responses: stored as parts, completed only when the parts certainly belong together, never served as a whole
 /// (RFC 9111 §3.3, §3.4).
 ///
-/// Bytes are counted against `Content-Range`, never against `Content-Length`, which counts them as they were encoded.
+/// Lengths are compared with `Content-Range`, never with `Content-Length`, which counts the encoded bytes.
 enum PartialContent {
-    /// A stored beginning and the rest that is on its way: how many bytes each must have for both to be the whole.
+    /// The lengths that a stored beginning and the arriving rest must have to make up the whole.
     struct Parts: Sendable, Equatable {
         var first: Int
         var rest: Int
 
-        /// The whole; nil when a part is shorter or longer than that.
+        /// The whole body; nil if one of the parts does not have its length.
         func joined(_ first: Data, _ rest: Data) -> Data? {
             first.count == self.first && rest.count == self.rest ? first + rest : nil
         }
     }
 
-    /// The bytes that a stored 206 holds. Nil for a response that is no part, and for a part with more bytes than its
-    /// range: its bytes cannot be placed.
+    /// The range that a stored 206 holds. Nil for any other response, and for a 206 whose body is longer than its
+    /// range: it is not known which bytes those are.
     static func held(by candidate: Candidate) -> ContentRange? {
         guard var held = range(of: candidate.response), isConsistent(candidate.response, length: candidate.bodyLength)
         else { return nil }
-        // A part that was cut short holds the bytes that arrived.
+        // If the transfer was cut short, the part holds the bytes that arrived.
         held.range = held.range.prefix(candidate.bodyLength)
         return held
     }
@@ -51,10 +51,10 @@ enum PartialContent {
     /// In bytes. The parts of a whole are joined in memory, so a larger whole is fetched as a whole.
     static let largestWhole = 8 << 20
 
-    /// The request for the bytes that are missing at the end; nil when the stored part is no beginning.
+    /// The request for the bytes that are missing at the end; nil if the stored part does not begin at 0.
     ///
-    /// `If-Range` makes an origin that has a newer representation send it whole. Without a strong validator the parts
-    /// are never combined; the answer then shows whether the origin sends one.
+    /// With `If-Range`, an origin that has a newer representation sends all of it. Parts are combined only under a
+    /// strong validator; the answer shows whether the origin sends one.
     static func completion(of candidate: Candidate, index: Int, isFresh: Bool) -> Revalidation? {
         guard let held = held(by: candidate), held.range.lowerBound == 0, !held.range.isEmpty,
             held.range.upperBound < held.total, held.total <= largestWhole

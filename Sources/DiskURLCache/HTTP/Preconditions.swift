@@ -1,8 +1,8 @@
 import Foundation
 
-/// The client's own conditions, judged by a stored 200 (RFC 9111 §4.3.2).
+/// Evaluates the client's own conditions against a stored 200 (RFC 9111 §4.3.2).
 enum Preconditions {
-    /// Conditions that only the origin can judge.
+    /// Whether the request has a condition that only the origin can evaluate.
     static func areForOrigin(in request: RequestFacts) -> Bool {
         request.fields["If-Match"] != nil || request.fields["If-Unmodified-Since"] != nil
     }
@@ -19,8 +19,8 @@ enum Preconditions {
         return (stored.lastModified ?? Freshness.date(of: stored)) <= since
     }
 
-    /// `If-Range` (RFC 9110 §13.1.5): the range counts only when the stored response is the one that the client has a
-    /// part of.
+    /// `If-Range` (RFC 9110 §13.1.5): the range applies only if the client has a part of the stored response, not of an
+    /// older one.
     static func rangeApplies(to stored: StoredResponse, for request: RequestFacts) -> Bool {
         guard let value = request.fields["If-Range"] else { return true }
         if let date = HTTPDate.parse(value, reference: stored.responseTime) {

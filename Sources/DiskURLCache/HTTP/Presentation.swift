@@ -13,7 +13,7 @@ enum Presentation: Sendable, Equatable {
     /// 416 without a body.
     case rangeNotSatisfiable(total: Int)
 
-    /// The answer has the status of the stored response: a stored redirect is a redirect for `HEAD`, too.
+    /// Whether the answer has the status of the stored response: a stored redirect is a redirect for `HEAD`, too.
     var keepsStatus: Bool { self == .whole || self == .headersOnly }
 }
 
@@ -68,12 +68,12 @@ extension Presentation {
         return stored.dropFirst(range.lowerBound).prefix(range.count)
     }
 
-    /// The place of that part in a body of so many bytes.
+    /// The range of that part in a body of `length` bytes.
     func range(of length: Int) -> Range<Int> {
         switch self {
         case .whole: 0..<length
         case .headersOnly, .notModified, .rangeNotSatisfiable: 0..<0
-        // Never beyond the body, whatever the caller hands in.
+        // Never beyond the body, whatever the caller passes.
         case .range(let bytes, _, _): bytes.clamped(to: 0..<length)
         }
     }
@@ -93,7 +93,8 @@ extension Presentation {
 }
 
 extension Candidate {
-    /// The range was computed for a body of this length; in a body of another length it would be other bytes.
+    /// Whether the body still has the length for which the range was computed; in a shorter or longer body the range
+    /// would mean different bytes.
     func canServe(_ presentation: Presentation, of length: Int) -> Bool {
         if case .range = presentation { length == bodyLength } else { true }
     }
@@ -121,7 +122,7 @@ extension Presentation {
         case .other:
             return .unanswerable(.unsupportedRange)
         case .single(let range):
-            // Ranges count the bytes as they were encoded (RFC 9110 §14.1); the platform has decoded the stored body.
+            // Ranges count encoded bytes (RFC 9110 §14.1), but the platform has decoded the stored body.
             guard stored.fields["Content-Encoding"] == nil else { return .unanswerable(.rangeNotHeld) }
             let total = max(0, candidate.bodyLength)
             guard let bytes = range.resolved(total: total) else {

@@ -46,7 +46,7 @@ struct RequestDecider {
         }
     }
 
-    /// A stored 206 can answer a range that it holds, or be completed to a whole.
+    /// A stored 206 can answer a request for a range that it holds, or be completed by requesting the rest.
     private func part(_ index: Int) -> CacheDecision {
         let candidate = candidates[index]
         guard let held = PartialContent.held(by: candidate),
@@ -107,8 +107,8 @@ struct RequestDecider {
         !options.isOffline && policy != .dontLoad && !directives.onlyIfCached
     }
 
-    /// Fields that make the caches on the way to the origin reload too, as browsers send them. The client's own
-    /// `Cache-Control` takes precedence.
+    /// Fields that make other caches on the way reload as well; browsers send the same. If the client set
+    /// `Cache-Control` itself, none are added.
     private var endToEndFields: HeaderFields {
         guard request.fields["Cache-Control"] == nil else { return HeaderFields() }
         switch policy {

@@ -2,7 +2,7 @@ import Foundation
 
 /// A request that went to the origin, and the head of its answer.
 struct Exchange: Sendable {
-    /// As the client made it, without the fields that a revalidation added.
+    /// The client's request, without the fields that a revalidation added.
     var request: RequestFacts
     /// The target: for `Content-Location` of a POST, and for events.
     var url: String?
@@ -24,13 +24,13 @@ enum ResponseDecision: Sendable, Equatable {
     /// `candidates[index]`.
     case freshen(index: Int, StoredResponse, Presentation, changes: [StoreChange])
     /// A 206 with the rest of a partially stored response: the whole body is the body of `candidates[index]` followed
-    /// by the arriving bytes. If the parts have the lengths that they must have, store the whole if the verdict says
-    /// so, and answer with it. If not, send the client's request again, as for `repeatRequest`.
+    /// by the arriving bytes. If both have the right lengths, answer with the whole, and store it if the verdict says
+    /// so. If not, send the client's request again, as for `repeatRequest`.
     case combine(index: Int, StoredResponse, PartialContent.Parts, StorageVerdict)
     /// The origin answered with an error, and a stored response replaces it (RFC 5861 §4).
     case useStaleOnError(Reuse)
-    /// The answer fits neither the client's request nor a stored response: send the client's request again, without the
-    /// cache's fields.
+    /// The answer is a reply to the fields that the cache added, and matches no stored response: send the client's
+    /// request again, without those fields.
     case repeatRequest
     /// Deliver the answer as it came.
     case deliver(StorageVerdict, changes: [StoreChange])
@@ -38,17 +38,18 @@ enum ResponseDecision: Sendable, Equatable {
 
 /// Whether the answer is to be stored.
 enum StorageVerdict: Sendable, Equatable {
-    /// Store the response instead of the candidates with these indices. Its method may differ from the request's: the
-    /// answer to a POST may be stored for GET. `servesOthers` if it answers the same request again without the origin.
+    /// Store the response, and remove the candidates with these indices. Its method may differ from the request's: the
+    /// answer to a POST may be stored for GET. `servesOthers`: the next identical request could be answered without the
+    /// origin.
     case store(StoredResponse, replacing: [Int], servesOthers: Bool)
     case refuse(DiskURLCache.Reason)
 }
 
 /// A change of a stored response that needs no new body.
 enum StoreChange: Sendable, Equatable {
-    /// New head, same body.
+    /// Replace the head; keep the body.
     case update(index: Int, StoredResponse)
-    /// A further variant with the body of that candidate.
+    /// Store one more variant, with the body of that candidate.
     case addVariant(bodyOf: Int, StoredResponse)
     case remove(index: Int)
 }
@@ -68,7 +69,8 @@ extension ResponseDecision {
                 if let decision { return decision }
                 // A 304 that confirms no stored response answers the client, if the client's request had a condition.
                 if !isAnswerToClient(exchange) { return .repeatRequest }
-            // The client requested no part and set no condition: these statuses answer the fields that the cache added.
+            // The client did not ask for a part and set no condition: an answer with one of these statuses is a reply
+            // to the fields that the cache added.
             case .complete(let start) where [206, 304, 416].contains(exchange.status):
                 return completion(of: exchange, revalidation: revalidation, from: start, options: options)
             case .validate, .complete:
@@ -105,8 +107,9 @@ extension ResponseDecision {
         return .deliver(verdict, changes: changes)
     }
 
-    /// Removes the stored responses that this answer replaces although it cannot be stored: they are out of date.
-    /// An error says nothing about the resource, and a part says nothing about the rest.
+    /// If an answer cannot be stored, the stored responses that it would have replaced are removed: they are out of
+    /// date. Not after an error, which says nothing about the resource, nor after a 206, which says nothing about the
+    /// other parts.
     private static func removals(by exchange: Exchange) -> [StoreChange] {
         guard exchange.request.isRetrieval, !exchange.request.directives.noStore,
             StatusCode.isReplacement(exchange.status)

@@ -8,16 +8,16 @@ struct Revalidation: Sendable, Equatable {
         case complete(from: Int)
     }
 
-    /// The candidate that was selected; nil when none matched `Vary` and validators of other variants are offered.
+    /// The selected candidate; nil if `Vary` selects none, and the validators of other variants are offered.
     var index: Int?
-    /// To be set on the request; each replaces the request's field of the same name.
+    /// Fields to set on the request; they replace fields of the same name.
     var fields: HeaderFields
     var reason: DiskURLCache.Reason
     var purpose = Purpose.validate
 }
 
 extension Revalidation {
-    /// Enough for the variants of one URL; origins refuse a field of hundreds of tags.
+    /// Enough for the variants of a URL. Origins refuse a field with hundreds of tags.
     private static let greatestTagCount = 16
 
     /// The conditional request for `request`; nil when no stored response has a validator that could be offered.

@@ -35,8 +35,9 @@ enum Storability {
             }
             return .store(response, replacing: [], servesOthers: servesOthers)
         } else if ![200, 203, 204].contains(exchange.status), lifetime == 0 {
-            // An error or a redirection that is never fresh is not stored: it would replace a good response that could
-            // still be served on an error or offline. A success is stored for that.
+            // An error or a redirect that is never fresh is not stored: it would replace a success, which can still be
+            // used when the server fails or the cache is offline. A success without a lifetime is stored for that
+            // purpose.
             return .refuse(
                 StatusCode.isHeuristicallyCacheable(exchange.status) ? .notReusable : .statusNotCacheable)
         }
@@ -70,7 +71,7 @@ enum Storability {
             of: exchange.fields, said: said, asked: exchange.request.fields, options: options)
     }
 
-    /// The reason not to keep a stored response that another answer updated or completed.
+    /// The reason not to keep a stored response after an answer updated or completed it.
     static func prohibition(
         ofUpdated response: StoredResponse, by exchange: Exchange, options: CachingOptions
     ) -> DiskURLCache.Reason? {
@@ -103,8 +104,8 @@ enum Storability {
         return URL(string: location, relativeTo: target)?.absoluteURL == target.absoluteURL
     }
 
-    /// A stored response that would never be selected again, because the new one matches every request that it matches,
-    /// is removed. A variant with other `Vary` fields stays: it may be the only match of other requests.
+    /// A stored response is removed if the new one matches every request that it matches, since it would never be
+    /// selected again. A variant with different `Vary` fields stays: it may be the only match for some requests.
     private static func replaces(_ new: StoredResponse, _ old: StoredResponse, matches: Bool) -> Bool {
         if new.status == 206 { return matches }
         return new.vary.fields.isEmpty || new.vary == old.vary || (matches && old.vary.fields.isEmpty)

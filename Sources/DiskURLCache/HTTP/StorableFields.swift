@@ -10,9 +10,9 @@ enum StorableFields {
         "proxy-connection", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// Without the fields above, those that `Connection` names, and those that `no-cache="…"` withholds from reuse:
-    /// they come again with each validation. In a shared cache without those that `private="…"` names, too (RFC 9111
-    /// §5.2.2.7).
+    /// The fields without those above, those that `Connection` names, and those that `no-cache="…"` withholds from
+    /// reuse, which arrive again with each validation. In a shared cache also without those that `private="…"` names
+    /// (RFC 9111 §5.2.2.7).
     static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
         // A set: a server may name any number of them.
         var named = Set<String>()

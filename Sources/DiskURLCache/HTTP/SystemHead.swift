@@ -1,12 +1,12 @@
-/// The head of a stored response as Apple's own loader gets it, which judges freshness and `Vary` by itself.
+/// The head of a stored response in the form for Apple's own loader, which judges freshness and `Vary` by itself.
 enum SystemHead {
-    /// Carries `Vary` past the loader, which compares that field with its notes about the request. An object made from
-    /// a record has no such notes, so the loader would fetch most of the web again. The variant was selected here
-    /// already.
+    /// The name under which `Vary` is hidden from the loader. The loader compares `Vary` with notes that it attached to
+    /// the response object when it stored it; an object made from a record has none, so it would not use most of the
+    /// stored responses. The cache has already selected the right variant.
     static let varyName = "DiskURLCache-Vary"
 
-    /// With a `Date`, from which the loader computes the age (RFC 9110 §6.6.1): without it, each launch would make the
-    /// response look new.
+    /// The fields with a `Date`, from which the loader computes the age (RFC 9110 §6.6.1): without one, a response
+    /// would look new after each launch.
     static func handedOut(_ stored: StoredResponse) -> HeaderFields {
         var fields = stored.fields
         if fields["Date"] == nil { fields.append("Date", HTTPDate.format(stored.responseTime)) }
@@ -17,8 +17,8 @@ enum SystemHead {
         return fields
     }
 
-    /// The fields of a response that the loader stores, perhaps after a 304 to a head that was handed out, with its
-    /// `Vary` again.
+    /// The fields of a response that the loader stores, with `Vary` under its own name again: after a 304 it stores
+    /// fields that it got from the cache.
     static func restored(_ fields: HeaderFields) -> HeaderFields {
         guard let vary = fields[varyName] else { return fields }
         var fields = fields

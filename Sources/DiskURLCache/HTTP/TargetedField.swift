@@ -15,8 +15,8 @@ struct TargetedField {
         return nil
     }
 
-    /// A structured dictionary (RFC 8941 §4.2.2) of what directives have: integers, strings, tokens, and no value.
-    /// Parameters are read over. A dictionary with other values is no valid one here.
+    /// A structured dictionary (RFC 8941 §4.2.2) whose values are those that directives have: integers, strings,
+    /// tokens, or none. Parameters are skipped. A dictionary with any other value is invalid.
     private struct Parser {
         var bytes: ArraySlice<UInt8>
         private static let seconds: Set = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"]

@@ -26,7 +26,8 @@ extension VaryKey {
         matchesNothing = names == nil
         fields = (names ?? []).map { name in
             let isSalted = Self.isCredential(name) && request.fields[name] != nil
-            // The bytes as they are now: a record is written under a lock with which none are read.
+            // The bytes are read now: later, a record is written under a lock under which the salt's file must not be
+            // read.
             let salt = isSalted ? request.salt.map { CredentialSalt($0.bytes) } : nil
             return Field(name: name, value: Self.digest(of: name, in: request.fields, salt), salt: salt)
         }
@@ -53,7 +54,7 @@ extension VaryKey {
         fields.filter { $0.value != Self.digest(of: $0.name, in: request, $0.salt) }.map(\.name)
     }
 
-    /// The values of its fields in a request; nil for one that the request lacks.
+    /// The request's values of these fields; nil for a field that the request does not have.
     func values(in request: HeaderFields) -> [String?] { fields.map { request[$0.name] } }
 
     /// Whether a request has these values.
@@ -81,9 +82,9 @@ extension VaryKey {
         return digest
     }
 
-    /// The last values of the fields by which clients negotiate, and their digests: a process sends the same few all
-    /// the time, and a digest costs more than the rest of a hit. No other field is kept here: it may be a cookie or a
-    /// credential.
+    /// The last values of the `Accept-*` fields, with their digests: a process sends the same few values all the time,
+    /// and a digest costs more than the rest of a hit. Only these fields are kept here, since any other may be a cookie
+    /// or a credential.
     private static let negotiated = Mutex<[(name: String, value: String, digest: KeyDigest)]>([], isContended: true)
 
     /// A form that is equal for values of the same meaning: whitespace around list members never matters, and in the
