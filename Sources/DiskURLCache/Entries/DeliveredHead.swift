@@ -4,8 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A head on its way to the client. Foundation's objects are made when they are first needed: on Linux they cost more
-/// than the rest of a hit, and not every client needs them.
+/// A response head that is delivered to a client. Foundation's object is made when it is first needed: on Linux it
+/// costs more than the rest of a hit, and not every client needs it.
 package final class DeliveredHead: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
     private enum Source {
@@ -23,7 +23,7 @@ package final class DeliveredHead: @unchecked Sendable {
         (self.status, self.fields, source) = (status, fields, .request(request))
     }
 
-    /// A head that Foundation made.
+    /// The head of a response object of Foundation.
     package init(_ response: URLResponse) {
         let http = response as? HTTPURLResponse
         (made, source) = (response, .response(response.url))
@@ -44,7 +44,7 @@ package final class DeliveredHead: @unchecked Sendable {
         }
     }
 
-    /// The same object each time.
+    /// Foundation's object: the same one at each call.
     package var response: URLResponse {
         SharedLock.once(
             of: self, { made }, { .http(url: url ?? DiskURLCache.Request.noURL, status: status, fields: fields) },

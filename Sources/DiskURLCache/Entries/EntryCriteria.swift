@@ -1,8 +1,8 @@
 import Foundation
 
-/// A condition on the entries to remove: all given properties must hold; without any, every entry matches.
+/// Which entries to remove: those that meet all given conditions; without a condition, every entry.
 ///
-/// A cache makes these, for its own layers and for a storage of the app's.
+/// Made by the cache, for its own layers and for an app's storage.
 package struct EntryCriteria: Sendable, Hashable {
     /// The entries of this key only.
     package var key: DiskKey?
@@ -16,10 +16,11 @@ package struct EntryCriteria: Sendable, Hashable {
     var storedAfter: Date?
     /// Stored before this time.
     var storedBefore: Date?
-    /// Prefix of the response's canonical URL. An entry without a URL matches: `hostHash` narrows it down.
+    /// A prefix of the response's canonical URL. An entry that was stored without its URL matches, too; `hostHash`
+    /// limits those to the host.
     var urlPrefix: String?
 
-    /// Whether the conditions on the metadata hold; keys and hashes are not among them.
+    /// Whether the metadata meets the conditions; those on key and hashes are not checked.
     func matches(_ metadata: EntryMetadata) -> Bool {
         if let tag, !metadata.tags.contains(tag) { return false }
         if let storedAfter, metadata.storedAt < storedAfter { return false }
@@ -28,7 +29,7 @@ package struct EntryCriteria: Sendable, Hashable {
         return URLCanonicalizer.canonical(url)?.hasPrefix(urlPrefix) ?? true
     }
 
-    /// Whether an entry in memory, or of an app's storage, matches.
+    /// Whether an entry in memory or in an app's storage meets all conditions.
     package func matches(
         _ metadata: EntryMetadata, resource: @autoclosure () -> UInt64, hostHash: @autoclosure () -> UInt32
     ) -> Bool {
@@ -57,7 +58,7 @@ package enum EntryGroup {
     case host(UInt32)
     case tag(String)
 
-    /// A digest, so that no storage can read a URL or a tag in it.
+    /// A digest, so that a storage cannot read URLs or tags.
     package var name: String {
         let text =
             switch self {

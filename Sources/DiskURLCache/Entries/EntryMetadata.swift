@@ -2,17 +2,17 @@ import Foundation
 
 /// Everything about a stored response except its body.
 package struct EntryMetadata: Sendable, Equatable {
-    /// Orders entries of one key by when they were stored: larger is more recent, even if the clock was set back. Made
-    /// by `EntrySequence`.
+    /// Orders the entries of a key by the time of storing: a larger number is more recent, even if the clock was set
+    /// back. From `EntrySequence`.
     package var sequence: UInt64
-    /// The response's URL; nil if URLs are kept off the disk: the request's URL is then used.
+    /// The response's URL. Nil if URLs are not written to disk (`keepsURLs`): then the request's URL is used.
     package var url: String?
     var response: Response
     /// When the entry was stored, or last freshened by a 304.
     package var storedAt: Date
     /// In which layers the entry may be stored.
     var placement: EntryPlacement
-    /// Property-list values only. Other values of `userInfo` are kept by the memory layer alone.
+    /// The values of `userInfo` that are property-list values. Only the memory layer keeps the others.
     var userInfo: [String: PropertyValue]
     /// Names of the groups the entry belongs to, for removal by tag.
     package var tags: [String]
@@ -34,7 +34,7 @@ package struct EntryMetadata: Sendable, Equatable {
     package var varyKey: VaryKey { http?.vary ?? .none }
 
     /// Whether `URLCache`'s own methods may return this response for a request with these fields: `Vary` selects it,
-    /// and it is not a part (206), which would be taken for the whole.
+    /// and it is not a 206, which the caller would take for the whole.
     func answers(_ fields: HeaderFields) -> Bool {
         varyKey.matches(fields) && http?.status != 206
     }
@@ -44,8 +44,7 @@ package struct EntryMetadata: Sendable, Equatable {
 /// change.
 enum EntryPlacement: Sendable, Equatable {
     case memoryAndDisk
-    /// Never on disk, because the app or a delegate demands it (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a
-    /// rule).
+    /// Never on disk, because the app or a delegate said so (`URLCache.StoragePolicy.allowedInMemoryOnly`, or a rule).
     case memoryOnly
     /// Not on disk, since the response expires too soon to be worth a file.
     case memoryWhileFresh

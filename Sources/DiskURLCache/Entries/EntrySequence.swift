@@ -1,7 +1,7 @@
 import Foundation
 
-/// Hands out numbers that grow with every stored entry, across launches too: the wall clock in microseconds, or one
-/// more than the last number when the clock was set back or stands still.
+/// Hands out numbers that grow with every stored entry, also from launch to launch: the wall clock in microseconds, or
+/// the last number plus one if the clock has not advanced.
 final class EntrySequence: Sendable {
     private let last = Mutex<UInt64>(0)
 
@@ -13,7 +13,7 @@ final class EntrySequence: Sendable {
         }
     }
 
-    /// The least number that an entry gets at a time: microseconds since 1970.
+    /// The smallest number of an entry that is stored at `date`: microseconds since 1970.
     static func number(at date: Date) -> UInt64 {
         UInt64(exactly: (max(0, date.timeIntervalSince1970) * 1_000_000).rounded(.down)) ?? 0
     }

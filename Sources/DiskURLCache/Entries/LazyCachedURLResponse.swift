@@ -2,12 +2,11 @@
     import Foundation
     import FoundationNetworking
 
-    /// A cached response that builds its `HTTPURLResponse` when it is first needed: building one costs more than
-    /// reading a small record, and many callers want the body alone. A body that is in a file is read when it is first
-    /// needed. Equal to one that was built at once.
+    /// A cached response that builds its `HTTPURLResponse` when it is first needed: that costs more than reading a
+    /// small record, and many callers want only the body. A body in a file is read when it is needed, too. It equals a
+    /// response that was built at once.
     ///
-    /// Not on Apple platforms: the class has its accessors in Objective-C there, and the system may read past an
-    /// override.
+    /// Not used on Apple platforms: there the accessors are in Objective-C, and the system may not call an override.
     final class LazyCachedURLResponse: CachedURLResponse, @unchecked Sendable {
         // @unchecked: the superclass is declared Sendable by Foundation; `built` is reached only while this object's
         // `SharedLock` is held, and the rest is constant.
@@ -41,7 +40,7 @@
         }
 
         private func build() -> URLResponse {
-            // Nearly every response has the requested URL: no URL is parsed.
+            // Nearly always the response has the requested URL, so that no URL has to be parsed.
             let isRequested = text == requestedURL.absoluteString && requestedURL.baseURL == nil
             return head.urlResponse(
                 url: isRequested ? requestedURL : text.flatMap { URL(string: $0) } ?? requestedURL)

@@ -1,17 +1,17 @@
 import Foundation
 
-/// A body, or a part of a body, in a file that stays open: none of its bytes are in memory.
+/// A body, or a part of one, in a file that is kept open; its bytes are not in memory.
 ///
-/// A value: each copy has its position in the file. The file may lose its name meanwhile.
+/// A value: each copy has its own position. The file may be removed from its folder meanwhile and can still be read.
 package struct OpenBody: Sendable {
-    /// The bytes that were not taken yet, as a range of the whole body.
+    /// The bytes that `next` has not returned yet, as a range of the whole body.
     private(set) var range: Range<Int>
     private let read: @Sendable (Range<Int>) -> Data?
 
-    /// Large enough that a piece costs little beside its bytes.
+    /// Large enough that the work for each piece hardly counts.
     static let pieceLength = 256 << 10
 
-    /// - Parameter read: keeps the file open, and gives these bytes of the body; nil when they cannot be read.
+    /// - Parameter read: returns these bytes of the body, nil if they cannot be read. The closure keeps the file open.
     init(count: Int, read: @escaping @Sendable (Range<Int>) -> Data?) {
         (range, self.read) = (0..<count, read)
     }
@@ -19,7 +19,7 @@ package struct OpenBody: Sendable {
     var count: Int { range.count }
     var isEmpty: Bool { range.isEmpty }
 
-    /// - Parameter part: a range of the bytes that were not taken yet.
+    /// - Parameter part: a range of the bytes that `next` has not returned yet.
     func part(_ part: Range<Int>) -> OpenBody {
         var body = self
         let part = part.clamped(to: 0..<count)
@@ -27,10 +27,10 @@ package struct OpenBody: Sendable {
         return body
     }
 
-    /// The bytes that were not taken yet, in memory; nil when they cannot be read.
+    /// The bytes that `next` has not returned yet; nil if they cannot be read.
     var contents: Data? { read(range) }
 
-    /// The next piece; nil when it cannot be read. An empty body has none.
+    /// The next piece; nil if it cannot be read. An empty body has no pieces.
     mutating func next() -> Data? {
         let end = range.lowerBound + min(Self.pieceLength, range.count)
         guard let piece = read(range.lowerBound..<end) else { return nil }
@@ -39,7 +39,7 @@ package struct OpenBody: Sendable {
     }
 }
 
-/// A stored body as a load has it.
+/// A stored body during a load: in memory, or in an open file.
 enum StoredBody: Sendable {
     case whole(Data)
     case open(OpenBody)

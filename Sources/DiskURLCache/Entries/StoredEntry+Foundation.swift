@@ -33,11 +33,11 @@ extension EntryMetadata.Response {
 }
 
 extension StoredResponse {
-    /// The head as a load delivers it without a request.
+    /// The head as a load delivers it when no request was sent.
     /// - Parameters:
     ///   - age: `current_age` in seconds.
     ///   - cacheStatus: this cache's member of `Cache-Status`; nil when none is added.
-    ///   - entry: the entry in memory, if it is there: it may have made the head before.
+    ///   - entry: the entry in memory, if there is one: it may have made the same head before.
     func deliveredHead(
         _ presentation: Presentation, age: Int64, to request: DiskURLCache.Request, cacheStatus: CacheStatus?,
         madeBy entry: StoredEntry?
@@ -57,7 +57,7 @@ extension URLResponse {
     /// An `HTTPURLResponse` with these fields.
     static func http(url: URL, status: Int, fields: HeaderFields) -> URLResponse {
         let dictionary = fields.dictionary
-        // The initialiser is failable by declaration only; a plain response would still beat a crash.
+        // The initialiser never fails, although it is declared to; a plain response is better than a crash.
         return HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: dictionary)
             ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
     }
@@ -75,9 +75,9 @@ extension HeaderFields {
         self.init(fields)
     }
 
-    /// The string that a value is; nil when it is none. A dozen casts by `as?` take a seventh of a store.
+    /// The value as a string; nil if it is not one. Casting a dozen values by `as?` would take a seventh of a store.
     private static func string<Value>(_ value: Value) -> String? {
-        // Of one type, so the bits are a string's.
+        // `Value` is `String` here, so the cast changes nothing.
         Value.self == String.self ? unsafeBitCast(value, to: String.self) : value as? String
     }
 }
@@ -97,7 +97,7 @@ extension StoredEntry {
     /// The key in `userInfo` under which a response for Apple's loader has the number of its entry.
     fileprivate static let numberKey = "DiskURLCache.entry"
 
-    /// The entry as Apple's loader gets it, in a new object that can be told from the objects of other entries: see
+    /// The entry in the form for Apple's loader, as a new object that carries the number of its entry: see
     /// `SystemHead`.
     func makeSystemResponse(requestedURL: URL) -> CachedURLResponse {
         var metadata = metadata

@@ -4,16 +4,15 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The value that the layers exchange: one stored response with its body. Immutable; replaced as a whole.
+/// One stored response with its body, as the layers exchange it. Immutable: a change makes a new entry.
 package final class StoredEntry: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
     package let metadata: EntryMetadata
     package let body: Data
-    /// Whether the response was selected by no request field and is whole, as nearly all are. A constant, since each
-    /// hit reads it.
+    /// True for nearly all entries: the response has no `Vary` and is not a 206. A constant, since each hit reads it.
     let answersEveryRequest: Bool
-    /// The memory that the entry takes, in bytes: the body and an estimate of the rest. Constant: each store reads it
-    /// several times.
+    /// The memory that the entry takes, in bytes: the body and an estimate of the rest. A constant, since each store
+    /// reads it several times.
     package let memoryCost: Int
     /// The object that a caller stored, `userInfo` of any type included.
     private let given: CachedURLResponse?
@@ -21,11 +20,11 @@ package final class StoredEntry: @unchecked Sendable {
     @exclusivity(unchecked) private var made = Made()
 
     private struct Made {
-        /// The response that lookups return, when none was given.
+        /// The response that lookups return, unless one was given to `init`.
         var cached: CachedURLResponse?
         /// The parsed facts, once a load needed them.
         var reuseFacts: ReuseFacts?
-        /// The values of the fields that `Vary` names in the last request that matched. They stay in memory.
+        /// The last matching request's values of the fields that `Vary` names. They are never written to disk.
         var matched: [String?]?
         /// The head that a load delivered last, and its form.
         var delivered: (form: DeliveredForm, head: DeliveredHead)?
@@ -52,11 +51,11 @@ package final class StoredEntry: @unchecked Sendable {
     /// The memory that an entry takes besides its body: 600 bytes for the objects around it, and the header fields.
     static func headCost(_ metadata: EntryMetadata) -> Int { 600 + (metadata.http?.fields.estimatedSize ?? 0) }
 
-    /// Whether `URLCache`'s own methods may hand this entry out for a request.
+    /// Whether `URLCache`'s own methods may return this entry for a request.
     func answers(_ request: URLRequest) -> Bool {
         if answersEveryRequest { return true }
         let (fields, varyKey) = (HeaderFields(request), metadata.varyKey)
-        // A request with the same values as the last one needs no digests.
+        // For a request with the same values as the last one no digests are computed.
         if let matched = SharedLock.withLock(of: self, { made.matched }), varyKey.hasValues(matched, in: fields) {
             return true
         }
@@ -65,7 +64,7 @@ package final class StoredEntry: @unchecked Sendable {
         return true
     }
 
-    /// The entry as Foundation hands it out. The request's URL is used if the record holds none.
+    /// The entry as Foundation's object. If the record has no URL, the request's is used.
     func cachedURLResponse(for request: URLRequest) -> CachedURLResponse? {
         guard let url = request.url else { return given }
         return cachedURLResponse { makeCachedURLResponse(requestedURL: url) }
@@ -91,6 +90,6 @@ package final class StoredEntry: @unchecked Sendable {
         }
     }
 
-    /// The object that was handed out for this entry, if one was.
+    /// Foundation's object for this entry, if it was made before.
     var presentedResponse: CachedURLResponse? { given ?? SharedLock.withLock(of: self) { made.cached } }
 }

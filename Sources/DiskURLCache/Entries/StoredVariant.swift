@@ -1,15 +1,14 @@
-/// One stored variant; its body may still be on disk. Immutable; a class, so that a copy costs one reference.
+/// One stored variant, whose body may still be on disk. Immutable. A class, since it is copied often.
 package final class StoredVariant: Sendable {
     let metadata: EntryMetadata
     let bodyLength: Int
     let layer: DiskURLCache.Layer
-    /// The whole entry, when its body is in memory.
+    /// The whole entry; nil if its body is not in memory.
     let entry: StoredEntry?
-    /// The whole entry; nil when it turned out missing or damaged. May read the disk on the caller's thread.
+    /// Returns the whole entry; nil if the record is gone or damaged. May read the disk on the caller's thread.
     let load: @Sendable () -> StoredEntry?
-    /// Opens the body in its file and verifies it, instead of reading it into memory; nil when the file is missing or
-    /// damaged. Set for bodies that are too large to be kept in memory. Reads the whole file once, on the caller's
-    /// thread.
+    /// Opens and verifies the body in its file, instead of reading it into memory; nil if the file is gone or damaged.
+    /// Reads the whole file once, on the caller's thread. Set only for bodies that are too large to be kept in memory.
     let open: (@Sendable () -> OpenBody?)?
 
     /// - Parameter entry: nil if the body was not read yet.
@@ -26,21 +25,21 @@ package final class StoredVariant: Sendable {
         self.init(entry.metadata, bodyLength: entry.body.count, from: layer, entry: entry) { entry }
     }
 
-    /// The same variant, its body opened and verified.
+    /// The same variant, with its body opened and verified.
     func opened(_ body: OpenBody) -> StoredVariant {
         StoredVariant(
             metadata, bodyLength: bodyLength, from: layer, open: { body },
             load: { [metadata] in body.contents.map { StoredEntry(metadata: metadata, body: $0) } })
     }
 
-    /// The same variant, found in another layer.
+    /// The same variant, with a different layer as its source.
     func from(_ layer: DiskURLCache.Layer) -> StoredVariant {
         StoredVariant(metadata, bodyLength: bodyLength, from: layer, entry: entry, open: open, load: load)
     }
 }
 
 extension [StoredVariant] {
-    /// The variants with the entry that one of them loaded, so that it is not read again.
+    /// The variants, one of them with the entry that was loaded for it, so that it is not read again.
     func holding(_ entry: StoredEntry, at index: Int) -> [StoredVariant] {
         guard self[index].entry == nil else { return self }
         var variants = self

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads the output of `ByteWriter` and trusts no length: gives nil if a length exceeds the bytes that are left.
+/// Reads what `ByteWriter` wrote, and trusts no length: the result is nil if a length exceeds the bytes that are left.
 struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
@@ -22,7 +22,7 @@ struct ByteReader {
         number(UInt64.self).map(Double.init(bitPattern:))
     }
 
-    /// A time in Foundation's seconds; nil for a value that is not a number or beyond all calendars.
+    /// A time in Foundation's seconds; nil if the value is not a number, or so large that no calendar can show it.
     mutating func date() -> Date? {
         guard let seconds = double(), abs(seconds) < 1e15 else { return nil }
         return Date(timeIntervalSinceReferenceDate: seconds)
@@ -42,9 +42,9 @@ struct ByteReader {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 
-    /// The number of values that follow. A number that needs more bytes than are left is not worth an allocation, and
-    /// may be no Int: nil.
-    /// - Parameter shortest: the bytes of the shortest value.
+    /// The number of values that follow. Nil if they would need more bytes than are left: then nothing is allocated for
+    /// them.
+    /// - Parameter shortest: the length of the shortest possible value, in bytes.
     @inline(__always)
     mutating func count(_ shortest: Int) -> Int? {
         guard let count = number(UInt32.self), count <= remaining / shortest else { return nil }
@@ -65,7 +65,7 @@ struct ByteReader {
         return string().map(Optional.some)
     }
 
-    /// So many values as a number before them says.
+    /// A list of values, preceded by their number.
     mutating func list<Value>(_ shortest: Int, _ read: (inout ByteReader) -> Value?) -> [Value]? {
         guard let count = count(shortest) else { return nil }
         var values: [Value] = []

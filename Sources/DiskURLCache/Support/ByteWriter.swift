@@ -2,8 +2,8 @@ import Foundation
 
 /// Appends numbers and strings in the format's form: little-endian, lengths before contents.
 ///
-/// To append to an array piece by piece takes ten times as long as the copy of the piece: here the bytes are copied
-/// into room that was made before.
+/// Appending to an array piece by piece takes ten times as long as copying the bytes. So the room is made first, and
+/// the bytes are copied into it.
 struct ByteWriter {
     private var room: [UInt8]
     /// How many bytes were written.
@@ -19,7 +19,7 @@ struct ByteWriter {
         return room
     }
 
-    /// The written bytes without the first `offset` ones.
+    /// The written bytes from `offset` on.
     func withUnsafeBytes<Result>(from offset: Int = 0, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         room.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[offset..<count])) }
     }
@@ -29,12 +29,12 @@ struct ByteWriter {
         room.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[..<count])) }
     }
 
-    /// Appends room of zeros, for the caller to fill in.
+    /// Appends zeros, which the caller fills in later.
     mutating func skip(_ length: Int) {
         extend(length) { _ in }
     }
 
-    /// Calls with the room for the next bytes.
+    /// Calls `body` with the room for the next `length` bytes.
     @inline(__always)
     private mutating func extend(_ length: Int, _ body: (UnsafeMutableRawBufferPointer) -> Void) {
         if count + length > room.count { grow(length) }
@@ -65,7 +65,8 @@ struct ByteWriter {
         _ = append(string) { _ in true }
     }
 
-    /// The same, if the closure wants the bytes of the string; false, and nothing is written, if it does not.
+    /// The same, but only if `isWanted` returns true for the string's bytes; otherwise nothing is written and the
+    /// result is false.
     mutating func append(_ string: String, where isWanted: (UnsafeRawBufferPointer) -> Bool) -> Bool {
         var string = string
         return string.withUTF8 {

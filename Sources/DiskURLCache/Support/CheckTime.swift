@@ -2,8 +2,8 @@
     import Synchronization
 #endif
 
-/// The time of the next check of something that others may have changed. Many lookups ask at once, and one of them a
-/// second is to check. Times are nanoseconds of the monotonic clock.
+/// The time of the next look at something that others may have changed. Many lookups ask; once a second one of them is
+/// told to look. Times are nanoseconds of the monotonic clock.
 package final class CheckTime: Sendable {
     private static let interval: UInt64 = 1_000_000_000
 
@@ -16,7 +16,7 @@ package final class CheckTime: Sendable {
 
     package init() {}
 
-    /// True for the one thread of several that is to check now.
+    /// True for one of the calling threads: that thread is to look now.
     @inline(__always)
     package func isDue(at now: UInt64) -> Bool {
         #if canImport(Glibc) || canImport(Musl)
@@ -32,7 +32,7 @@ package final class CheckTime: Sendable {
         #endif
     }
 
-    /// The caller checks without being asked: no other check is due for a second.
+    /// The caller looks now of its own accord, so that the next look is due in a second.
     package func restart() { set(MonotonicTime.nanoseconds &+ Self.interval) }
 
     func set(_ time: UInt64) {

@@ -1,13 +1,13 @@
-/// A 64-bit checksum of bytes that come in pieces, at twice the speed of copying them, in plain Swift.
+/// A 64-bit checksum of bytes that arrive in pieces. Plain Swift, and twice as fast as copying the bytes.
 ///
-/// Eight lanes, each taking one 8-byte word of a 64-byte block. A lane keeps the sum of its words, in which no change
-/// of a single word is lost, and the sum of the products of that sum's halves after each word, in which no change of
-/// their order is. It does not stop attackers.
+/// There are eight lanes; each takes one 8-byte word of a 64-byte block. A lane keeps two sums: that of its words,
+/// which shows any change of a single word, and that of the products of the first sum's halves after each word, which
+/// shows a changed order. It finds accidents and does not stop attackers.
 ///
 /// The format is in `OnDiskFormat.md`: it must never change within format version 1.
 package struct Checksum {
-    // Vectors, since the compiler makes none of eight variables. Little-endian machines only, as all that Swift
-    // supports.
+    // Written with vectors, since the compiler does not make vectors of eight variables. For little-endian machines, as
+    // all that Swift supports are.
     private var sums: SIMD8<UInt64>
     private var products = SIMD8<UInt64>()
     private var length: UInt64 = 0
@@ -29,7 +29,7 @@ package struct Checksum {
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, bytes.count >= Self.blockSize else { return }
         length &+= UInt64(bytes.count)
-        // In registers: the compiler would write them back after each block.
+        // Local copies stay in registers; the compiler would write the properties back to memory after each block.
         var (sums, products) = (sums, products)
         let lowHalf = SIMD8<UInt64>(repeating: 0xFFFF_FFFF)
         var position = base
@@ -42,8 +42,8 @@ package struct Checksum {
         (self.sums, self.products) = (sums, products)
     }
 
-    /// Takes the last piece, of any length, and gives the checksum. The rest of the last block counts as zeros; the
-    /// length is part of the checksum, so bytes of zero at the end are not lost.
+    /// Takes the last piece, of any length, and returns the checksum. The last block is filled up with zeros; since the
+    /// length is part of the checksum, real zeros at the end make a difference.
     mutating func finish(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         let whole = bytes.count / Self.blockSize * Self.blockSize
         if whole > 0 { update(UnsafeRawBufferPointer(rebasing: bytes[..<whole])) }

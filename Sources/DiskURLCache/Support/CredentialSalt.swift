@@ -1,7 +1,7 @@
 import Foundation
 
-/// Random bytes of a cache's directory that are mixed into the digests of credentials: a table of digests made in
-/// advance confirms no guess of a password, and the digests of two directories cannot be compared.
+/// Random bytes, one set for each cache directory, that are mixed into the digests of credentials. They make tables of
+/// precomputed digests useless for guessing passwords, and keep the digests of two directories from being compared.
 ///
 /// Read when the first credentials are digested.
 package final class CredentialSalt: Sendable, Equatable {
@@ -10,14 +10,14 @@ package final class CredentialSalt: Sendable, Equatable {
     private let state: Mutex<(bytes: [UInt8], isRead: Bool)>
     private let read: @Sendable (_ new: [UInt8]) -> [UInt8]?
 
-    /// - Parameter read: the bytes of the directory, which are the given ones if it has none; nil if the directory
-    ///   cannot be used. Called outside of all locks, and maybe twice at once.
+    /// - Parameter read: returns the salt that is stored in the directory, after storing the given bytes if there was
+    ///   none; nil if the directory cannot be used. Called outside of all locks, perhaps by two threads at once.
     package init(_ read: @escaping @Sendable (_ new: [UInt8]) -> [UInt8]?) {
         self.read = read
         state = Mutex(((0..<Self.length).map { _ in .random(in: 0 ... .max) }, false))
     }
 
-    /// The bytes as they were read.
+    /// A salt whose bytes have been read already.
     package init(_ bytes: [UInt8]) {
         read = { _ in nil }
         state = Mutex((bytes, true))
@@ -26,13 +26,14 @@ package final class CredentialSalt: Sendable, Equatable {
     package var bytes: [UInt8] {
         let known = state.withLock { $0 }
         if known.isRead { return known.bytes }
-        // Until the directory can be used, random bytes of this cache count.
+        // As long as the directory cannot be used, this cache uses random bytes of its own.
         guard let bytes = read(known.bytes) else { return known.bytes }
         state.withLock { $0 = (bytes, true) }
         return bytes
     }
 
-    /// The directory is another one: its salt is read again, and is this one if it has none.
+    /// The path leads to a different directory now: its salt is read at the next use. If it has none, this salt is
+    /// stored in it.
     func directoryChanged() { state.withLock { $0.isRead = false } }
 
     package func digest(of text: String) -> KeyDigest {

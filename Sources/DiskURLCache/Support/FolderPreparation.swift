@@ -1,15 +1,17 @@
 import Foundation
 
-/// Gives a cache's folder the properties of Apple platforms: no backup, and a protection class, which new files take
-/// from the folder that they are made in. On the maintenance queue.
+/// Sets what Apple platforms know about a folder: that it is not backed up, and its protection class, which new files
+/// inherit from the folder. Runs on the maintenance queue.
 ///
 /// The operations are closures, so that tests on every platform can run this.
 struct FolderPreparation: Sendable {
-    /// The class of a file or folder; gives nil if it is unknown. Nil on macOS, which has no classes.
+    /// Returns the class of a file or folder, nil if it is unknown. The closure itself is nil on macOS, which has no
+    /// protection classes.
     var protection: (@Sendable (_ path: String) -> FileProtectionType?)?
-    /// False if the class was not changed, as for a file that cannot be opened while the device is locked.
+    /// Returns false if the class could not be changed, for example since the file cannot be opened while the device is
+    /// locked.
     var setProtection: @Sendable (_ path: String, FileProtectionType) -> Bool
-    /// Names in a folder.
+    /// The names in a folder.
     var names: @Sendable (_ path: String) -> [String]
     var excludeFromBackup: @Sendable (_ path: String) -> Void
 
@@ -19,11 +21,11 @@ struct FolderPreparation: Sendable {
         guard let directory = folders.first else { return }
         excludeFromBackup(directory)
         guard let protection, folders.contains(where: { protection($0)?.rawValue != wanted.rawValue }) else { return }
-        // The directory comes last, once all files in it have the class, so that the next launch completes an
-        // interrupted change.
+        // The directory gets its class last, after all files in it: if the change is interrupted, the next launch sees
+        // the old class of the directory and completes the change.
         var isDone = true
         for folder in folders.reversed() {
-            // A folder comes before its files, so that new files have the class already.
+            // A folder gets its class before its files, so that files that are made meanwhile have it already.
             if folder != directory { isDone = setProtection(folder, wanted) && isDone }
             for path in names(folder).map({ folder + "/" + $0 }) where !folders.contains(path) {
                 isDone = setProtection(path, wanted) && isDone

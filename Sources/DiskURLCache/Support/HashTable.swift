@@ -1,9 +1,9 @@
-/// Positions found by hash: open addressing with linear probing, at most half full. Knows no keys: its owner compares
-/// them, and gives the hash of a position that moves.
+/// A table from hashes to positions in the owner's array: open addressing with linear probing, at most half full. It
+/// stores no keys: the owner compares them, and supplies the hash of a position when the table has to move it.
 ///
-/// A dictionary would hash again what is hashed already.
+/// A dictionary would hash the keys once more.
 struct HashTable: Sendable {
-    /// A position plus one, or 0 for a free place.
+    /// Positions plus one; 0 marks a free slot.
     private var slots = [Int32](repeating: 0, count: 16)
     private var mask = 15
     private var count = 0
@@ -27,7 +27,7 @@ struct HashTable: Sendable {
         enter(position, hash: hash)
     }
 
-    /// Removes a position, and closes the gap so that no search ends early.
+    /// Removes a position, and closes the gap, since a search ends at the first free slot.
     mutating func remove(_ position: Int, hash: Int, hashOf: (Int) -> Int) {
         var gap = hash & mask
         while slots[gap] != Int32(position + 1) {
@@ -49,7 +49,7 @@ struct HashTable: Sendable {
         slots[gap] = 0
     }
 
-    /// Makes room for so many positions.
+    /// Makes room for `capacity` positions.
     mutating func reserve(_ capacity: Int, hashOf: (Int) -> Int) {
         var size = slots.count
         while size < capacity * 2 { size *= 2 }

@@ -17,7 +17,7 @@ enum HexDigits {
         }
     }
 
-    /// The number that sixteen digits are; nil if one of the bytes is no digit or a capital letter.
+    /// The number that sixteen digits spell; nil if one of the bytes is a capital letter or no digit at all.
     @inline(__always)
     static func number(of bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt64? {
         guard let high = half(of: bytes, at: offset), let low = half(of: bytes, at: offset + 8) else { return nil }
@@ -30,7 +30,7 @@ enum HexDigits {
         // Letters have bit 6 and begin with 1 in their low nibble.
         var nibbles = (digits & (ones &* 15)) &+ (digits >> 6 & ones) &* 9
         let letters = (nibbles &+ ones &* 6) >> 4 & ones
-        // Only a digit becomes itself again; 39 lies between "9" + 1 and "a".
+        // Converted back, only real digits give the same bytes; 39 lies between "9" + 1 and "a".
         guard nibbles & (ones &* 0xF0) == 0, nibbles &+ ones &* 48 &+ letters &* 39 == digits else { return nil }
         nibbles = (nibbles | nibbles >> 4) & 0x00FF_00FF_00FF_00FF
         nibbles = (nibbles | nibbles >> 8) & 0x0000_FFFF_0000_FFFF

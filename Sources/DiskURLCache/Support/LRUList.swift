@@ -1,4 +1,5 @@
-/// Order of use of slots that the owner numbers: O(1) to touch, add and remove. Knows no keys and no locks.
+/// The order in which slots were last used, as a linked list: adding, touching and removing take constant time. The
+/// owner numbers the slots, knows what is in them, and locks.
 ///
 /// Invariant: every linked slot is reachable from `mostRecent` by `older` and from `leastRecent` by `newer`.
 struct LRUList: Sendable {
@@ -33,7 +34,7 @@ struct LRUList: Sendable {
         insert(slot, newerThan: mostRecent)
     }
 
-    /// Links a slot as the one used just after another; with nil, as the least recently used one.
+    /// Links a slot as used just after `other`; if that is nil, as the least recently used one.
     mutating func insert(_ slot: Int, newerThan other: Int?) {
         while links.count <= slot {
             links.append(Links(newer: Self.none, older: Self.none))

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The time of a clock that is never set.
+/// The time of the monotonic clock, which nobody can set.
 package enum MonotonicTime {
     static var seconds: Double { Double(nanoseconds) * 1e-9 }
 
-    /// Exact, to tell which of two uses was the later one.
+    /// In nanoseconds, precise enough to tell which of two uses was the later one.
     package static var nanoseconds: UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

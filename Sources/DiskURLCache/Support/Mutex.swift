@@ -2,11 +2,11 @@ import Foundation
 
 /// A value that can be reached only while its lock is held.
 ///
-/// Shaped like `Synchronization.Mutex`, which needs iOS 18 and macOS 15. The lock is not recursive. `Concurrency.md`
-/// lists all of them, what they guard, and which may be held across file operations.
+/// Has the API of `Synchronization.Mutex`, which needs iOS 18 and macOS 15. The lock is not recursive. `Concurrency.md`
+/// lists all locks, what they guard, and which may be held across file operations.
 ///
-/// `@unchecked Sendable`: the value is reached only inside `withLock`, and its type may be anything because it never
-/// leaves the lock by itself.
+/// `@unchecked Sendable`: the value is reached only inside `withLock`. Its type need not be Sendable, since it does not
+/// leave the lock unless a caller copies it out.
 package final class Mutex<Value>: @unchecked Sendable {
     #if canImport(Darwin)
         private typealias Lock = os_unfair_lock
@@ -14,15 +14,15 @@ package final class Mutex<Value>: @unchecked Sendable {
         private typealias Lock = pthread_mutex_t
     #endif
 
-    // Lock and value are allocated apart, so that Swift need not check at run time what the lock ensures (a twentieth
-    // of a memory hit).
+    // Lock and value are in memory of their own, so that Swift does not check exclusive access at run time, which the
+    // lock ensures (a twentieth of a memory hit).
     private let memory: UnsafeMutableRawPointer
     private let lock: UnsafeMutablePointer<Lock>
     private let value: UnsafeMutablePointer<Value>
 
-    /// - Parameter isContended: true if threads take this lock and its neighbours all the time: the lock then fills
-    ///   whole cache lines, and threads that take different locks do not slow each other down. Costs 1,000
-    ///   instructions.
+    /// - Parameter isContended: true for one of several locks that many threads take all the time. The lock then fills
+    ///   whole cache lines, so that threads that take different locks do not slow each other down. Making it costs
+    ///   1,000 instructions.
     package init(_ value: Value, isContended: Bool = false) {
         let unit = isContended ? 64 : 16
         let valueOffset =

@@ -36,31 +36,31 @@ struct Platform: Sendable, Equatable {
         #endif
     }
 
-    /// The loader is registered for sessions that name no protocol classes, and `attach(to:)` puts it into a
+    /// Whether the loader is registered for sessions that do not list protocol classes, and `attach(to:)` adds it to a
     /// configuration.
     var attachesLoader: Bool { !loadsBySystem }
 
-    /// Each session is made with a new class, so that each task's session is known.
+    /// Whether each session is made with a protocol class of its own, by which the loader knows the session of a task.
     var makesSessionClasses: Bool { hasProtocols && loadsBySystem }
 
     // MARK: The superclass
 
-    /// Bytes of memory that the superclass may use. On disk it gets none: it would write each response a second time,
-    /// by rules that are not the cache's.
+    /// Bytes of memory that the superclass may use. On disk it may use none: it would write each response a second
+    /// time, by its own rules.
     func superclassCapacity(memory: Int) -> Int { min(memory, superclassLimit) }
 
-    /// Whether the superclass keeps a body for a moment: not an empty one, and none above a twentieth of its capacity
-    /// (`URLCache`).
+    /// Whether the superclass keeps a body for a moment: `URLCache` refuses empty ones, and those above a twentieth of
+    /// its capacity.
     func superclassKeeps(bytes: Int, memory: Int) -> Bool {
         bytes > 0 && bytes <= superclassCapacity(memory: memory) / 20
     }
 
-    /// The folder for the superclass, which has no capacity on disk: nil would mean the app's default cache.
+    /// The folder given to the superclass, which has no capacity on disk. Nil would mean the app's default cache.
     static let superclassDirectory: URL = {
         #if canImport(Darwin)
             FileManager.default.temporaryDirectory.appendingPathComponent("DiskURLCache.unused", isDirectory: true)
         #else
-            // Foundation creates the given folder with mode 0755, so it gets a folder that exists.
+            // Foundation would create a missing folder, with mode 0755; the root exists.
             URL(fileURLWithPath: "/", isDirectory: true)
         #endif
     }()

@@ -11,7 +11,7 @@ indirect enum PropertyValue: Sendable, Hashable {
     case array([PropertyValue])
     case dictionary([String: PropertyValue])
 
-    /// Nil when the value or anything inside it is of another type.
+    /// Nil if the value, or anything inside it, is not of a property-list type.
     init?(_ value: Any) {
         switch value {
         case let value as String: self = .string(value)

@@ -76,7 +76,7 @@ enum SHA256Digest {
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
         roundConstants.withUnsafeBufferPointer { constants in
             guard let k = constants.baseAddress else { return }
-            // Eight rounds a step, after which every word is back in its variable: none has to be moved.
+            // Eight rounds in each step: after eight, every word is back in its variable, so that none has to be moved.
             var index = 0
             while index < 64 {
                 round(a, b, c, &d, e, f, g, &h, k[index] &+ w[index])

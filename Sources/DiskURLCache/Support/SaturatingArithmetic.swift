@@ -1,6 +1,6 @@
 import Foundation
 
-/// Sums of values that come from outside: a wrong number must not trap.
+/// Sums of numbers from outside, which must not trap on overflow.
 extension FixedWidthInteger where Self: SignedInteger {
     package func subtractingSaturated(_ other: Self) -> Self {
         let (difference, overflow) = subtractingReportingOverflow(other)
@@ -14,7 +14,7 @@ extension FixedWidthInteger where Self: SignedInteger {
 }
 
 extension Int64 {
-    /// Whole seconds, brought into range; not a number counts as 0.
+    /// Whole seconds: too large ones become the maximum, negative ones out of range and NaN become 0.
     init(clampingSeconds seconds: TimeInterval) {
         guard !seconds.isNaN else {
             self = 0

@@ -1,18 +1,20 @@
-/// Locks for values that objects make when they are first needed. All objects share these locks: a lock for each object
-/// would cost more than most of the objects.
+/// Locks for values that are made when they are first needed. All objects share these 32 locks, since a lock for each
+/// object would cost more than most of the objects do.
 ///
-/// Held while a value is read or stored, never while it is made: making it may take the same lock for another object.
+/// A lock is held while a value is read or stored, never while it is made: making it may need the lock of a different
+/// object, which may be the same lock.
 enum SharedLock {
     private static let locks = (0..<32).map { _ in Mutex((), isContended: true) }
 
     @inline(__always)
     static func withLock<Result>(of object: AnyObject, _ body: () throws -> Result) rethrows -> Result {
-        // Objects lie sixteen bytes apart at least.
+        // The addresses of two objects differ by at least sixteen bytes.
         let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
         return try locks[Int((address >> 4 ^ address >> 10) & 31)].withLock { _ in try body() }
     }
 
-    /// The value that an object makes once. If a second thread is faster, both get its value.
+    /// A value that is made once for an object. If two threads make it at the same time, both get the one that was
+    /// stored first.
     @inline(__always)
     static func once<Value>(
         of object: AnyObject, _ made: () -> Value?, _ make: () -> Value, keep: (Value) -> Void

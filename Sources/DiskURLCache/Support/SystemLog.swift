@@ -4,10 +4,10 @@ import Foundation
     import os
 #endif
 
-/// Reports problems to developers without a listener to events: in the unified log on Apple platforms, on standard
-/// error elsewhere.
+/// Reports problems to developers who do not listen to events: to the unified log on Apple platforms, to standard error
+/// elsewhere.
 enum SystemLog {
-    /// - Parameter text: a sentence without anything about a user.
+    /// - Parameter text: a sentence without anything that could identify a user.
     static func warn(_ text: String) {
         #if canImport(Darwin)
             Logger(subsystem: "DiskURLCache", category: "DiskURLCache").error("\(text, privacy: .public)")

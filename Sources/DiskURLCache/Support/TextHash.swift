@@ -1,10 +1,10 @@
-/// A hash of text: sixteen bytes a step, where `Hasher` takes most of the time of a memory hit.
+/// A hash of text, sixteen bytes at a time. (With `Hasher`, hashing would take most of the time of a memory hit.)
 ///
-/// For tables in memory, each process has a random seed, so that no server can choose texts that collide. With a
-/// given seed it is the same in all processes; the names and hashes on disk rely on that (`OnDiskFormat.md`).
+/// For tables in memory each process uses a random seed, so that a server cannot choose URLs that collide. With a given
+/// seed the hash is the same in all processes; names and hashes on disk rely on that (`OnDiskFormat.md`).
 enum TextHash {
     private static let processSeed = UInt64.random(in: .min ... .max)
-    // Odd words with their bits evenly mixed.
+    // Odd numbers whose bits are evenly mixed.
     private static let first: UInt64 = 0x9E37_79B9_7F4A_7C15
     private static let second: UInt64 = 0xD6E8_FEB8_6659_FD93
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The time, injected so that tests can set it.
+/// The wall clock; tests inject their own.
 package struct WallClock: Sendable {
     var now: @Sendable () -> Date
 
