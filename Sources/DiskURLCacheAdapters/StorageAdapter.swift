@@ -27,9 +27,15 @@ final class StorageAdapter: StorageLayer {
         storage.entries(named: key.digest.hex).filter { $0.key == key }
     }
 
+    /// A storage may keep any number of variants. As on the built-in disk eight are of use; the oldest of the others
+    /// are removed when they are seen.
     func variants(of key: RequestKey) -> [StoredVariant] {
-        entries(of: key.diskKey).map(\.entry).sorted { $0.metadata.sequence > $1.metadata.sequence }
-            .map { StoredVariant($0, from: .disk) }
+        let key = key.diskKey
+        let entries = entries(of: key).sorted { $0.entry.metadata.sequence > $1.entry.metadata.sequence }
+        for entry in entries.dropFirst(StoredVariant.limit) {
+            storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: entry.variant)))
+        }
+        return entries.prefix(StoredVariant.limit).map { StoredVariant($0.entry, from: .disk) }
     }
 
     func contains(_ key: RequestKey) -> Bool { !entries(of: key.diskKey).isEmpty }

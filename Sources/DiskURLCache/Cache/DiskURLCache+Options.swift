@@ -28,7 +28,10 @@ extension DiskURLCache {
     }
 
     /// The key under which the response to a request is kept; nil for a request that is not cached.
-    func key(for request: URLRequest) -> RequestKey? { keyDecision(for: target(request)).key }
+    func key(for request: URLRequest) -> RequestKey? {
+        if keysArePlain, let key = RequestKey(plain: request, HeaderFields(request)) { return key }
+        return keyDecision(for: target(request)).key
+    }
 
     /// The key, or the reason why there is none.
     func keyDecision(for target: RuleTarget, variant: String? = nil) -> KeyDecision {

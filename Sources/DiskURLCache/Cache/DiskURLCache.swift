@@ -27,6 +27,8 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// The part of the configuration that the cache cannot fulfil.
     private let configurationError: DiskURLCache.Error?
     let rulesHaveTags: Bool
+    /// The key of a plain request is its URL: nothing in the configuration adds to it. See `RequestKey(plain:_:)`.
+    let keysArePlain: Bool
     #if canImport(Darwin)
         private var appLife: AppLifeObserver?
     #endif
@@ -68,6 +70,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             problem ?? RuleCheck.problem(in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
         configurationError = problem
         rulesHaveTags = configuration.rules.contains { !$0.cacheOptions.tags.isEmpty }
+        keysArePlain = configuration.rules.isEmpty && configuration.keyPolicy.isPlain && !configuration.isShared
         let platform = configuration.platform
         let superclassCapacity = platform.superclassCapacity(memory: configuration.memoryCapacity)
         #if canImport(Darwin)
@@ -130,10 +133,14 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
     /// ``perform(_:)`` uses a queue of the cache. ``data(for:session:)`` also judges freshness and uses the network.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         if isBySystem, SystemContract.concernsPart(request, status: nil) { return nil }
-        let target = target(request)
-        guard let key = keyDecision(for: target).key else { return nil }
+        let fields = HeaderFields(request)
+        let plainKey = keysArePlain ? RequestKey(plain: request, fields) : nil
+        // Neither rules nor options concern a plain request.
+        let target = plainKey == nil ? target(request) : nil
+        guard let key = plainKey ?? target.flatMap({ keyDecision(for: $0).key }) else { return nil }
+        var asked = FieldDigests(of: fields)
         let variant = store.lookup(key).variants().first {
-            $0.answers(request) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))
+            $0.answers(&asked) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))
         }
         // A body that is damaged, or was replaced meanwhile, is a miss: an older variant is no answer.
         guard let variant, let entry = variant.load() else {
@@ -141,7 +148,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
             return nil
         }
         hub.count(for: key) { $0.countHit(variant.layer, bytes: entry.body.count) }
-        addTags(to: variant.metadata, of: key, for: target)
+        if let target { addTags(to: variant.metadata, of: key, for: target) }
         let response = isBySystem ? systemResponse(of: entry, for: request) : entry.cachedURLResponse(for: request)
         return key.isForHead ? response?.withoutBody() : response
     }

@@ -88,8 +88,9 @@ extension EntryMetadata {
 }
 
 extension StoredVariant {
-    func answers(_ request: URLRequest) -> Bool {
-        entry?.answers(request) ?? metadata.answers(HeaderFields(request))
+    /// Whether `URLCache`'s own methods may hand the variant out for a request.
+    func answers(_ request: inout FieldDigests) -> Bool {
+        entry?.answers(&request) ?? metadata.answers(&request)
     }
 }
 

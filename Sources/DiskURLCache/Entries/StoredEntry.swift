@@ -9,6 +9,7 @@ package final class StoredEntry: @unchecked Sendable {
     // @unchecked: `made` is reached only while this object's `SharedLock` is held, and the rest is constant.
     package let metadata: EntryMetadata
     package let body: Data
+    let varyKey: VaryKey
     /// True for nearly all entries: the response has no `Vary` and is not a 206. A constant, since each hit reads it.
     let answersEveryRequest: Bool
     /// The memory that the entry takes, in bytes: the body and an estimate of the rest. A constant, since each store
@@ -44,7 +45,8 @@ package final class StoredEntry: @unchecked Sendable {
         self.metadata = metadata
         self.body = body
         self.given = given
-        answersEveryRequest = metadata.varyKey == .none && metadata.http?.status != 206
+        varyKey = metadata.varyKey
+        answersEveryRequest = varyKey == .none && metadata.http?.status != 206
         memoryCost = body.count + Self.headCost(metadata)
     }
 
@@ -52,21 +54,20 @@ package final class StoredEntry: @unchecked Sendable {
     static func headCost(_ metadata: EntryMetadata) -> Int { 600 + (metadata.http?.fields.estimatedSize ?? 0) }
 
     /// Whether `URLCache`'s own methods may return this entry for a request.
-    func answers(_ request: URLRequest) -> Bool {
+    func answers(_ request: inout FieldDigests) -> Bool {
         if answersEveryRequest { return true }
-        let (fields, varyKey) = (HeaderFields(request), metadata.varyKey)
-        // For a request with the same values as the last one no digests are computed.
-        if let matched = SharedLock.withLock(of: self, { made.matched }), varyKey.hasValues(matched, in: fields) {
-            return true
-        }
-        guard metadata.answers(fields) else { return false }
-        SharedLock.withLock(of: self) { made.matched = varyKey.values(in: fields) }
+        // A request with the same values as the last one needs no digests.
+        let matched = SharedLock.withLock(of: self) { made.matched }
+        if let matched, varyKey.hasValues(matched, in: request.fields) { return true }
+        guard metadata.answers(&request) else { return false }
+        SharedLock.withLock(of: self) { made.matched = varyKey.values(in: request.fields) }
         return true
     }
 
     /// The entry as Foundation's object. If the record has no URL, the request's is used.
     func cachedURLResponse(for request: URLRequest) -> CachedURLResponse? {
-        guard let url = request.url else { return given }
+        if let presentedResponse { return presentedResponse }
+        guard let url = request.url else { return nil }
         return cachedURLResponse { makeCachedURLResponse(requestedURL: url) }
     }
 

@@ -1,5 +1,9 @@
 /// One stored variant, whose body may still be on disk. Immutable. A class, since it is copied often.
 package final class StoredVariant: Sendable {
+    /// The greatest number of variants of a key, in each layer. A further one replaces an old one: each lookup compares
+    /// the variants with its request, and a server may name a field in `Vary` that no two requests have alike.
+    package static let limit = 8
+
     let metadata: EntryMetadata
     let bodyLength: Int
     let layer: DiskURLCache.Layer

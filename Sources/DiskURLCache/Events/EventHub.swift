@@ -30,7 +30,7 @@ package final class EventHub: Sendable {
     }
 
     func count(for key: RequestKey? = nil, _ change: (inout DiskURLCache.Statistics) -> Void) {
-        counts[key?.stripe(of: counts.count) ?? 0].withLock(change)
+        counts[(key?.hashValue ?? 0) & (counts.count - 1)].withLock(change)
     }
 
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }

@@ -17,7 +17,8 @@ extension RequestDecider {
         if directives.noCache { return .refused(.requestDirective) }
         if directives.noStore { return .refused(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return .refused(.precondition) }
-        guard let index = firstMatch(where: { $0.status != 206 }) else { return .refused(.notStored) }
+        var digests = FieldDigests(of: request.fields)
+        guard let index = firstMatch(&digests, where: { $0.status != 206 }) else { return .refused(.notStored) }
         let candidate = candidates[index]
         // A stored error is no better than the error that arrived.
         if StatusCode.isServerTrouble(candidate.response.status) { return .refused(.storedError) }

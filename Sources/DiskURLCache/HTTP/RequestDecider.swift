@@ -16,15 +16,16 @@ struct RequestDecider {
         if policy == .reloadIgnoring { return network(.cachePolicy) }
         if directives.noStore, !acceptsAnyAge { return network(.requestNoStore) }
         if Preconditions.areForOrigin(in: request) { return network(.precondition) }
-        if let index = firstMatch(where: { $0.status != 206 }) { return whole(index) }
-        let index = firstMatch { _ in true }
+        var digests = FieldDigests(of: request.fields)
+        if let index = firstMatch(&digests, where: { $0.status != 206 }) { return whole(index) }
+        let index = firstMatch(&digests) { _ in true }
         if request.isRetrieval, let index { return part(index) }
         let hasOthers = candidates.contains { $0.response.answers(method: request.method) }
         return hasOthers && index == nil ? validation(of: nil, because: .variantNotStored) : network(.notStored)
     }
 
-    func firstMatch(where condition: (StoredResponse) -> Bool) -> Int? {
-        candidates.firstIndex { condition($0.response) && $0.response.answers(request) }
+    func firstMatch(_ digests: inout FieldDigests, where condition: (StoredResponse) -> Bool) -> Int? {
+        candidates.firstIndex { condition($0.response) && $0.response.answers(request, &digests) }
     }
 
     /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad` take a stored response, however stale.

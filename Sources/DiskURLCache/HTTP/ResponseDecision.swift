@@ -114,8 +114,9 @@ extension ResponseDecision {
         guard exchange.request.isRetrieval, !exchange.request.directives.noStore,
             StatusCode.isReplacement(exchange.status)
         else { return [] }
+        var digests = FieldDigests(of: exchange.request.fields)
         return exchange.candidates.indices
-            .filter { exchange.candidates[$0].response.vary.matches(exchange.request.fields) }
+            .filter { exchange.candidates[$0].response.vary.matches(&digests) }
             .map { .remove(index: $0) }
     }
 }

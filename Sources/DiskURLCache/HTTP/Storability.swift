@@ -20,8 +20,9 @@ enum Storability {
         // RFC 9110 §6.6.1
         if response.fields["Date"] == nil { response.fields.append("Date", HTTPDate.format(exchange.responseTime)) }
 
+        var digests = FieldDigests(of: request.fields)
         let matching = exchange.candidates.indices.filter {
-            exchange.candidates[$0].response.answers(request)
+            exchange.candidates[$0].response.answers(request, &digests)
         }
         if exchange.status == 206 {
             guard PartialContent.isStorable(exchange, lifetime: lifetime, replacing: matching) else {

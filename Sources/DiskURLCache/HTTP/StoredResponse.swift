@@ -20,6 +20,11 @@ extension StoredResponse {
         answers(method: request.method) && vary.matches(request.fields)
     }
 
+    /// The same, for one of several responses of a key.
+    func answers(_ request: RequestFacts, _ digests: inout FieldDigests) -> Bool {
+        answers(method: request.method) && vary.matches(&digests)
+    }
+
     /// RFC 9111 §4: the answer to a GET may answer a HEAD. The answer to a HEAD has no body, so it answers no GET.
     func answers(method asked: String) -> Bool {
         method == asked || (method == "GET" && asked == "HEAD")

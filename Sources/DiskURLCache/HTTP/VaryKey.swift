@@ -46,7 +46,15 @@ extension VaryKey {
 
     /// Whether a request with these fields may be answered by the response this key was made for.
     func matches(_ request: HeaderFields) -> Bool {
-        !matchesNothing && fields.allSatisfy { $0.value == Self.digest(of: $0.name, in: request, $0.salt) }
+        var digests = FieldDigests(of: request)
+        return matches(&digests)
+    }
+
+    /// The same, for one of several responses that are compared with one request.
+    func matches(_ request: inout FieldDigests) -> Bool {
+        if matchesNothing { return false }
+        for field in fields where field.value != request.digest(of: field.name, field.salt) { return false }
+        return true
     }
 
     /// The fields in which a request differs from the one that was answered.
@@ -68,7 +76,7 @@ extension VaryKey {
         ["authorization", "cookie", "proxy-authorization"].contains(name)
     }
 
-    private static func digest(of name: String, in request: HeaderFields, _ salt: CredentialSalt?) -> KeyDigest? {
+    fileprivate static func digest(of name: String, in request: HeaderFields, _ salt: CredentialSalt?) -> KeyDigest? {
         guard let value = request[name] else { return nil }
         if let salt { return salt.digest(of: "\(name):\(normalized(value, of: name))") }
         let known = negotiated.withLock { $0.first { $0.value == value && $0.name == name } }
@@ -98,5 +106,22 @@ extension VaryKey {
         default:
             return members.joined(separator: ",")
         }
+    }
+}
+
+/// The digests of one request's field values, each made once, however many variants of a response are compared with
+/// the request.
+struct FieldDigests {
+    let fields: HeaderFields
+    private(set) var made: [VaryKey.Field] = []
+
+    init(of fields: HeaderFields) { self.fields = fields }
+
+    /// - Parameter name: in lower case.
+    mutating func digest(of name: String, _ salt: CredentialSalt?) -> KeyDigest? {
+        if let known = made.first(where: { $0.name == name && $0.salt == salt }) { return known.value }
+        let value = VaryKey.digest(of: name, in: fields, salt)
+        made.append(VaryKey.Field(name: name, value: value, salt: salt))
+        return value
     }
 }

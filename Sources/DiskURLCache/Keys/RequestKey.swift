@@ -18,8 +18,8 @@ package struct RequestKey: Sendable, Hashable {
     let isForHead: Bool
     /// The hash of `text`, computed once: a lookup needs it several times.
     package let hashValue: Int
-    /// The hash of the canonical URL: names the resource on disk. Computed once, too.
-    let resource: UInt64
+    /// The hash of the canonical URL: names the resource on disk. A hit in memory does not need it.
+    var resource: UInt64 { KeyName.resource(of: uri) }
 
     /// - Parameter uri: nil when it is the text.
     init(text: String, uri: String?, isForHead: Bool) {
@@ -27,7 +27,6 @@ package struct RequestKey: Sendable, Hashable {
         otherURI = uri
         self.isForHead = isForHead
         hashValue = TextHash.hash(text)
-        resource = KeyName.resource(of: uri ?? text)
     }
 
     package static func == (left: RequestKey, right: RequestKey) -> Bool {
@@ -97,21 +96,69 @@ extension RequestKey {
     }
 }
 
+// Nearly all requests are plain: a GET of a URL in canonical form, without a body, `Authorization` or `Host`. Under the
+// standard policy the URL is their key, and no other text has to be made.
+
+extension RequestKey {
+    /// The key of a plain request; nil for all others.
+    /// - Parameter hasBody: asked last.
+    private static func plain(
+        method: String?, url: String, _ fields: HeaderFields, hasBody: @autoclosure () -> Bool
+    ) -> RequestKey? {
+        guard method == "GET", URLCanonicalizer.isNormal(url), !namesHostOrCredentials(fields), !hasBody() else {
+            return nil
+        }
+        return RequestKey(text: url, uri: nil, isForHead: false)
+    }
+
+    /// Whether there is a field that belongs to the key of a request under every policy.
+    private static func namesHostOrCredentials(_ fields: HeaderFields) -> Bool {
+        var isFound = false
+        fields.forEachField { name, _ in
+            switch name.utf8.count {
+            case 4: isFound = isFound || name.equalsIgnoringASCIICase("Host")
+            case 13: isFound = isFound || name.equalsIgnoringASCIICase("Authorization")
+            default: break
+            }
+        }
+        return isFound
+    }
+
+    init?(plain request: DiskURLCache.Request) {
+        let key = Self.plain(
+            method: request.method, url: request.url, request.headerFields,
+            hasBody: request.body != nil || request.hasBodyStream)
+        guard let key else { return nil }
+        self = key
+    }
+
+    /// The same key for Foundation's request, of which no more is read than is needed. Nil also for a request with
+    /// options, which may name another key policy.
+    /// - Parameter fields: of the request, which the caller has read.
+    init?(plain request: URLRequest, _ fields: HeaderFields) {
+        guard let url = request.url?.absoluteString else { return nil }
+        let key = Self.plain(
+            method: request.httpMethod, url: url, fields,
+            hasBody: request.httpBody != nil || request.httpBodyStream != nil)
+        guard let key, !request.mayCarryOptions else { return nil }
+        self = key
+    }
+}
+
 extension DiskURLCache.KeyPolicy {
     package func decision(
         for request: DiskURLCache.Request, _ form: RequestKey.Form = RequestKey.Form()
     ) -> KeyDecision {
+        if isPlain, let key = RequestKey(plain: request) {
+            return .key(form.isPlain ? key : RequestKey(text: key.text + form.text, uri: key.text, isForHead: false))
+        }
+        return generalDecision(for: request, form)
+    }
+
+    /// The decision about any request, plain ones included.
+    func generalDecision(for request: DiskURLCache.Request, _ form: RequestKey.Form) -> KeyDecision {
         let credentials = request.headerFields["Authorization"]
         let hostField = request.headerFields["Host"]?.lowercased()
-        // Most requests are plain: no string is built for them.
-        if isPlain, credentials == nil, hostField == nil, request.method == "GET", request.body == nil,
-            !request.hasBodyStream, URLCanonicalizer.isNormal(request.url)
-        {
-            return .key(
-                form.isPlain
-                    ? RequestKey(text: request.url, uri: nil, isForHead: false)
-                    : RequestKey(text: request.url + form.text, uri: request.url, isForHead: false))
-        }
         guard let parts = URLCanonicalizer.parts(of: request.url) else { return .none(.notHTTP) }
         if parts.hasDotSegments { return .none(.dotSegments) }
         // The body that will be sent is unknown, so no answer may be shared.

@@ -123,20 +123,27 @@ enum URLCanonicalizer {
         }
         guard index < count, bytes[index] == .slash else { return false }
 
-        var previous: UInt8 = 0
-        while index < count, bytes[index] != .question {
-            let byte = bytes[index]
-            if byte == .hash || (byte == .dot && previous == .slash) { return false }
-            if byte == .percent {
-                // Upper-case digits, and no escaped character that needs no escape.
-                guard index + 2 < count, bytes[index + 1] < 97, let high = hexValue(bytes[index + 1]),
-                    bytes[index + 2] < 97, let low = hexValue(bytes[index + 2]), !isUnreserved(high << 4 | low)
-                else { return false }
-            }
-            previous = byte
-            index += 1
+        /// The first place of a byte at or after `start`, found by words; `end` if there is none.
+        func next(_ byte: UInt8, from start: Int, to end: Int) -> Int {
+            memchr(base + start, Int32(byte), end - start).map { $0 - UnsafeMutableRawPointer(mutating: base) } ?? end
         }
-        return memchr(base + index, Int32(UInt8.hash), count - index) == nil
+        guard next(.hash, from: index, to: count) == count else { return false }
+        let end = next(.question, from: index, to: count)
+        // The path begins with a slash, so each dot has a byte before it.
+        var dot = next(.dot, from: index, to: end)
+        while dot < end {
+            if bytes[dot - 1] == .slash { return false }
+            dot = next(.dot, from: dot + 1, to: end)
+        }
+        var percent = next(.percent, from: index, to: end)
+        while percent < end {
+            // Upper-case digits, and no escaped character that needs no escape.
+            guard percent + 2 < count, bytes[percent + 1] < 97, let high = hexValue(bytes[percent + 1]),
+                bytes[percent + 2] < 97, let low = hexValue(bytes[percent + 2]), !isUnreserved(high << 4 | low)
+            else { return false }
+            percent = next(.percent, from: percent + 1, to: end)
+        }
+        return true
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {

@@ -14,6 +14,20 @@ struct MemoryRecord: MemoryValue {
     /// True when no layer below has a variant that is not listed here, so that a lookup skips them.
     private(set) var isComplete: Bool
 
+    init(variants: [StoredVariant] = [], isComplete: Bool) {
+        self.variants = variants
+        self.isComplete = isComplete
+        keepToLimit()
+    }
+
+    private mutating func keepToLimit() {
+        guard variants.count > StoredVariant.limit else { return }
+        let dropped = variants[StoredVariant.limit...]
+        // The disk drops the variant that was used least recently, so it may still have this one.
+        if dropped.contains(where: { $0.metadata.placement == .memoryAndDisk }) { isComplete = false }
+        variants.removeSubrange(StoredVariant.limit...)
+    }
+
     var isEmpty: Bool { variants.isEmpty }
 
     /// The memory that the variants take, in bytes.
@@ -25,6 +39,7 @@ struct MemoryRecord: MemoryValue {
         removeAll { $0.metadata.varyKey == varyKey }
         if let entry { variants.insert(StoredVariant(entry, from: .memory), at: 0) }
         isComplete = isComplete && entry != nil
+        keepToLimit()
     }
 
     /// Replaces the variant with a sequence number by an entry; the order follows the new numbers. Without an entry the

@@ -116,6 +116,48 @@ import Testing
         #expect(fixture.body("/a", Self.french) == "fr")
     }
 
+    /// A server whose `Vary` names a field that no two requests share makes a variant for each request. Lookups and
+    /// stores compare all of them.
+    @Test(arguments: [0, 64 << 20], [URLCache.StoragePolicy.allowed, .allowedInMemoryOnly])
+    func aKeyHasEightVariantsInMemory(disk: Int, policy: URLCache.StoragePolicy) throws {
+        let fixture = try Fixture(memory: 4 << 20, disk: disk)
+        let byName = ["Cache-Control": "max-age=3600", "Vary": "X-Name"]
+        for number in 1...40 {
+            fixture.store("/a", "\(number)", byName, request: ["X-Name": "\(number)"], policy: policy)
+            #expect(fixture.body("/a", ["X-Name": "\(number)"]) == "\(number)")
+        }
+        let key = try fixture.key("/a")
+        #expect(fixture.store.memory.value(for: key)?.variants.count == 8)
+        for number in 33...40 { #expect(fixture.body("/a", ["X-Name": "\(number)"]) == "\(number)") }
+        #expect(fixture.body("/a", ["X-Name": "1"]) == nil)
+        #expect(fixture.store.memory.value(for: key)?.variants.count == 8, "also what a lookup brings from disk")
+    }
+
+    /// The disk drops another variant than memory does: what it still has is found.
+    @Test func aVariantThatMemoryDroppedIsFoundOnDisk() throws {
+        let fixture = try Fixture(memory: 4 << 20)
+        let byName = ["Cache-Control": "max-age=3600", "Vary": "X-Name"]
+        fixture.store("/a", "on disk", byName, request: ["X-Name": "disk"])
+        for number in 1...8 {
+            fixture.store(
+                "/a", "\(number)", byName, request: ["X-Name": "\(number)"], policy: .allowedInMemoryOnly)
+        }
+        #expect(fixture.body("/a", ["X-Name": "disk"]) == "on disk")
+        #expect(fixture.body("/a", ["X-Name": "8"]) == "8")
+    }
+
+    /// An app's storage may have any number of them.
+    @Test func anAppsStorageHasEightVariantsToo() throws {
+        let storage = DictionaryStorage(capacity: 1 << 20)
+        let fixture = try Fixture(memory: 0) { $0.diskStorage = storage }
+        let byName = ["Cache-Control": "max-age=3600", "Vary": "X-Name"]
+        for number in 1...20 {
+            fixture.store("/a", "\(number)", byName, request: ["X-Name": "\(number)"])
+            #expect(fixture.body("/a", ["X-Name": "\(number)"]) == "\(number)")
+        }
+        #expect(storage.entries(named: try fixture.key("/a").digest.hex).count <= 9)
+    }
+
     /// Memory knows when it has all variants of a key: then nobody asks the disk, whatever `Vary` says.
     @Test func memoryAnswersForVariantsToo() throws {
         let fixture = try Fixture()
