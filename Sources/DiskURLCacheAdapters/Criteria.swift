@@ -2,8 +2,8 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// Which entries a `DiskURLCache.EntryStorage` is to remove: those for which every condition given holds; without a
-    /// condition, all of them. A cache makes these.
+    /// The entries that a `DiskURLCache.EntryStorage` has to remove: those that meet all conditions, or all entries if
+    /// there is no condition. Made by the cache.
     public struct Criteria: Sendable, Hashable {
         let criteria: EntryCriteria
 
@@ -12,23 +12,23 @@ extension DiskURLCache {
         /// All entries.
         public static let everything = Criteria(.everything)
 
-        /// The place of the entries.
+        /// Where the entries are.
         public enum Scope: Sendable, Hashable {
-            /// All entries of a name, or the one of a variant (`DiskURLCache.Entry.variant`).
+            /// All entries with a name, or only the one with that `DiskURLCache.Entry.variant`.
             case name(String, variant: String?)
             /// All entries that have this among their `DiskURLCache.Entry.groups`.
             case group(String)
             case everything
-            /// The storage has to try each entry: `DiskURLCache.Criteria.matches(_:)`.
+            /// Anywhere: the storage has to call `DiskURLCache.Criteria.matches(_:)` for each entry.
             case anywhere
         }
 
-        /// Where the storage searches. All entries there match, except with `anywhere`.
+        /// Where the storage finds the entries. All entries there match, except for `anywhere`.
         public var scope: Scope {
             if let key = criteria.key { return .name(key.digest.hex, variant: criteria.variant) }
             var rest = criteria
             (rest.resource, rest.hostHash, rest.tag) = (nil, nil, nil)
-            // With several conditions, each entry has to be tried.
+            // If there are several conditions, each entry has to be checked.
             guard rest == .everything else { return .anywhere }
             switch (criteria.resource, criteria.hostHash, criteria.tag) {
             case (nil, nil, nil): return .everything
@@ -47,9 +47,9 @@ extension DiskURLCache {
             return criteria.matches(entry.entry.metadata, resource: entry.key.resource, hostHash: entry.key.hostHash)
         }
 
-        /// A message about this removal for other processes, which hand it to their caches by
-        /// `DiskURLCache.EntryStorage.removalsByOthers()`: up to 33 letters and digits, with a hash of the key or the
-        /// URL. Any other removal is reported as a removal of everything.
+        /// A message about this removal for other processes, whose storages return it from
+        /// `DiskURLCache.EntryStorage.removalsByOthers()`. It has up to 33 letters and digits, with a hash of the key
+        /// or the URL. The message about a removal that is not by key or URL means that everything was removed.
         public var message: String {
             if let key = criteria.key { return "n" + key.name.hex }
             guard let resource = criteria.resource, criteria == EntryCriteria(resource: resource) else {
@@ -60,10 +60,10 @@ extension DiskURLCache {
     }
 }
 
-// Removals, as one process tells another: a key, a URL, or everything.
+// Removals in messages between processes: of a key, of a URL, or of everything.
 
 extension EntryCriteria {
-    /// A message that is not understood is one of everything.
+    /// A message that cannot be read means that everything was removed.
     static func removal(_ message: String) -> DirectoryChange {
         var rest = message.dropFirst()
         switch message.first {

@@ -6,20 +6,20 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// The answer to a request from memory, disk, or an app's HTTP client: by the same engine as `data(for:session:)`,
-    /// with the same keys, rules and events, and with a body that streams.
+    /// Answers a request from memory, from disk, or through an app's HTTP client. The engine, keys, rules and events
+    /// are those of `data(for:session:)`; the body streams.
     ///
-    /// Equal loads at the same time share one request, whatever transport they name. A load does not join one whose
-    /// body has brought no bytes for `timeoutInterval` seconds. Returns when the head is known.
+    /// Equal loads at the same time share one request, whatever their transports are. A load does not wait for another
+    /// one whose body has made no progress for `timeoutInterval` seconds. Returns when the head is known.
     /// - Parameters:
-    ///   - request: the request. A method without a key is sent too, and invalidates the stored responses of its URL.
-    ///     The head must come in `timeoutInterval` seconds, redirects included; how long the body may take is up to the
-    ///     transport.
+    ///   - request: the request. If its method is not cached, it is sent, and the stored responses of its URL are
+    ///     removed if the method is not safe. The head must arrive within `timeoutInterval` seconds, redirects
+    ///     included; how long the body may take is up to the transport.
     ///   - transport: sends the requests, also for a refresh in the background.
-    ///   - variant: part of the key. Answers of different forms, such as decoded and undecoded ones, must not
-    ///     have the same variant; nil is the variant of `URLSession`, which decodes.
-    ///   - redirect: takes a redirect, the request that it answers, and the request that would follow. Returns the
-    ///     request to follow, or nil to get the redirect itself. Without it redirects are followed.
+    ///   - variant: part of the key. Clients that deliver bodies in different forms, such as decoded and not decoded,
+    ///     must have different variants; nil is the variant of `URLSession`, which decodes.
+    ///   - redirect: called with a redirect, the request that it answers, and the request that would follow. Returns
+    ///     the request to follow, or nil to deliver the redirect itself. Without this closure redirects are followed.
     /// - Throws: the error of the transport, `URLError`, or `CancellationError`.
     public func load(
         _ request: Request, through transport: some Transport, variant: String? = nil,
@@ -33,7 +33,7 @@ extension DiskURLCache {
         return ResponseStream(try await reader.head(), reader)
     }
 
-    /// The same for Foundation's request.
+    /// The same for a `URLRequest`.
     public func load(
         _ request: URLRequest, through transport: some Transport, variant: String? = nil,
         redirect: (@Sendable (_ head: Head, _ request: Request, _ next: Request) -> Request?)? = nil

@@ -2,26 +2,26 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// One stored response with its body, as a `DiskURLCache.EntryStorage` keeps it. A value; immutable.
+    /// One stored response with its body, as a `DiskURLCache.EntryStorage` keeps it. An immutable value.
     public struct Entry: Sendable {
         let entry: StoredEntry
         let key: DiskKey
 
-        /// Tells the entries of one name apart, which `Vary` selects among. A response that replaces another has its
-        /// variant.
+        /// Distinguishes the entries with the same name, among which `Vary` selects. An entry replaces the one with the
+        /// same name and variant.
         public var variant: String { String(entry.metadata.varyHash, radix: 16) }
 
-        /// See `DiskURLCache.Options.isPinned`: a storage evicts it last.
+        /// See `DiskURLCache.Options.isPinned`: a storage should evict it last.
         public var isPinned: Bool { entry.metadata.isPinned }
 
         /// Bytes of body and header fields, roughly what the entry takes in memory.
         public var byteCount: Int { entry.memoryCost }
 
-        /// Bytes of the body, which are the first ones of `encoded()`.
+        /// The length of the body in bytes. `encoded()` begins with the body.
         public var bodyLength: Int { entry.body.count }
 
-        /// The groups by which the entry can be removed: its URL, its host and each of its tags, as 64 hexadecimal
-        /// digits each. See `DiskURLCache.Criteria.Scope.group`.
+        /// The groups by which the entry can be removed: its URL, its host, and each of its tags; each is given as 64
+        /// hexadecimal digits. See `DiskURLCache.Criteria.Scope.group`.
         public var groups: [String] {
             [EntryGroup.uri(key.resource), .host(key.hostHash)].map(\.name)
                 + entry.metadata.tags.map { EntryGroup.tag($0).name }
@@ -32,16 +32,16 @@ extension DiskURLCache {
             self.key = key
         }
 
-        /// The entry in the bytes of the record format (`OnDiskFormat.md`), checksums included; nil when its header
-        /// fields cannot be written safely (a line break in a value, or metadata above the format's limits). The URL is
-        /// among the bytes unless `DiskURLCache.Configuration.keepsURLs` is off.
+        /// The entry in the format of the cache's own records (`OnDiskFormat.md`), with checksums. Nil if the entry
+        /// does not fit the format: a line break in a header field, or too much metadata. The bytes include the URL
+        /// unless `DiskURLCache.Configuration.keepsURLs` is false.
         public func encoded() -> Data? {
             guard var record = PreparedRecord(entry, for: key, keepsURL: true) else { return nil }
             let body = record.body
             return record.withTail { body + Data($0) }
         }
 
-        /// Reads the bytes that `encoded()` made. Nil for all others, even if a single bit differs.
+        /// Reads bytes that `encoded()` made. Nil if even one bit is different.
         public init?(encoded data: Data) {
             let decoded: Entry? = data.withUnsafeBytes { bytes in
                 guard case .footer(let footer) = RecordFooter.decode(endOf: bytes), footer.recordLength == bytes.count,
@@ -58,7 +58,7 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache.Entry {
-    /// Whether the entry is among what a message of another process tells to be removed.
+    /// Whether a message from another process says that this entry was removed.
     public func isConcerned(by message: String) -> Bool {
         EntryCriteria.removal(message).concerns(key.name)
     }

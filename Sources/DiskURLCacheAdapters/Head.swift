@@ -2,8 +2,8 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// The head of an answer, as a `DiskURLCache.Transport` brings it and as a `DiskURLCache.ResponseStream` begins
-    /// with it.
+    /// The head of an answer: received from a `DiskURLCache.Transport`, and the beginning of a
+    /// `DiskURLCache.ResponseStream`.
     public struct Head: Sendable {
         /// The status code.
         public var status: Int

@@ -6,11 +6,12 @@ import Foundation
 #endif
 
 extension DiskURLCache.Request {
-    /// A request for `DiskURLCache.load(_:through:variant:redirect:)`. Nil when the text is no URL.
+    /// A request for `DiskURLCache.load(_:through:variant:redirect:)`. Nil if `url` is not a URL.
     /// - Parameters:
-    ///   - streamsBody: the body is no value, and the sender of the request has it.
-    ///   - timeoutInterval: seconds in which there must be a head.
-    ///   - options: how the response is kept; wins over all rules. Nil when only rules and configuration count.
+    ///   - streamsBody: whether there is a body that is not given here, since the transport streams it.
+    ///   - timeoutInterval: the seconds within which the head of the answer must arrive.
+    ///   - options: how the response is kept, with precedence over all rules; nil if only rules and the configuration
+    ///     decide.
     public init?(
         method: String = "GET", url: String, fields: [(name: String, value: String)] = [], body: Data? = nil,
         streamsBody: Bool = false, timeoutInterval: TimeInterval = 60, options: DiskURLCache.Options? = nil
@@ -26,19 +27,19 @@ extension DiskURLCache.Request {
         set { headerFields = HeaderFields(newValue) }
     }
 
-    /// The value of a header field, whatever the case of its name: the values of a repeated field joined by ", ". Nil
-    /// without one.
+    /// The value of a header field; nil if there is none. Upper and lower case of the name make no difference. The
+    /// values of a repeated field are joined by ", ".
     public subscript(field: String) -> String? { headerFields[field] }
 
-    /// The body is a stream, of which the cache knows nothing: such a request has no key.
+    /// Whether the transport streams the body. The cache does not know its bytes, so the request has no key.
     public var streamsBody: Bool { hasBodyStream }
 
-    /// Seconds in which there must be a head.
+    /// The seconds within which the head of the answer must arrive.
     public var timeoutInterval: TimeInterval { timeout }
 }
 
 extension DiskURLCache {
-    /// How this cache would handle a request of a transport now, and why: as
+    /// Explains what this cache would do with a request of a transport now; see
     /// `explanation(for:variant:response:sentAt:)`.
     public func explanation(
         for request: Request, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil

@@ -6,33 +6,33 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// An answer whose body is read as it arrives, piece by piece and once; see
+    /// An answer whose body is read once, piece by piece as it arrives; see
     /// `DiskURLCache.load(_:through:variant:redirect:)`.
     ///
     /// ```swift no-check
     /// for try await piece in stream { … }
     /// ```
     ///
-    /// Read the body to its end, otherwise the answer may not be stored: without a reader, the load is cancelled. The
-    /// transfer pauses while more than 1 MB is unread; loads that wait for the same answer then send their own
+    /// Read the body to its end: if the reader stops, the load is cancelled and the answer may not be stored. The
+    /// transfer pauses while more than 1 MB is unread; other loads that wait for the same answer then send their own
     /// requests.
     public struct ResponseStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
-        /// Status and header fields; those from the network as the transport gave them.
+        /// Status and header fields. From the network, they are as the transport delivered them.
         public var head: Head {
             Head(ResponseHead(status: delivered.status, fields: delivered.fields))
         }
         /// The URL of the answer, after redirects.
         public var url: URL? { delivered.url }
-        /// The head as Foundation's object, made when it is first needed. The very object of the transport, if the
-        /// transport gave one and no `Cache-Status` was added.
+        /// The head as Foundation's object, made when it is first needed. If the transport delivered an object and no
+        /// `Cache-Status` was added, it is that object.
         public var response: HTTPURLResponse {
             guard let response = delivered.response as? HTTPURLResponse else {
                 preconditionFailure("Foundation makes no response with status \(delivered.status).")
             }
             return response
         }
-        /// The report of the load so far. The outcome is final; bytes, duration, and why the answer was not
-        /// stored are complete once the body has ended.
+        /// The report of the load so far. The outcome is final; the number of bytes, the duration, and the reason why
+        /// the answer was not stored are final once the body has ended.
         public var report: Report { reader.report }
 
         private let delivered: DeliveredHead
@@ -43,13 +43,13 @@ extension DiskURLCache {
             self.reader = reader
         }
 
-        /// The next piece of the body, nil at its end. Throws the error of the transport, or `CancellationError`: a
-        /// body that ends without an error is whole.
+        /// The next piece of the body, nil at its end. Throws the error of the transport, or `CancellationError`. A
+        /// body that ends without an error is complete.
         public func next() async throws -> Data? {
             try await reader.next()
         }
 
-        /// The stream itself: all iterators continue after the last piece that was read.
+        /// The stream itself: an iterator continues after the last piece that any of them has read.
         public func makeAsyncIterator() -> ResponseStream { self }
     }
 }

@@ -1,15 +1,15 @@
 import DiskURLCache
 import Foundation
 
-/// An app's storage as the layer under memory. The storage has its own order of use and eviction.
+/// Makes an app's storage the layer below memory. The order of use and eviction are left to the storage.
 final class StorageAdapter: StorageLayer {
     private let storage: any DiskURLCache.EntryStorage
     private let keepsURLs: Bool
     private let canBeChangedByOthers: Bool
     let largestEntry: Int
-    /// When a lookup is to ask for removals by others.
+    /// The time when the next lookup asks for removals by others.
     private let nextCheck = CheckTime()
-    /// Held while removals by others are taken in: a caller that comes second finds them taken in.
+    /// Held while removals by others are applied, so that a second caller waits until they are.
     private let taking = Mutex(())
     private let observer = Mutex<@Sendable ([DirectoryChange]) -> Void>({ _ in })
 
@@ -23,7 +23,7 @@ final class StorageAdapter: StorageLayer {
     // MARK: Lookups
 
     private func entries(of key: DiskKey) -> [DiskURLCache.Entry] {
-        // An entry of another key, or one that somebody else put under this name, is not an answer.
+        // An entry with a different key, perhaps put under this name by somebody else, is not an answer.
         storage.entries(named: key.digest.hex).filter { $0.key == key }
     }
 

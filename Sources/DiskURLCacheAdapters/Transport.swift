@@ -18,24 +18,23 @@ extension DiskURLCache {
     /// }
     /// ```
     public protocol Transport: Sendable {
-        /// Sends one request, and passes the answer on: one head, then the pieces of the body in order. Returning ends
-        /// the answer; throwing fails it.
+        /// Sends a request and delivers the answer: one head, then the pieces of the body in order. The answer ends
+        /// when this returns, and fails when it throws.
         ///
-        /// - Redirects are not followed here: each is a head like any other, and the cache sends a request to the next
-        ///   URL.
-        /// - The cache added its own conditions (`If-None-Match`, `Range`) to the request. A 304 is a head like any
-        ///   other.
+        /// - Do not follow redirects: deliver them like any other head. The cache requests the next URL itself.
+        /// - The cache may have added its own conditions (`If-None-Match`, `Range`) to the request. A 304 is a head
+        ///   like any other.
         /// - The Swift task is cancelled when no load needs the answer any more.
-        /// - The load has `request.timeoutInterval` seconds for the head of its answer, redirects included. Then the
-        ///   task is cancelled.
-        /// - The cache sends several requests at a time, one call for each; a refresh in the background is one, too. No
-        ///   reader waits for a refresh, so it is cancelled ten times as many seconds after its head at the latest.
+        /// - If the head has not arrived after `request.timeoutInterval` seconds, redirects included, the task is
+        ///   cancelled.
+        /// - There may be several calls at a time, one for each request. Some are refreshes in the background, for
+        ///   which no reader waits; they are cancelled at the latest after ten times as many seconds.
         func send(_ request: Request, to receiver: Receiver) async throws
     }
 }
 
 extension DiskURLCache {
-    /// Takes the answer to one request that a `DiskURLCache.Transport` has sent. To be called by one task at a time.
+    /// Receives the answer to one request from a `DiskURLCache.Transport`. Call it from one task at a time.
     public final class Receiver: Sendable {
         private struct State {
             var hasHead = false
@@ -55,12 +54,13 @@ extension DiskURLCache {
             self.request = request
         }
 
-        /// Takes the head, once. Interim responses (1xx) may come before it. An invalid status fails the request.
+        /// Receives the head, once. Interim responses (1xx) may come before it. With an invalid status the request
+        /// fails.
         public func receive(_ head: Head) {
             receive(DeliveredHead(to: request, status: head.status, fields: HeaderFields(head.fields)))
         }
 
-        /// The same with Foundation's object. Making such an object takes some time; see `DiskURLCache.Head`.
+        /// The same for Foundation's object, which is slower to make than a `DiskURLCache.Head`.
         public func receive(_ response: HTTPURLResponse) {
             receive(DeliveredHead(response))
         }
@@ -74,8 +74,8 @@ extension DiskURLCache {
             if isWanted { receiver.fetchReceived(head) }
         }
 
-        /// Takes a piece of the body, of any length. Returns when the next one may come: a slow reader delays the
-        /// transfer here. Pieces before the head, or after the end, are dropped.
+        /// Receives a piece of the body, of any length. Returns when the next piece may come, so that a slow reader
+        /// slows the transfer down. Pieces before the head or after the end are dropped.
         public func receive(_ data: Data) async {
             guard !data.isEmpty, state.withLock({ $0.hasHead && !$0.hasEnded }) else { return }
             receiver.fetchReceived(data)
@@ -136,7 +136,7 @@ extension DiskURLCache {
     }
 }
 
-/// A `DiskURLCache.Transport` as the engine uses transports.
+/// The adapter that makes a `DiskURLCache.Transport` usable for the engine.
 struct OpenTransport: LoadTransport {
     let transport: any DiskURLCache.Transport
     let keyVariant: String?

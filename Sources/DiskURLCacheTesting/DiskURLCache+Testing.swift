@@ -6,11 +6,11 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// A cache in memory for one test: it opens no folder, and a clock that the test sets gives its time.
+    /// A cache in memory for one test. It opens no folder, and its time is that of a clock that the test sets.
     /// - Parameters:
-    ///   - clock: shows the time by which the cache judges freshness and age.
-    ///   - configure: changes the settings of the app that matter to the test, such as rules. Called once, before this
-    ///     method returns.
+    ///   - clock: the clock by which the cache judges freshness and age.
+    ///   - configure: changes the settings that matter to the test, such as rules. Called once, before this method
+    ///     returns.
     public static func forTesting(
         clock: TestClock = TestClock(), configure: (inout Configuration) -> Void = { _ in }
     ) -> DiskURLCache {
@@ -20,11 +20,11 @@ extension DiskURLCache {
         return DiskURLCache(configuration: configuration)
     }
 
-    /// Returns when no refresh in the background (`stale-while-revalidate`, RFC 5861 §3) is in progress and each store
-    /// before the call is done, or when the task is cancelled. Loads that the test awaits are not waited for. Can be
+    /// Returns when no background refresh (`stale-while-revalidate`, RFC 5861 §3) is running and all stores before the
+    /// call are done, or when the task is cancelled. It does not wait for loads that the test itself awaits. Can be
     /// called from any task.
     public func waitUntilIdle() async {
-        // A refresh tells only the cache that it has ended, so the test looks again.
+        // There is no notification of the end of a refresh, so this looks again and again.
         while loads.isRefreshing {
             guard (try? await Task.sleep(nanoseconds: 1_000_000)) != nil else { return }
         }

@@ -6,10 +6,11 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// An origin server that a test scripts: it answers the requests of its sessions in the process, without a socket.
+    /// A server inside the process, whose answers the test supplies. It answers the requests of sessions with its
+    /// `configuration`, without a socket.
     ///
-    /// Each origin has a unique host name, so tests that run at the same time do not meet. An origin answers until it
-    /// is released.
+    /// Each origin has a unique host name, so that tests can run at the same time. An origin answers until it is
+    /// released.
     ///
     /// Can be used from any thread.
     public final class StubOrigin: @unchecked Sendable {
@@ -70,7 +71,8 @@ extension DiskURLCache {
         /// them.
         public var requests: [URLRequest] { lock.withLock { received } }
 
-        /// A session configuration that reaches this origin. It has no cookies, credentials or cache of the process.
+        /// A configuration for sessions whose requests reach this origin. It shares no cookies, credentials or cache
+        /// with the process.
         public var configuration: URLSessionConfiguration {
             let configuration = URLSessionConfiguration.ephemeral
             configuration.protocolClasses = [StubProtocol.self] + (configuration.protocolClasses ?? [])
@@ -100,7 +102,7 @@ extension DiskURLCache {
     }
 }
 
-/// The origins by host name: Foundation makes a protocol from a class alone, so the class must find the origin by the
+/// The origins by host name. Foundation makes a `URLProtocol` from its class alone, which has to find the origin by the
 /// request.
 private final class Origins: @unchecked Sendable {
     private struct Weak { weak var origin: DiskURLCache.StubOrigin? }

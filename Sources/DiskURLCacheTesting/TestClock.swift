@@ -2,7 +2,7 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// A clock that a test sets, so that a response expires without the test waiting.
+    /// A clock that a test sets, so that a response can expire without waiting.
     ///
     /// Can be used from any thread.
     public final class TestClock: @unchecked Sendable {

@@ -2,14 +2,14 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// Writes a cache's events to a file, one JSON object on each line, for `urlcache watch` and `urlcache report`.
-    /// Ends when it is released.
+    /// Writes a cache's events to a file, as one JSON object on each line, for `urlcache watch` and `urlcache report`.
+    /// It writes for as long as you keep a reference to it.
     ///
-    /// The file holds URLs (without user names and passwords), unless `Configuration.keepsURLs` is false. It has mode
+    /// The file contains URLs (without user names and passwords) unless `Configuration.keepsURLs` is false. It has mode
     /// 0600. The log does not write to a symbolic link, a file with a second name, or a file of another user. Before
-    /// the file exceeds the limit, it is renamed to `….1`, which replaces an older file of that name, and a new file is
-    /// begun. If the file was removed or renamed by another process, a new file is begun, too. If the disk is too slow,
-    /// 10,000 events wait to be written, and later events are lost.
+    ///   the file exceeds the limit, it is renamed to `….1`, which replaces an older file of that name, and a new file
+    ///   is begun. If another process removes or renames the file, a new one is begun as well. If the disk is too slow,
+    ///   up to 10,000 events wait to be written; later events are lost.
     public final class EventLog: Sendable {
         /// The name of the log in a cache's own directory, in which the inspector looks for it.
         public static let fileName = "events.jsonl"
@@ -26,15 +26,16 @@ extension DiskURLCache {
         private let limit: Int
         private let keepsURLs: Bool
         private let files: any FileSystem = SystemFiles()
-        /// Writes the lines, so that no load waits for the log.
+        /// Writes the lines: loads do not wait for the log.
         let queue = DispatchQueue(label: "DiskURLCache.eventLog", qos: .utility)
         private let state = Mutex(State())
 
-        /// Begins to write. A file that cannot be written loses events, with no other effect.
+        /// Begins to write. If the file cannot be written, events are lost; there is no other effect.
         /// - Parameters:
-        ///   - cache: the cache whose events are kept.
-        ///   - file: nil means `fileName` in the cache's directory; it is not counted in the cache's capacity.
-        ///   - limit: bytes of the file before it is begun again.
+        ///   - cache: the cache whose events are written.
+        ///   - file: the file; nil means `fileName` in the cache's directory. It does not count towards the cache's
+        ///     capacity.
+        ///   - limit: the size in bytes at which a new file is begun.
         public init(_ cache: DiskURLCache, file: URL? = nil, limit: Int = 4 << 20) {
             self.cache = cache
             let directory = cache.configuration.directory ?? DiskURLCache.defaultDirectory
@@ -81,8 +82,8 @@ extension DiskURLCache {
                 if case .load(let load) = event { urlError = (load.error as? URLError)?.code.rawValue }
             }
 
-            /// Nil for numbers that no event has. The sums of a damaged file's numbers would overflow, and its dates
-            /// are not valid.
+            /// Nil if a number is impossible for an event: in a damaged file sums of numbers could overflow, and dates
+            /// be invalid.
             var entry: (date: Date, event: Event)? {
                 guard abs(at) < Event.mostSeconds, event.isPlausible else { return nil }
                 var event = event
@@ -105,12 +106,12 @@ extension DiskURLCache {
             files.closeQuietly(file)
         }
 
-        /// The file at the path, with room for a line.
+        /// The file, opened, with room for one more line.
         private func openFile(forWriting length: Int) -> Int32? {
             guard let (file, size) = openFile() else { return nil }
             guard size > 0, size + length > limit else { return file }
             if (try? files.rename(path, to: path + ".1")) == nil {
-                // The file stays within the limit, too.
+                // If renaming fails, the file must still stay within the limit.
                 try? files.truncate(file, 0)
                 return file
             }
@@ -118,8 +119,8 @@ extension DiskURLCache {
             return openFile()?.file
         }
 
-        /// Called for each line: another process may have removed or renamed the file. A file that cannot be opened
-        /// loses the event, and the next one tries again.
+        /// Called for each line, since another process may have removed or renamed the file. If it cannot be opened,
+        /// the event is lost, and the next event tries again.
         private func openFile() -> (file: Int32, size: Int)? {
             guard let file = try? files.openFile(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK) else {
                 return nil
@@ -134,11 +135,11 @@ extension DiskURLCache {
             return (file, status.size)
         }
 
-        /// The events of a log and their times, the older file first; a load has the time of its end. Reads both files
-        /// on the caller's thread; empty when there is no log.
+        /// The events of a log with their times, those of the older file first. The time of a load is that of its end.
+        /// Reads both files on the caller's thread. Empty if there is no log.
         ///
-        /// Of a load's `DiskURLCache.Report.error` the file has only the code of a `URLError`. Lines that are no events
-        /// are skipped.
+        /// `DiskURLCache.Report.error` is restored only if it was a `URLError`, without its details. Lines that are not
+        /// events are skipped.
         public static func entries(in file: URL) -> [(date: Date, event: Event)] {
             [file.path + ".1", file.path].flatMap { path in
                 FileManager.default.contents(atPath: path).map { entries(from: $0) } ?? []
@@ -159,7 +160,7 @@ extension DiskURLCache {
 extension DiskURLCache.Event {
     fileprivate static let mostSeconds = 1e11
 
-    /// Whether the numbers may be those of an event: a petabyte, 3,000 years.
+    /// Whether the numbers are possible for an event: at most a petabyte, and 3,000 years.
     fileprivate var isPlausible: Bool {
         let counts = 0...Int(clamping: Int64(1) << 50)
         return switch self {
@@ -178,7 +179,7 @@ extension DiskURLCache.Event {
         case .stored(_, let bytes, let isInMemoryOnly):
             return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)
         case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
-        // The text about a pattern quotes it.
+        // The message quotes the pattern, which may contain a URL.
         case .problem(let error) where error.code == .invalidPattern:
             return .problem(DiskURLCache.Error(.invalidPattern))
         case .evicted, .problem: return self

@@ -2,8 +2,8 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache.Inspector {
-    /// Removes records; a program that uses the cache no longer finds them. Two kinds of record stay: one that was
-    /// replaced since it was listed, and one that cannot be removed. Works on the caller's thread.
+    /// Removes records; a program that uses the cache does not find them any more. A record that was replaced since it
+    /// was listed, or that cannot be removed, stays. Runs on the caller's thread.
     /// - Parameters:
     ///   - records: as `records(verifyingBodies:progress:)` listed them.
     ///   - progress: called with the number of records tried, and their total.
@@ -30,9 +30,8 @@ extension DiskURLCache.Inspector {
         return removed
     }
 
-    /// Removes the least recently used records until the directory takes no more than so many bytes, and no more
-    /// records than needed; pinned records last. With 0 all are removed: folders and index files stay, and take some
-    /// bytes.
+    /// Removes the least recently used records until the directory takes no more than a number of bytes; pinned records
+    /// last. With 0 all records are removed; folders and index files stay, and take some bytes.
     /// - Returns: the number of records removed, and the bytes that the directory takes now.
     /// - Throws: when the directory cannot be read or written.
     public func trim(
@@ -42,7 +41,7 @@ extension DiskURLCache.Inspector {
         defer { store.close() }
         store.flush()
         var removed = 0
-        // Twice if the files that report the removals to other processes grew.
+        // A second pass is needed if the removals made the file `changes` grow, which tells other processes about them.
         for _ in 0..<3 {
             let victims = try leastRecentlyUsed(above: bytes)
             if victims.isEmpty { break }
@@ -54,7 +53,7 @@ extension DiskURLCache.Inspector {
         return (removed, left.reduce(overhead) { $0 + $1.allocated })
     }
 
-    /// The records to remove so that the directory takes no more than so many bytes.
+    /// The records to remove so that the directory takes no more than this number of bytes.
     private func leastRecentlyUsed(above bytes: Int) throws(DiskURLCache.Error) -> [Record] {
         let records = try records()
         var total = records.reduce(overhead) { $0 + $1.allocated }
@@ -63,27 +62,27 @@ extension DiskURLCache.Inspector {
         for record in leastRecentFirst.filter({ !$0.isPinned }) + leastRecentFirst.filter(\.isPinned)
         where total > bytes {
             victims.append(record)
-            // The record's row in the index is removed as well.
+            // The index shrinks by the record's row.
             total -= record.allocated + IndexFileLayout.rowLength
         }
         return victims
     }
 
-    /// Permission to write, and a file system that is not read-only.
+    /// Checks that the folders can be written, and that the file system is not read-only.
     private func checkWritable() throws(DiskURLCache.Error) {
         // Looking up "." in a folder needs the permission to search it.
         for path in [paths.directory, paths.records] where access(path + "/.", W_OK) != 0 {
             throw DiskURLCache.Error(.notWritable, path: path, errno: errno)
         }
-        // The owner's cache does not trust files that this process wrote.
+        // The cache of that user would not trust files written by this process.
         if case .user(let user) = owner, user != geteuid() {
             throw DiskURLCache.Error(.otherOwner, path: paths.directory, userID: user)
         }
     }
 
-    /// Makes the index again from the records. The times of last use are lost with the old index.
+    /// Builds a new index from the records. The times of last use in the old index are lost.
     /// - Returns: how many records the new index holds.
-    /// - Throws: when another process keeps the index, or the directory cannot be written.
+    /// - Throws: if a process that has the cache open owns the index, or if the directory cannot be written.
     public func rebuildIndex() throws(DiskURLCache.Error) -> Int {
         try checkWritable()
         let store = open()
@@ -92,7 +91,7 @@ extension DiskURLCache.Inspector {
         return store.entryCount
     }
 
-    /// As one more process on the directory, without a limit: it evicts nothing.
+    /// Opens the directory like one more process that uses it, with an unlimited capacity, so that nothing is evicted.
     private func open() -> DiskStore {
         DiskStore(configuration: DiskStore.Configuration(directory: directory.path, capacity: .max))
     }

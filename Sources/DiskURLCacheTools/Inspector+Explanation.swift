@@ -9,19 +9,19 @@ extension DiskURLCache.Inspector {
     /// The variants of `CachingHTTPClient`, tried when no variant is given.
     private static let wellKnownVariants = ["coded", "own-coding"]
 
-    /// How a cache on this directory would handle a request now, and why: with the standard key policy and the standard
-    /// options, since the app's own rules are not known here. `DiskURLCache.explanation(for:variant:response:sentAt:)`
-    /// knows them.
+    /// Explains what a cache with this directory would do with a request now. The app's rules and key policy are not
+    /// known here, so the standard ones are assumed; `DiskURLCache.explanation(for:variant:response:sentAt:)` knows
+    /// them.
     ///
-    /// Takes no lock, changes nothing, sends no request.
+    /// Takes no lock, changes nothing, and sends no request.
     /// - Parameters:
     ///   - request: the request to explain.
-    ///   - variant: the variant of `DiskURLCache.load(_:through:variant:redirect:)`. Nil tries the entries of
-    ///     `URLSession`, and if it finds none, those of a `CachingHTTPClient`.
-    ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
-    ///     Its arrival counts as `now`.
+    ///   - variant: the variant of `DiskURLCache.load(_:through:variant:redirect:)`. Nil: the entries of `URLSession`,
+    ///     or if there are none, those of a `CachingHTTPClient`.
+    ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only. It
+    ///     counts as having arrived `now`.
     ///   - sentAt: when the request for it was sent; nil: `now`.
-    ///   - now: the time that ages are counted to.
+    ///   - now: the time for which ages are computed.
     public func explanation(
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil,
         now: Date = Date()
@@ -30,7 +30,7 @@ extension DiskURLCache.Inspector {
         var (key, variants, name) = (decision(request, variant), [StoredVariant](), variant)
         var options = CachingOptions()
         var otherVariants: [String] = []
-        // Whether the cache is shared is not known here.
+        // It is not known whether the cache is shared, so both are tried.
         let candidates = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { [($0, false), ($0, true)] }
         for (candidate, isShared) in candidates {
             let decision = decision(request, candidate, isShared: isShared)

@@ -5,7 +5,7 @@ extension DiskURLCache.Inspector {
     /// The facts of one stored response, without its body.
     public struct Record: Sendable {
         let name: RecordName
-        /// Nil for an unreadable record; bodies are not kept.
+        /// Nil for an unreadable record.
         private let footer: RecordFooter?
         private let metadata: EntryMetadata?
         private let freshness: Freshness?
@@ -16,9 +16,9 @@ extension DiskURLCache.Inspector {
         /// The file's name in the folder `records`.
         public var fileName: String { name.text }
         /// Why the record cannot be used: `DiskURLCache.Error.Code.damaged`, `DiskURLCache.Error.Code.foreign` or
-        /// `DiskURLCache.Error.Code.notReadable`. Nil for a usable record, as far as it was read.
+        /// `DiskURLCache.Error.Code.notReadable`. Nil if what was read of it is intact.
         public let problem: DiskURLCache.Error?
-        /// Nil when the cache keeps URLs off the disk (`Configuration.keepsURLs`), and for an unreadable record.
+        /// The URL. Nil if the cache does not write URLs (`Configuration.keepsURLs`), and for an unreadable record.
         public var url: String? { metadata?.url }
         /// The method that the response answers; nil for a response that is not HTTP, and for an unreadable record.
         public var method: String? { metadata?.http?.method }
@@ -28,19 +28,19 @@ extension DiskURLCache.Inspector {
         public var fields: [(name: String, value: String)] {
             metadata?.http?.fields.fields.map { ($0.name, $0.value) } ?? []
         }
-        /// Bytes of the body, decoded.
+        /// The length of the decoded body in bytes.
         public var bodyLength: Int { footer?.bodyLength ?? 0 }
-        /// Bytes on disk, in allocated blocks.
+        /// The bytes that the record takes on disk, in whole blocks.
         public let allocated: Int
         /// When the response was stored, or last confirmed by a 304; nil for an unreadable record.
         public var storedAt: Date? { metadata?.storedAt }
-        /// The time of last use in the index; without an index, the file's date. Accurate to seconds, and some seconds
-        /// late while a program uses the cache.
+        /// The time of last use according to the index; without an index, the date of the file. Accurate to a second;
+        /// while a program uses the cache, it may be some seconds old.
         public let lastUsed: Date?
         /// Seconds since the origin made or confirmed the response (RFC 9111 §4.2.3).
         public var age: TimeInterval? { freshness.map { TimeInterval($0.age) } }
-        /// When the response becomes stale or became stale, by its own fields and the standard heuristic. Rules of the
-        /// app are not known here. Nil when neither gives a lifetime.
+        /// When the response becomes or became stale, by its own fields or the standard guess. Rules of the app are not
+        /// known here. Nil if the response has no lifetime.
         public var freshUntil: Date? {
             guard let freshness, freshness.source != .none else { return nil }
             return now.addingTimeInterval(-TimeInterval(freshness.staleness))

@@ -2,10 +2,11 @@ import DiskURLCache
 import Foundation
 
 extension DiskURLCache {
-    /// Reads a cache's directory from outside, also while a program uses the cache: for tools, tests and bug reports.
+    /// Reads a cache's directory from outside, for tools, tests and bug reports. A program may use the cache at the
+    /// same time.
     ///
-    /// Reading takes no lock and changes nothing. `remove(_:progress:)`, `trim(toBytes:progress:)` and
-    /// `rebuildIndex()` change the directory, as one more process on it.
+    /// Reading takes no lock and changes nothing. `remove(_:progress:)`, `trim(toBytes:progress:)` and `rebuildIndex()`
+    /// change the directory, as a second process that uses the cache would.
     public struct Inspector: Sendable {
         let directory: URL
         let paths: DiskPaths
@@ -13,8 +14,8 @@ extension DiskURLCache {
         /// Root may read the caches of all users.
         let owner: FileOwner
 
-        /// Opens a cache's directory for reading. Reads the state of two folders on the caller's thread.
-        /// - Throws: a `DiskURLCache.Error` when there is no cache in the directory. Creates nothing.
+        /// Opens a cache's directory for reading. Looks at two folders on the caller's thread, and creates nothing.
+        /// - Throws: a `DiskURLCache.Error` if there is no cache in the directory.
         public init(directory: URL) throws(DiskURLCache.Error) {
             self.directory = directory
             paths = DiskPaths(directory: directory.path)
@@ -39,21 +40,21 @@ extension DiskURLCache {
             }
         }
 
-        /// Whether the index on disk can be used. A cache makes a missing or damaged index, or one of another version,
-        /// again from the records. Reads the index on the caller's thread.
+        /// Whether the index on disk can be used. If it is missing, damaged or of a different version, a cache builds
+        /// it from the records. Reads the index on the caller's thread.
         public var hasValidIndex: Bool { loadIndex() != nil }
 
-        /// Bytes that the directory takes besides its records: folders and index files, in allocated blocks.
+        /// The bytes that the directory takes besides its records: folders and index files, in whole blocks.
         public var overhead: Int {
             paths.besidesRecords.reduce(0) { $0 + ((try? files.status(at: $1))?.allocated ?? 0) }
         }
 
-        /// Every record of the directory, the most recently used first. Damaged and foreign files under a record's name
-        /// are included, other files are not. Reads one file for each record on the caller's thread.
+        /// All records of the directory, the most recently used first. Damaged and foreign files that have a record's
+        /// name are included, other files are not. Reads a file for each record, on the caller's thread.
         ///
         /// - Parameters:
-        ///   - verifyingBodies: reads the bodies too and verifies their checksums; without it a damaged body is not
-        ///     noticed.
+        ///   - verifyingBodies: whether the bodies are read too, and their checksums verified. If not, a damaged body
+        ///     is not noticed.
         ///   - progress: called with the number of records read, and their total.
         /// - Throws: when the directory cannot be read.
         public func records(
@@ -74,7 +75,7 @@ extension DiskURLCache {
             for (done, name) in names.enumerated() {
                 progress(done, names.count)
                 let reading = reader.read(name, verifyingBodies ? .whole : .tail, limit: .max >> 1)
-                // Removed since it was listed: a cache in use changes meanwhile.
+                // The record was removed since the folder was listed: the cache may be in use.
                 if case .missing = reading { continue }
                 let used = positions[name].map { Date(recordSeconds: $0.accessedAt) }
                 let path = paths.records + "/" + name.text
@@ -82,14 +83,14 @@ extension DiskURLCache {
                 records.append(Record(name, reading, path: path, status: status, lastUsed: used, now: now))
             }
             progress(names.count, names.count)
-            // Records used within one second have the order of the index.
+            // Records that were used within the same second are in the order of the index.
             func rank(_ record: Record) -> (Date, Int) {
                 (record.lastUsed ?? .distantPast, positions[record.name]?.position ?? .max)
             }
             return records.sorted { rank($0) > rank($1) }
         }
 
-        /// A record's body, verified; nil when the record was removed or replaced since, or is damaged.
+        /// A record's body, verified; nil if the record was removed or replaced since it was listed, or is damaged.
         public func body(of record: Record) -> Data? {
             let reading = reader.read(record.name, .whole, limit: .max >> 1)
             guard case .record(let found) = reading, found.footer.sequence == record.sequence else { return nil }
@@ -98,7 +99,7 @@ extension DiskURLCache {
 
         var reader: RecordReader { RecordReader(files: files, paths: paths, owner: owner) }
 
-        /// In the order of use, the least recent first.
+        /// The rows in the order of use, the least recently used first.
         private func loadIndex() -> [IndexRow]? {
             guard case .loaded(let rows, _) = IndexFile(files: files, paths: paths, owner: owner).load() else {
                 return nil
@@ -106,7 +107,7 @@ extension DiskURLCache {
             return rows
         }
 
-        /// Each record's place in the order of use, and when it was used.
+        /// The position of each record in the order of use, and the time of its last use.
         private func loadOrder() -> [RecordName: (position: Int, accessedAt: UInt32)] {
             var positions: [RecordName: (position: Int, accessedAt: UInt32)] = [:]
             for (position, row) in (loadIndex() ?? []).enumerated() { positions[row.name] = (position, row.accessedAt) }

@@ -3,74 +3,75 @@ import Foundation
 // Every error of this library. Loads fail with the errors that `URLSession` has; see `DiskURLCache.Report.error`.
 
 extension DiskURLCache {
-    /// Why a folder or a file cannot be used, why rules are refused, or another problem that the app or its user can
-    /// solve; `description` says how.
+    /// A problem that the app or its user can solve, such as a folder that cannot be used or a rule that makes no
+    /// sense. `description` says how.
     ///
-    /// A ``DiskURLCache`` throws none of these: it continues, perhaps in memory only, and reports them in
+    /// A ``DiskURLCache`` throws none of these. It goes on, perhaps in memory only, and reports them in
     /// ``DiskURLCache/DiskURLCache/openingError`` and ``Event/problem(_:)``. A `DiskURLCache.Inspector` throws them.
     public struct Error: Swift.Error, Sendable, Hashable, Codable, CustomStringConvertible {
         /// The kind of problem.
         public enum Code: Sendable, Hashable, Codable {
             /// The URL of the folder is not a file URL.
             case notAFileURL
-            /// A file or a symbolic link has the place of the folder. It is left untouched.
+            /// There is a file or a symbolic link at the path of the folder. It is not touched.
             case obstructed
-            /// There is nothing at the path, or a folder that no ``DiskURLCache`` made.
+            /// There is nothing at the path, or a folder that was not made by a ``DiskURLCache``.
             case notACache
             /// No permission to read the folder or the file.
             case notReadable
-            /// The folder belongs to another user, who could forge responses in it. It is left alone.
+            /// The folder belongs to another user, who could forge responses in it. It is not touched.
             case otherOwner
-            /// Other users may put files into the folder. It is left alone.
+            /// Other users may put files into the folder. It is not touched.
             case writableByOthers
-            /// The folder cannot be made or written: no permission, or a file system that is read-only.
+            /// The folder cannot be made or written: there is no permission, or the file system is read-only.
             case notWritable
             /// Reading or writing a file failed.
             case io
-            /// A record whose bytes are not those that were written. A cache removes such a record when it reads it.
+            /// The bytes of a record are not those that were written. A cache removes such a record when it reads it.
             case damaged
-            /// A file under a record's name that is not this record: not a regular file, of another version, or moved
-            /// here. A cache leaves it alone.
+            /// A file with the name of a record is not that record: it is not a regular file, has a different version
+            /// of the format, or was moved here. A cache does not touch it.
             case foreign
-            /// A process has the folder open and maintains its index.
+            /// A process that has the folder open owns its index.
             case inUse
             /// A rule that matches nothing, does nothing, contradicts itself or an earlier rule, or names an unknown
             /// key policy. `index` is its position in the list, counted from 0.
             case invalidRule(index: Int)
             /// A URL prefix or a host that no stored response can have: a removal removed nothing.
             case invalidPattern
-            /// Settings that have no effect; `description` names them. A second cache of this process has the folder
-            /// open with other settings, which hold for both caches, or the system's loader, which obeys none of them,
-            /// uses the cache. Sent once.
+            /// Settings have no effect; `description` names them. Either a cache of this process that was made earlier
+            /// has the folder open with different settings, which apply to both caches; or the cache is used by the
+            /// system's loader, which ignores these settings. Sent once.
             case settingsWithoutEffect
-            /// The storage keeps entries of several users (`DiskURLCache.EntryStorage.isForSeveralUsers`), and the
-            /// cache is private. It works in memory.
+            /// The storage is for several users (`DiskURLCache.EntryStorage.isForSeveralUsers`), but the cache is
+            /// private. The cache works in memory only.
             case sharedStorage
-            /// A session on Linux has the cache as its `urlCache`, but not the loader of this library: nothing is
-            /// cached for it. Sent once, and logged.
+            /// On Linux, a session has the cache as its `urlCache` but not the loader of this library, so that nothing
+            /// is cached for it. Sent once, and logged.
             case loaderMissing
         }
 
         /// The kind of problem.
         public let code: Code
-        /// The file or folder concerned, or the URL of a load (``Code/loaderMissing``), without its query; empty when
+        /// The path of the file or folder, or the URL of a load without its query (``Code/loaderMissing``); empty if
         /// there is none.
         public let path: String
         /// The user that the folder belongs to, for ``Code/otherOwner``; nil for every other code.
         let userID: UInt32?
         /// The system's error number, 0 when there is none. `description` has its text.
         let errno: Int32
-        /// For a rule or a pattern: its fault and the remedy. For settings: their names. Empty for every other code.
+        /// For a rule or a pattern: what is wrong, and how to mend it. For settings: their names. Empty for every other
+        /// code.
         private let details: String
 
         package init(_ code: Code, path: String = "", errno: Int32 = 0, userID: UInt32? = nil, details: String = "") {
             (self.code, self.path, self.errno, self.userID, self.details) = (code, path, errno, userID, details)
         }
 
-        /// The problem without the load that revealed it: a problem is reported once.
+        /// The problem without the load that revealed it, so that it is reported once and not for each load.
         var occasion: DiskURLCache.Error { code == .loaderMissing ? DiskURLCache.Error(code) : self }
 
-        /// The problem and the remedy, in a sentence or two, with the system's reason.
+        /// What is wrong and how to mend it, in a sentence or two, with the system's reason.
         public var description: String {
             let cause = errno == 0 ? "" : ": \(String(cString: strerror(errno)))"
             return switch code {

@@ -5,40 +5,42 @@ extension DiskURLCache {
     ///
     /// URLs are without user name and password. A URL is nil if the cache does not know it.
     public enum Event: Sendable, Codable {
-        /// A load ended: one event for each task of a session with the loader, cached or not, and for each direct call.
+        /// A load ended. There is one such event for each task of a session with the loader, cached or not, and for
+        /// each direct call.
         case load(Report)
         /// An entry was stored; `bytes` is the length of its body.
         case stored(url: URL?, bytes: Int, inMemoryOnly: Bool)
-        /// A response was not stored, and why; or its `userInfo` is not stored on disk (code `user-info`).
+        /// A response was not stored, for this reason. With the code `user-info` the response is stored, but its
+        /// `userInfo` is not written to disk.
         case notStored(url: URL?, reason: Reason)
-        /// Eviction removed entries from disk. `bytes` is the space that they took there.
+        /// Eviction removed entries from disk. `bytes` is the space that this freed.
         case evicted(entries: Int, bytes: Int)
-        /// A problem that the app or its user can solve. The cache continues, perhaps in memory only: it removes a
-        /// damaged record (``DiskURLCache/DiskURLCache/Error/Code/damaged``), and makes a damaged index again.
+        /// A problem that the app or its user can solve. The cache goes on, perhaps in memory only. It removes a
+        /// damaged record (``DiskURLCache/DiskURLCache/Error/Code/damaged``), and rebuilds a damaged index.
         case problem(DiskURLCache.Error)
     }
 }
 
 extension DiskURLCache {
-    /// One load through the loader or a direct call, and the reason for its outcome.
+    /// What a load did, and why: a load through the loader, or a direct call. See <doc:Answers>.
     public struct Report: Sendable, Codable {
         /// The source of the answer.
         public enum Outcome: Sendable, Hashable, Codable, CustomStringConvertible {
             /// Fresh, from the store.
             case hit(Layer)
-            /// From the store, although stale, and the reason that allowed it.
+            /// From the store, although stale. The reason says what allowed that.
             case staleHit(Layer, Reason)
             /// From the store, after the origin confirmed it (304).
             case revalidated(Layer)
-            /// From the network, and why the store could not answer.
+            /// From the network. The reason says why the store could not answer.
             case miss(Reason)
-            /// From the network, and why the cache was not used.
+            /// From the network. The reason says why the cache was not used.
             case bypass(Reason)
             /// No answer: the load was cancelled, the network failed and no stored response may replace the error, or a
             /// redirect could not be followed. ``Report/error`` says which.
             case failed
-            /// No answer: no request was allowed, and why the store could not answer. Offline,
-            /// `returnCacheDataDontLoad`, or `only-if-cached` (RFC 9111 §5.2.1.7).
+            /// No answer: the cache is offline, or the request forbids the network (`returnCacheDataDontLoad`, or
+            /// `only-if-cached`, RFC 9111 §5.2.1.7). The reason says why the store could not answer.
             case notAllowed(Reason)
 
             /// The outcome as a phrase, such as `hit (memory)` or `miss: not in the cache`.
@@ -61,9 +63,9 @@ extension DiskURLCache {
         let method: String
         /// The source of the answer, and the reason.
         public let outcome: Outcome
-        /// The status delivered; 0 when the load failed.
+        /// The delivered status; 0 if the load failed.
         public let status: Int
-        /// The length of the body delivered, in bytes.
+        /// The length of the delivered body, in bytes.
         public let bytes: Int
         /// `Age` of the delivered response, in seconds; nil when it came from the network.
         public let age: Int?
@@ -71,24 +73,24 @@ extension DiskURLCache {
         public let duration: TimeInterval
         /// When the load began.
         package let startedAt: Date
-        /// When the request was sent, the last time after redirects; nil when it was not sent.
+        /// When the request was sent; after redirects, the last one. Nil if no request was sent.
         package let requestedAt: Date?
-        /// When the head of the network's answer arrived; nil without one. With `requestedAt`, the time to the first
-        /// byte, as in `URLSessionTaskMetrics`.
+        /// When the head of the answer arrived from the network; nil if none did. Together with `requestedAt` it gives
+        /// the time to the first byte, as in `URLSessionTaskMetrics`.
         package let respondedAt: Date?
         /// Whether the answer was stored; nil when there was no new answer to store.
         let isStored: Bool?
-        /// Why the answer was not stored; nil when it was, and when there was no new answer to store.
+        /// Why the answer was not stored; nil if it was stored, or if there was no new answer to store.
         public let notStoredReason: Reason?
-        /// True when another load in flight fetched the answer.
+        /// Whether the answer was fetched by an identical load, for which this one waited.
         package let isCollapsed: Bool
-        /// The error that the caller got, `URLError.cancelled` for a load that was cancelled; nil for a load with an
-        /// answer. An event log keeps only the code of a `URLError`.
+        /// The error that the caller got; `URLError.cancelled` if the load was cancelled, nil if it had an answer. An
+        /// event log keeps only the code of a `URLError`.
         public package(set) var error: (any Swift.Error)?
-        /// The RFC 9211 field value, whether or not it is delivered.
+        /// The report as a value of the `Cache-Status` field (RFC 9211), whether or not the response carries the field.
         public let cacheStatus: String
 
-        // Not every error can be encoded: the event log keeps the code.
+        // Without `error`, since not every error can be encoded. The event log keeps its code.
         private enum CodingKeys: CodingKey {
             case url, method, outcome, status, bytes, age, duration, startedAt, requestedAt, respondedAt, isStored,
                 notStoredReason
@@ -98,27 +100,28 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache {
-    /// Counts since the cache was opened. A value: it does not change after it was read.
+    /// Counts since the cache was opened, at the moment when they were read. See <doc:Answers>.
     public struct Statistics: Sendable, Hashable {
         /// Lookups that memory answered, through the loader or the `URLCache` methods.
         public internal(set) var memoryHits = 0
         /// Lookups that the disk answered, fallback directories included.
         public internal(set) var diskHits = 0
-        /// Lookups without a stored response.
+        /// Loads whose answer came from the network, since the store could not answer, and lookups by the `URLCache`
+        /// methods that found nothing.
         public internal(set) var misses = 0
-        /// Loads that the origin confirmed with a 304.
+        /// Loads answered from the store after the origin confirmed the response with a 304.
         public internal(set) var revalidations = 0
         /// Responses stored.
         public internal(set) var stores = 0
         /// Entries that eviction removed from disk.
         public internal(set) var evictions = 0
-        /// Events that a reader of ``DiskURLCache/DiskURLCache/events()`` did not get, since more than 1,000 waited for
-        /// it.
+        /// Events that a reader of ``DiskURLCache/DiskURLCache/events()`` missed, since more than 1,000 were waiting.
         public internal(set) var droppedEvents = 0
-        /// Bytes of bodies that did not cross the network.
+        /// The length of all bodies from the store, which did not have to cross the network.
         public internal(set) var bytesSaved = 0
-        /// An estimate of the time that hits saved, in seconds: the mean duration of loads from the network, times the
-        /// loads answered from the store, less the duration of those. Counts loads through the loader only.
+        /// An estimate of the time that hits saved, in seconds: the mean duration of a load from the network, times the
+        /// number of loads that the store answered, minus the duration of those. Only loads of sessions and direct
+        /// calls count. If loads run in parallel, they wait for each other, and the estimate is too high.
         public var timeSaved: TimeInterval {
             guard networkLoads > 0 else { return 0 }
             return max(0, networkTime / Double(networkLoads) * Double(storeLoads) - storeTime)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Sends events to listeners, and counts. An event is made only if there is a listener.
+/// Sends events to listeners, and counts. Without a listener no events are made.
 package final class EventHub: Sendable {
     private struct Listener {
         var receive: @Sendable (DiskURLCache.Event) -> Void
@@ -11,14 +11,15 @@ package final class EventHub: Sendable {
     private struct State {
         var listeners: [UInt64: Listener] = [:]
         var nextListener: UInt64 = 0
-        /// Problems that were logged, and those that a listener got.
+        /// The problems that were logged, and those that were sent to a listener.
         var logged: Set<DiskURLCache.Error> = []
         var sent: Set<DiskURLCache.Error> = []
     }
 
     private let state = Mutex(State())
     private let log: @Sendable (String) -> Void
-    /// Several counters, added up when read: threads that look up different keys do not wait for each other.
+    /// Several sets of counters, which are added up when they are read, so that threads that look up different keys do
+    /// not wait for each other.
     private let counts = (0..<8).map { _ in Mutex(DiskURLCache.Statistics(), isContended: true) }
 
     init(log: @escaping @Sendable (String) -> Void = SystemLog.warn) {
@@ -42,7 +43,7 @@ package final class EventHub: Sendable {
         for listener in listeners.values { listener.receive(event) }
     }
 
-    /// Logs a problem once, and sends it once: as soon as there is a listener.
+    /// Logs a problem once, and sends it once, when it occurs while there is a listener.
     func report(once problem: DiskURLCache.Error) {
         let (isLogged, isSent) = state.withLock { state in
             let occasion = problem.occasion
@@ -65,17 +66,17 @@ package final class EventHub: Sendable {
     }
 
     package func removeListener(_ id: UInt64) {
-        // Released outside of the lock: the last reference to an object may end here.
+        // The listener is released outside of the lock, since it may hold the last reference to an object.
         _ = state.withLock { $0.listeners.removeValue(forKey: id) }
     }
 
-    /// A loop over the stream would otherwise wait for ever.
+    /// Ends the streams: a loop over one would otherwise wait for ever.
     deinit {
         for listener in state.withLock({ $0.listeners.values }) { listener.end() }
     }
 
-    /// The newest 1,000 events wait for a slow reader; older ones are dropped rather than held without bound, and
-    /// counted.
+    /// For a slow reader the newest 1,000 events are kept. Older ones are dropped and counted, so that memory stays
+    /// bounded.
     func stream() -> AsyncStream<DiskURLCache.Event> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1_000)) { continuation in
             let id = addListener(

@@ -4,8 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Prints the cache's decisions about one request. `KeyDecision`, `CacheDecision`, `Freshness`, `StorageVerdict` and
-/// `ErrorFallback` carry their reasons and numbers: nothing is decided here.
+/// Prints the cache's decisions about a request. It decides nothing: `KeyDecision`, `CacheDecision`, `Freshness`,
+/// `StorageVerdict` and `ErrorFallback` bring their reasons and numbers.
 package struct Explainer {
     /// The headings, in the order in which a cache decides.
     enum Topic: String, CaseIterable {
@@ -19,7 +19,7 @@ package struct Explainer {
         case advice = "Changes that would help"
     }
 
-    /// An answer of the origin, when the request for it was sent, and the options for it.
+    /// An answer of the origin, the time when its request was sent, and the options for it.
     package typealias Received = (response: HTTPURLResponse, sentAt: Date, options: CachingOptions)
 
     private let request: DiskURLCache.Request
@@ -54,7 +54,7 @@ package struct Explainer {
     private var decider: RequestDecider {
         RequestDecider(request: facts, candidates: candidates, policy: policy, options: options, now: now)
     }
-    /// The most recent response that `Vary` lets answer this request.
+    /// The most recent response that `Vary` selects for this request.
     private var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
 
     package mutating func explanation() -> DiskURLCache.Explanation {
@@ -82,7 +82,7 @@ package struct Explainer {
 
     /// - Parameters:
     ///   - text: one sentence or several.
-    ///   - source: the section that demands it; nil for a fact, or a choice of this cache.
+    ///   - source: the section that requires it; nil for a fact, or a choice of this cache.
     mutating func say(_ topic: Topic, _ text: String, _ source: String? = nil) {
         lines[topic, default: []].append("  " + text + (source.map { "  [\($0)]" } ?? ""))
     }
@@ -91,7 +91,7 @@ package struct Explainer {
         say(topic, "\(text): \(reason).", reason.source)
     }
 
-    /// As a load would report it.
+    /// The outcome that a load would report.
     private func outcome(of decision: CacheDecision) -> DiskURLCache.Report.Outcome {
         switch decision {
         case .useStored(let reuse):

@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// The decisions of a cache about one request, and their reasons, clause by clause. Made by
+    /// What a cache would do with a request, and why, clause by clause. Made by
     /// ``DiskURLCache/DiskURLCache/explanation(for:variant:response:sentAt:)`` and
     /// `DiskURLCache.Inspector.explanation(for:variant:response:sentAt:now:)`.
     public struct Explanation: Sendable, Hashable, CustomStringConvertible {
@@ -14,21 +14,21 @@ extension DiskURLCache {
         package let outcome: Report.Outcome
         /// Why the given response would not be stored; nil when it would be, and when none was given.
         package let notStoredReason: Reason?
-        /// The explanation for a person, under headings, with blank lines between: the key, the request's demands, the
-        /// stored responses, freshness with its numbers, validators, the decision, whether the answer is stored, and
-        /// advice. A sentence ends with the source of its rule, such as `[RFC 9111 §4.2.1]`.
+        /// The explanation as text, in paragraphs with headings: the key, what the request asks for, the stored
+        /// responses, freshness with its numbers, validators, the decision, whether the answer is stored, and advice.
+        /// Sentences end with the source of the rule, such as `[RFC 9111 §4.2.1]`.
         public let description: String
     }
 
-    /// How this cache would handle a request now, and why. Rules and options count.
+    /// Explains what this cache would do with a request now, by its rules and options.
     ///
-    /// Reads stored heads on the caller's thread, sends no request, stores nothing.
+    /// Reads the heads of stored responses on the caller's thread. Sends no request and stores nothing.
     /// - Parameters:
     ///   - request: the request to explain.
     ///   - variant: the variant of `load(_:through:variant:redirect:)`; nil for `URLSession` and all clients that share
     ///     its entries.
     ///   - response: the origin's answer, to learn whether it would be stored; nil to explain the request only.
-    ///     Its arrival counts as now.
+    ///     It counts as having arrived now.
     ///   - sentAt: when the request for it was sent; nil: now.
     public func explanation(
         for request: URLRequest, variant: String? = nil, response: HTTPURLResponse? = nil, sentAt: Date? = nil

@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// Options for the requests or responses that match. See ``Options`` for what wins over what.
+    /// Options for all requests or responses that match. ``Options`` says which setting wins if several apply.
     ///
     /// ```swift
     /// configuration.rules = [
@@ -14,8 +14,8 @@ extension DiskURLCache {
     /// ]
     /// ```
     public struct Rule: Sendable {
-        /// The requests or responses that a rule applies to. Rules compare the canonical URL, as keys do: neither
-        /// another spelling of the host, the port or the percent-encoding nor a user name gets around them.
+        /// The requests or responses to which a rule applies. Rules compare the canonical URL, as keys do: a different
+        /// spelling of the host, the port or the percent-encoding, or a user name in the URL, makes no difference.
         public struct Match: Sendable {
             enum Kind: Sendable {
                 case all
@@ -24,7 +24,7 @@ extension DiskURLCache {
                 case host(String)
                 case contentType(String)
                 case request(@Sendable (URLRequest) -> Bool)
-                /// Nothing can match it, and why.
+                /// A pattern that cannot match anything, and why.
                 case nothing(String)
             }
 
@@ -39,13 +39,13 @@ extension DiskURLCache {
             /// Every request.
             public static let all = Match(.all)
 
-            /// The whole URL without its fragment; `*` stands for any characters, none included. Begins with a scheme
-            /// or a `*`.
+            /// The whole URL without its fragment. `*` stands for any number of any characters. The pattern begins with
+            /// a scheme or a `*`.
             public static func url(_ pattern: String) -> Match {
                 Match { () throws(URLPattern.Problem) in .url(try URLPattern(pattern)) }
             }
 
-            /// A path and the paths below it: `/me` stands for `/me`, `/me/settings` and `/me;v=1`, never for `/menu`.
+            /// A path and the paths below it: `/me` matches `/me`, `/me/settings` and `/me;v=1`, but not `/menu`.
             /// - Parameters:
             ///   - path: begins with `/`.
             ///   - host: the host, its subdomains not included; nil for every host.
@@ -70,8 +70,8 @@ extension DiskURLCache {
                 return host
             }
 
-            /// The response's media type without parameters; `*` as in `image/*`. Such a rule cannot change the key,
-            /// and does nothing before a response is known.
+            /// The response's media type without parameters, such as `image/*`. The rule applies once there is a
+            /// response, so it cannot change the key.
             public static func contentType(_ pattern: String) -> Match {
                 let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
                 if pattern.contains(";") {
@@ -86,8 +86,8 @@ extension DiskURLCache {
                 return Match(.contentType(pattern.lowercased()))
             }
 
-            /// Called on any thread, for each lookup and each store. The closure gets the request as it is, so a URL in
-            /// it may have any spelling.
+            /// Requests for which the closure returns true. It is called on any thread, for each lookup and each store,
+            /// and gets the request as the app made it: its URL is not in canonical form.
             public static func request(_ predicate: @escaping @Sendable (URLRequest) -> Bool) -> Match {
                 Match(.request(predicate))
             }
@@ -97,21 +97,23 @@ extension DiskURLCache {
         let cacheOptions: Options
 
         /// - Parameters:
-        ///   - match: what the rule applies to.
-        ///   - options: how the responses to that are kept.
+        ///   - match: the requests or responses to which the rule applies.
+        ///   - options: how those responses are kept.
         public init(_ match: Match, _ options: Options) {
             self.match = match
             cacheOptions = options
         }
 
-        /// The options as they are applied: of a rule whose pattern cannot be, only the part that keeps responses away.
+        /// The options that are applied. Of a rule with an invalid pattern only `storage` is, which then applies to
+        /// every request.
         var appliedOptions: Options {
             if case .nothing = match.kind { Options(storage: cacheOptions.storage) } else { cacheOptions }
         }
 
         func matches(_ target: RuleTarget, contentType: String?) -> Bool {
             switch match.kind {
-            // Of a rule that is to keep responses away, the safe meaning.
+            // To be safe: an invalid pattern in a rule that keeps responses off the disk, or out of the cache, matches
+            // every request.
             case .nothing: return cacheOptions.storage.map { $0 != .memoryAndDisk } ?? false
             case .all: return true
             case .request(let predicate): return predicate(target.request.urlRequest)
@@ -129,7 +131,7 @@ extension DiskURLCache {
 /// A request as rules see it. Its canonical URL is computed once for all of them.
 package struct RuleTarget: Sendable {
     let request: DiskURLCache.Request
-    /// Nil for a URL that no key can be made of, and in a cache without rules.
+    /// The canonical URL. Nil if the URL has none, and in a cache without rules.
     let url: String?
 
     init(_ request: DiskURLCache.Request, hasRules: Bool = true) {
@@ -141,7 +143,7 @@ package struct RuleTarget: Sendable {
 
     func isBelow(_ path: String, host: String?) -> Bool {
         guard let url, host == nil || host == self.host,
-            // Behind the two slashes of the scheme.
+            // The first slash after those of the scheme.
             let start = url.utf8.dropFirst(8).firstIndex(of: UInt8(ascii: "/")), url[start...].hasPrefix(path)
         else { return false }
         let rest = url[start...].utf8.dropFirst(path.utf8.count)

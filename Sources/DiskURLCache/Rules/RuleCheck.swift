@@ -1,8 +1,8 @@
 import Foundation
 
-/// Whether rules make sense: each by itself, and none against another.
+/// Finds rules that make no sense, by themselves or beside the other rules.
 enum RuleCheck {
-    /// Nil when nothing is wrong.
+    /// Nil if all rules make sense.
     static func problem(in rules: [DiskURLCache.Rule], keyPolicies: Set<String>) -> DiskURLCache.Error? {
         var seen: [String: DiskURLCache.Options] = [:]
         for (index, rule) in rules.enumerated() {
@@ -14,8 +14,8 @@ enum RuleCheck {
         return cancelled(in: rules)
     }
 
-    /// A rule for all requests that keeps everything out of the cache leaves no effect for rules by content type,
-    /// except for those before it that say where their responses are stored.
+    /// A rule for all requests with `storage: .never` takes the effect from rules by content type, except from those
+    /// before it that set a storage themselves.
     private static func cancelled(in rules: [DiskURLCache.Rule]) -> DiskURLCache.Error? {
         let last = rules.firstIndex {
             if case .all = $0.match.kind { $0.cacheOptions.storage == .never } else { false }
@@ -63,8 +63,8 @@ enum RuleCheck {
         return nil
     }
 
-    /// A second rule for the same pattern may set other properties, but not the same ones to other values: it would
-    /// never apply.
+    /// A second rule for the same pattern may set further properties. If it sets a property of the first rule to a
+    /// different value, that value would never apply.
     private static func conflict(
         of rule: DiskURLCache.Rule, with seen: inout [String: DiskURLCache.Options]
     ) -> String? {

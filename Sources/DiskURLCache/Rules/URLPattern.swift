@@ -2,8 +2,8 @@
 struct URLPattern: Sendable {
     /// The pattern, its literal parts in canonical form.
     let text: String
-    /// Any of these has to match. Two when a part before the first slash may be a host's or a path's: hosts are in
-    /// lower case.
+    /// The pattern in its possible forms, one of which has to match. There are two if the text before the first slash
+    /// may belong to the host, which is in lower case, or to the path.
     private let forms: [[UInt8]]
 
     func matches(_ canonicalURL: String) -> Bool {
@@ -16,7 +16,7 @@ struct URLPattern: Sendable {
         self.forms = forms.map { Array($0.utf8) }
     }
 
-    /// Why no canonical URL can match a pattern: such a pattern is an error, not a rule without effect.
+    /// Why no canonical URL can match a pattern. Such a pattern is reported as an error instead of being ignored.
     struct Problem: Error {
         var text: String
 
@@ -45,7 +45,7 @@ struct URLPattern: Sendable {
         self.init(rest.isEmpty || head.lowercased() == head ? [head + tail] : [head + tail, head.lowercased() + tail])
     }
 
-    /// - Parameter rest: the text behind the two slashes.
+    /// - Parameter rest: the text after the two slashes.
     private static func absolute(
         scheme: String, _ rest: Substring, of written: String
     ) throws(Problem) -> String {
@@ -90,7 +90,8 @@ struct URLPattern: Sendable {
 enum Glob {
     static func matches<Pattern: Collection<UInt8>, Text: Collection<UInt8>>(_ pattern: Pattern, _ text: Text) -> Bool {
         var (p, t) = (pattern.startIndex, text.startIndex)
-        // The state to return to after a mismatch: one more byte for the last star. Linear except for that retry.
+        // Where to continue after a mismatch, with the last star matching one byte more. The search is linear except
+        // for these retries.
         var retry: (pattern: Pattern.Index, text: Text.Index)?
         while t != text.endIndex {
             if p != pattern.endIndex, pattern[p] == UInt8(ascii: "*") {
