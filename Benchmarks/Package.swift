@@ -19,6 +19,10 @@ let package = Package(
             dependencies: [
                 "DiskURLCache", "CSQLite", .product(name: "Histogram", package: "hdrhistogram-swift"),
             ]),
+        .executableTarget(
+            name: "Counts",
+            dependencies: ["DiskURLCache", .product(name: "DiskURLCacheAdapters", package: "DiskURLCache")]
+        ),
         .executableTarget(name: "Plots"),
     ],
     swiftLanguageModes: [.v6]

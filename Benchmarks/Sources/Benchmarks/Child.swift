@@ -14,7 +14,6 @@ enum Child {
         case "peak": try PeakMemoryRows.child(Array(arguments.dropFirst()))
         case "soak": try SoakRows.child(Array(arguments.dropFirst()))
         case "tls": try TLSRows.child(Array(arguments.dropFirst()))
-        case "repeat": try Repeat.run(Array(arguments.dropFirst()))
         default: throw Failure(message: "unknown child \(arguments)")
         }
     }

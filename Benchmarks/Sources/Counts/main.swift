@@ -1,0 +1,178 @@
+import DiskURLCache
+import DiskURLCacheAdapters
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// One hot operation, a given number of times: what `.ci/check-counts` runs under callgrind and strace. The difference
+// between two counts is the cost of the operation without the set-up. It uses the library alone, so it builds quickly,
+// and public names alone, so older versions of the library can be counted by it.
+
+private let entries = 100
+/// All runs prepare as many requests, so that preparing them is part of the set-up.
+private let mostOperations = 1_000
+private let size = 4 << 10
+
+/// Answers in the process, at once: what is left is the price of the library's own engine.
+private struct Canned: DiskURLCache.Transport {
+    let head: DiskURLCache.Head
+    let body: Data
+
+    func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
+        if request["If-None-Match"] != nil {
+            return receiver.receive(DiskURLCache.Head(status: 304, fields: head.fields))
+        }
+        receiver.receive(head)
+        await receiver.receive(body)
+    }
+}
+
+private enum Content {
+    static let body = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
+
+    static func fields(_ cacheControl: String) -> [(name: String, value: String)] {
+        [
+            ("Accept-Ranges", "bytes"),
+            ("Access-Control-Allow-Origin", "*"),
+            ("Cache-Control", cacheControl),
+            ("Content-Type", "application/json; charset=utf-8"),
+            ("Date", date),
+            ("ETag", "\"5d8c72a5edda8d6a\""),
+            ("Last-Modified", "Fri, 20 Nov 2026 08:00:00 GMT"),
+            ("Server", "example/1.0"),
+            ("Strict-Transport-Security", "max-age=31536000; includeSubDomains"),
+            ("Vary", "Accept-Encoding"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("X-Request-Id", "0f8fad5b-d9cb-469f-a165-70867728950e"),
+        ]
+    }
+
+    private static let date: String = {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(identifier: "GMT")
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return formatter.string(from: Date())
+    }()
+
+    static func request(_ number: Int) -> URLRequest {
+        let url = "https://cdn.example.com/assets/v3/items/item-\(number).json?size=large&lang=en"
+        var request = URLRequest(url: URL(string: url)!)
+        request.setValue("gzip, deflate, br", forHTTPHeaderField: "Accept-Encoding")
+        return request
+    }
+
+    static func cached(_ request: URLRequest, _ policy: URLCache.StoragePolicy = .allowed) -> CachedURLResponse {
+        let fields = Dictionary(uniqueKeysWithValues: fields("public, max-age=86400").map { ($0.name, $0.value) })
+        let response = HTTPURLResponse(
+            url: request.url!, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields)!
+        return CachedURLResponse(response: response, data: body, userInfo: nil, storagePolicy: policy)
+    }
+
+    static func transport(_ cacheControl: String) -> Canned {
+        Canned(head: DiskURLCache.Head(status: 200, fields: fields(cacheControl)), body: body)
+    }
+}
+
+private func makeCache(memory: Int = 64 << 20) -> DiskURLCache {
+    DiskURLCache(memoryCapacity: memory, diskCapacity: 1 << 30, directory: scratch.appendingPathComponent("cache"))
+}
+
+private func filled(_ cache: DiskURLCache, _ count: Int = entries) -> [URLRequest] {
+    let requests = (0..<count).map(Content.request)
+    for request in requests { cache.storeCachedResponse(Content.cached(request), for: request) }
+    cache.flush()
+    return requests
+}
+
+private func waiting(for body: @escaping @Sendable () async throws -> Void) {
+    let done = DispatchSemaphore(value: 0)
+    Task {
+        do { try await body() } catch { fail("\(error)") }
+        done.signal()
+    }
+    done.wait()
+}
+
+/// `count` loads of as many URLs, one after another, by a transport that answers at once.
+private func load(_ count: Int, _ cacheControl: String, again: Bool = false) {
+    let cache = makeCache()
+    let transport = Content.transport(cacheControl)
+    let requests = (0..<mostOperations).map(Content.request)
+    waiting {
+        func load(_ number: Int) async throws {
+            let stream = try await cache.load(requests[number], through: transport)
+            var bytes = 0
+            for try await piece in stream { bytes += piece.count }
+            guard bytes == size else { fail("\(bytes) bytes instead of \(size)") }
+        }
+        if again { for number in 0..<entries { try await load(number) } }
+        for number in 0..<count { try await load(again ? number % entries : number) }
+    }
+}
+
+private let operations: [String: (Int) -> Void] = [
+    "memory-hit": { count in
+        let cache = makeCache()
+        let requests = filled(cache)
+        for number in 0..<count where cache.cachedResponse(for: requests[number % entries]) == nil { fail("no hit") }
+    },
+    "miss": { count in
+        let cache = makeCache()
+        _ = filled(cache)
+        let absent = (entries..<2 * entries).map(Content.request)
+        for number in 0..<count where cache.cachedResponse(for: absent[number % entries]) != nil { fail("a hit") }
+    },
+    "disk-hit": { count in
+        let cache = makeCache(memory: 0)
+        let requests = filled(cache)
+        for number in 0..<count where cache.cachedResponse(for: requests[number % entries])?.data.count != size {
+            fail("no hit")
+        }
+    },
+    "store": { count in
+        let cache = makeCache(memory: 0)
+        _ = filled(cache)
+        let response = Content.cached(Content.request(0))
+        let requests = (0..<mostOperations).map { Content.request(entries + $0) }
+        for request in requests.prefix(count) { cache.storeCachedResponse(response, for: request) }
+    },
+    "store-memory-only": { count in
+        let cache = makeCache()
+        let requests = filled(cache)
+        let response = Content.cached(requests[0], .allowedInMemoryOnly)
+        let others = (0..<mostOperations).map { Content.request(entries + $0) }
+        for request in others.prefix(count) { cache.storeCachedResponse(response, for: request) }
+    },
+    "remove": { count in
+        let cache = makeCache()
+        for request in filled(cache, mostOperations).prefix(count) { cache.removeCachedResponse(for: request) }
+    },
+    "data-from-memory": { count in
+        let cache = makeCache()
+        let requests = filled(cache)
+        waiting {
+            for number in 0..<count where try await cache.data(for: requests[number % entries]).data.count != size {
+                fail("no hit")
+            }
+        }
+    },
+    "load-not-stored": { load($0, "no-store") },
+    "load-stored": { load($0, "max-age=86400") },
+    "load-revalidated": { load($0, "max-age=0", again: true) },
+]
+
+private func fail(_ message: String) -> Never {
+    print(message)
+    exit(1)
+}
+
+guard CommandLine.arguments.count == 4, let operation = operations[CommandLine.arguments[1]],
+    let count = Int(CommandLine.arguments[2]), count <= mostOperations
+else {
+    fail("usage: Counts \(operations.keys.sorted().joined(separator: "|")) COUNT SCRATCH-FOLDER")
+}
+private let scratch = URL(fileURLWithPath: CommandLine.arguments[3], isDirectory: true)
+operation(count)
