@@ -64,6 +64,7 @@ extension DiskURLCache {
             do throws(Errno) {
                 try files.list(paths.records) { name in
                     if let name = RecordName(name) { names.append(name) }
+                    return true
                 }
             } catch {
                 throw DiskURLCache.Error(.notReadable, path: paths.records, errno: error.code)

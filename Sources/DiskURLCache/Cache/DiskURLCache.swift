@@ -246,8 +246,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: Removal
 
-    /// Empties both layers. Returns at once, however many entries there are; no earlier response is served after it,
-    /// even if the process crashes.
+    /// Empties both layers. No earlier response is served after it, even if the process crashes. Deletes up to about a
+    /// thousand files before it returns, in a few milliseconds. The cache's queue deletes the rest; ``flush()`` waits
+    /// for that, so call it if the process may end next.
     public override func removeAllCachedResponses() {
         if isBySystem { super.removeAllCachedResponses() }
         store.removeAll()

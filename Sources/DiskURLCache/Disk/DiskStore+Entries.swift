@@ -141,8 +141,9 @@ extension DiskStore {
     @discardableResult
     package func write(_ entry: StoredEntry, for key: RequestKey, usedAt: UInt64) -> DiskWriteResult {
         // Prepared before a lock is taken: summing a large body takes a while.
-        let record = PreparedRecord(entry, for: key.diskKey, keepsURL: configuration.keepsURLs)
-        return write(record, entry.metadata, for: key.diskKey, usedAt: usedAt)
+        let key = key.diskKey
+        let record = PreparedRecord(entry, for: key, keepsURL: configuration.keepsURLs)
+        return write(record, entry.metadata, for: key, usedAt: usedAt)
     }
 
     /// Makes a record of a body that has arrived whole, as `write` does. The caller discards a body that is not
@@ -150,9 +151,9 @@ extension DiskStore {
     func adopt(
         _ body: IncomingBody, _ metadata: EntryMetadata, for key: RequestKey, usedAt: UInt64
     ) -> DiskWriteResult {
-        let record = PreparedRecord(
-            metadata, bodyOf: body.sum, for: key.diskKey, keepsURL: configuration.keepsURLs)
-        return write(record, of: body, metadata, for: key.diskKey, usedAt: usedAt)
+        let key = key.diskKey
+        let record = PreparedRecord(metadata, bodyOf: body.sum, for: key, keepsURL: configuration.keepsURLs)
+        return write(record, of: body, metadata, for: key, usedAt: usedAt)
     }
 
     /// - Parameters:

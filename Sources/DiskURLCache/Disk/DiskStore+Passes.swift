@@ -258,6 +258,12 @@ extension DiskStore {
         for row in expired { withIO { records.expire(row, &$0.events) } }
     }
 
+    /// Deletes what a clearing left, up to about a thousand files, which takes some milliseconds. The maintenance queue
+    /// deletes the rest. Needs no lock: no cache uses those folders.
+    func sweepAfterClearing() {
+        if isOpeningProcess, !configuration.isReadOnly { _ = CacheDirectory.sweepTrash(files, paths, limit: 1_000) }
+    }
+
     /// Deletes what clearings left, up to `limit` files, and what bodies did whose process died; false where some of
     /// the former is left.
     private func sweep(limit: Int) -> Bool {

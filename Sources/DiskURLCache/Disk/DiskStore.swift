@@ -229,7 +229,7 @@ package final class DiskStore: Sendable {
     private func check() {
         guard isOpeningProcess else { return }
         // A link, a file or the folder of another user is at the path: nothing is read through it.
-        let status = try? files.status(at: paths.records)
+        let status = try? files.status(at: paths.recordsBytes)
         let isForeign = status.map { !configuration.owner.trusts($0) } ?? false
         if isForeign {
             become(.unusable(isReadable: false))

@@ -152,11 +152,17 @@ enum URLCanonicalizer {
 
     /// The host of a URL in canonical form.
     static func host(ofNormal url: String) -> String {
-        let authority = url.utf8.drop { $0 != .slash }.dropFirst(2).prefix { $0 != .slash }
-        // An IPv6 literal contains colons.
-        let start = authority.lastIndex(of: .closingBracket) ?? authority.startIndex
-        let end = authority[start...].firstIndex(of: .colon) ?? authority.endIndex
-        return String(decoding: authority[..<end], as: UTF8.self)
+        var url = url
+        return url.withUTF8 { bytes in
+            let start = (bytes.firstIndex(of: .slash) ?? bytes.endIndex) + 2
+            guard start < bytes.count else { return "" }
+            let authority = bytes[start..<(bytes[start...].firstIndex(of: .slash) ?? bytes.endIndex)]
+            // An IPv6 literal contains colons.
+            let port = authority.lastIndex(of: .closingBracket) ?? start
+            return String(
+                decoding: authority[..<(authority[port...].firstIndex(of: .colon) ?? authority.endIndex)], as: UTF8.self
+            )
+        }
     }
 
     private static func asciiLowercased(_ bytes: some Collection<UInt8>) -> String {

@@ -74,6 +74,8 @@ extension TieredStore {
             disk?.removeAll()
             removeMemory()
         }
+        // So that a process which ends next, as after a log-out, leaves nothing behind.
+        diskStore?.sweepAfterClearing()
     }
 
     /// Empties memory.
@@ -89,6 +91,7 @@ extension TieredStore {
             // The variants that memory knows to lie on disk are gone.
             memory.updateAll { $1?.removeAll { $0.entry == nil } }
         }
+        diskStore?.sweepAfterClearing()
     }
 
     /// Empties memory, but what the app still holds of it can be found.

@@ -32,6 +32,17 @@
             #expect(found(in: directory) == Self.count)
         }
 
+        /// What was removed is no file any more when the process ends next: a log-out before quitting leaves nothing.
+        @Test(arguments: ["exit", "kill", "flush"]) func whatWasRemovedIsGoneWhenTheProcessEnds(how: String) throws {
+            let scratch = try ScratchDirectory(how)
+            let directory = scratch.appending("cache").path
+            let child = try ChildProcess("end", directory: directory, ["HOW": how, "CLEARS": "1"])
+            #expect(child.remainingLines() == ["stored"])
+            #expect(child.succeeded == (how != "kill"))
+            let files = FileManager.default.enumerator(atPath: directory)?.allObjects as? [String] ?? []
+            #expect(!files.contains { $0.hasPrefix("trash-") || $0.hasPrefix("records/") })
+        }
+
         /// The child looks up and flushes, and takes nothing of its parent's along.
         @Test func aForkLosesNothing() throws {
             let scratch = try ScratchDirectory("fork")
@@ -51,10 +62,14 @@
                 // that moment.
                 cache.store.maintenance.pause()
             }
-            for number in 0..<count {
+            let clears = ChildProcess.argument("CLEARS") != nil
+            // `flush()` waits for what the call itself leaves to the queue.
+            let copies = clears && ChildProcess.argument("HOW") == "flush" ? 30 : 1
+            for number in 0..<count * copies {
                 cache.storeCachedResponse(
-                    Responses.cached(url(number), body(number)), for: URLRequest(url: url(number)))
+                    Responses.cached(url(number), body(clears ? 0 : number)), for: URLRequest(url: url(number)))
             }
+            if clears { cache.removeAllCachedResponses() }
             ChildProcess.say("stored")
             switch ChildProcess.argument("HOW") {
             case "kill": kill(getpid(), SIGKILL)

@@ -267,11 +267,12 @@ final class FaultyFileSystem: FileSystem {
         log(.removeDirectory(String(cString: path)))
     }
 
-    func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
+    func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Bool) throws(Errno) {
         try fault(.list, path)
         try system.list(path) { name in
-            body(name)
+            let goesOn = body(name)
             onListed(String(cString: name))
+            return goesOn
         }
     }
 

@@ -12,8 +12,8 @@ import Foundation
 /// the owner looks at the files of that key, not at the index: a record of a writer that was killed is found, too.
 ///
 /// A reader holds its file open: so no other file can be taken for it. A reader that finds another file than its own,
-/// or bytes that are not rows, takes every record for removed. That is how a file that is full, or cannot be written,
-/// is replaced: by any other one.
+/// or bytes that are not rows, takes every record for removed. So a file that is full, or cannot be written, is
+/// replaced by a new one. The cache that replaces it reads the old one to its end, and misses nothing.
 final class ChangeFile: Sendable {
     /// The end of the changes that a cache has read.
     private enum Position {
@@ -25,18 +25,25 @@ final class ChangeFile: Sendable {
     }
 
     private let files: any FileSystem
-    private let path: String
+    private let paths: DiskPaths
+    private var path: String { paths.changes }
     /// The length from which on the file is replaced, in bytes.
     private let limit: Int
     /// Tells this cache's own rows from those of others. Its last byte is the row's kind.
     private let writer = UInt64.random(in: .min ... .max) & ~0xFF
+    private struct Reading {
+        var position = Position.unknown
+        /// Changes that were read when this cache replaced the file, and that nobody was told of yet.
+        var rest: [DirectoryChange] = []
+    }
+
     /// Held while changes are read and applied: a caller that comes meanwhile finds them applied.
-    private let reading = Mutex(Position.unknown)
+    private let reading = Mutex(Reading())
 
     /// - Parameter capacity: the directory's, in bytes.
     init(_ files: any FileSystem, _ paths: DiskPaths, capacity: Int) {
         self.files = files
-        path = paths.changes
+        self.paths = paths
         limit = Self.limit(capacity: capacity)
     }
 
@@ -54,21 +61,24 @@ final class ChangeFile: Sendable {
     /// - Parameter mayMake: whether there is a folder of records. Then a file that is missing is made, so that there is
     ///   one on a disk that is full later.
     func read(mayMake: Bool, _ apply: ([DirectoryChange]) -> Void) {
-        reading.withLock { position in
+        reading.withLock { reading in
+            if !reading.rest.isEmpty { apply(reading.rest) }
+            reading.rest = []
             var status: FileStatus?
             do throws(Errno) {
-                status = try files.status(at: path)
+                status = try files.status(at: paths.changesBytes)
             } catch {
                 // A directory that cannot be searched now says nothing.
                 if !error.isMissing { return }
             }
             let changes: [DirectoryChange]?
-            if case .at(let file, let identity, let offset) = position, let status, status.identity == identity {
+            if case .at(let file, let identity, let offset) = reading.position, let status, status.identity == identity
+            {
                 if status.size == offset { return }
                 changes = rows(of: file, from: offset, to: status.size)
-                position = .at(file, identity, offset: status.size)
+                reading.position = .at(file, identity, offset: status.size)
             } else {
-                changes = goOn(from: &position, isThere: status != nil, mayMake: mayMake)
+                changes = goOn(from: &reading.position, isThere: status != nil, mayMake: mayMake)
             }
             // Any change may have been missed.
             guard let changes else { return apply([.removedAll]) }
@@ -104,7 +114,8 @@ final class ChangeFile: Sendable {
             return (OpenFile(file, files), status)
         } catch {
             guard mayMake, error.code == ELOOP else { throw error }
-            replace()
+            try? files.unlink(path)
+            _ = try? append(.removedAll, O_CREAT | O_EXCL)
             let (file, status) = try files.openRegular(path, O_RDONLY)
             return (OpenFile(file, files), status)
         }
@@ -139,12 +150,24 @@ final class ChangeFile: Sendable {
         replace()
     }
 
-    /// Puts another file in the place of one that is full, or cannot be written: another one each time, since readers
-    /// hold theirs open.
+    /// Replaces the file when it is full or cannot be written. The other readers keep the old file open, find another
+    /// one at the path, and take every record for removed. This cache reads the old file to its end, and goes on with
+    /// the new one.
     private func replace() {
-        try? files.unlink(path)
-        // For a reader that knew of no file. On a full disk the file stays empty, which needs no room.
-        _ = try? append(.removedAll, O_CREAT | O_EXCL)
+        reading.withLock { reading in
+            // First it loses its name: a cache that appends to it later notices, and appends to the new file again.
+            let old = paths.new(.incoming)
+            let moved = (try? files.rename(path, to: old)).flatMap { try? files.status(at: old) }
+            try? files.unlink(moved == nil ? path : old)
+            // For a reader that knew of no file. On a full disk the file stays empty, which needs no room.
+            _ = try? append(.removedAll, O_CREAT | O_EXCL)
+            // Another cache has replaced the file before: its rows are not known here, and the next look says so.
+            guard case .at(let file, let identity, let offset) = reading.position, moved?.identity == identity,
+                let end = try? files.status(file.file).size, let (new, status) = try? files.openRegular(path, O_RDONLY)
+            else { return }
+            reading.rest += rows(of: file, from: offset, to: end) ?? [.removedAll]
+            reading.position = .at(OpenFile(new, files), status.identity, offset: 0)
+        }
     }
 
     /// A row never lies across two pages, so a reader sees it whole or not at all.

@@ -41,9 +41,10 @@ struct CacheDirectory {
         let before = identity
         identity = nil
         // A link to a directory is followed, since the user gave the path. A link to the folder of records is not.
-        let (directory, folder) = (paths.directory, paths.records)
-        guard let directory = try status(of: directory, at: directory + "/.", before?.directory, mayMake: mayMake),
-            let folder = try status(of: folder, at: folder, before?.folder, mayMake: mayMake)
+        guard
+            let directory = try status(
+                of: paths.directory, at: paths.directoryBytes, before?.directory, mayMake: mayMake),
+            let folder = try status(of: paths.records, at: paths.recordsBytes, before?.folder, mayMake: mayMake)
         else { return nil }
         identity = Identity(directory: directory.identity, folder: folder.identity)
         // A directory that was made just now is a new one, even if the file system gave it the same number again.
@@ -64,7 +65,7 @@ struct CacheDirectory {
     /// Nil if it is missing and may not be made.
     /// - Parameter other: a path that leads to it, too.
     private func status(
-        of path: String, at other: String, _ known: FileIdentity?, mayMake: Bool
+        of path: String, at other: [CChar], _ known: FileIdentity?, mayMake: Bool
     ) throws(DiskURLCache.Error) -> Found? {
         guard paths.canBeUsed else { throw .init(.notWritable, path: path, errno: EINVAL) }
         for isNew in [false, true] {
@@ -125,7 +126,10 @@ struct CacheDirectory {
             return error
         }
         do throws(Errno) {
-            try files.list(paths.records) { name in if first == nil { first = RecordName(name) } }
+            try files.list(paths.records) { name in
+                first = RecordName(name)
+                return first == nil
+            }
         } catch {
             return .init(.notReadable, path: paths.records, errno: error.code)
         }
@@ -198,9 +202,10 @@ struct CacheDirectory {
             try? files.list(folder) { name in
                 if RecordName(name) == nil {
                     others.append(String(cString: name))
-                } else if records.count < budget {
+                } else {
                     records.append(String(cString: name))
                 }
+                return records.count < budget
             }
             for name in records {
                 // A folder or a link under a record's name is not ours either. Of what cannot be looked at nothing is

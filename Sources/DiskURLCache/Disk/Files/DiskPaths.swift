@@ -2,16 +2,20 @@
 /// that was replaced, or cleared by another process, is seen at once.
 package struct DiskPaths: Sendable {
     package let directory: String
-    package var records: String { directory + "/records" }
+    package let records: String
     var index: String { directory + "/index.plist" }
     var newIndex: String { directory + "/index.plist.new" }
-    var changes: String { directory + "/changes" }
+    let changes: String
     var lock: String { directory + "/lock" }
     var salt: String { directory + "/salt" }
+    /// The same paths for system calls that each store makes. A `String` is measured and copied each time.
+    let directoryBytes: [CChar]
+    let recordsBytes: [CChar]
+    let changesBytes: [CChar]
 
     /// Whether a cache may be there. Not if the path depends on the working directory, and not in the root folder,
     /// which belongs to the system: nothing is made or removed there.
-    var canBeUsed: Bool { directory.hasPrefix("/") && directory != "/" && !directory.utf8.contains(0) }
+    let canBeUsed: Bool
 
     /// The bytes before a record's name.
     private let prefix: [CChar]
@@ -20,6 +24,13 @@ package struct DiskPaths: Sendable {
         var directory = directory
         while directory.count > 1, directory.hasSuffix("/") { directory.removeLast() }
         self.directory = directory
+        records = directory + "/records"
+        changes = directory + "/changes"
+        // The directory may be a link, which the user gave: the link is followed.
+        directoryBytes = Array((directory + "/.").utf8CString)
+        recordsBytes = Array(records.utf8CString)
+        changesBytes = Array(changes.utf8CString)
+        canBeUsed = directory.hasPrefix("/") && directory != "/" && !directory.utf8.contains(0)
         prefix = Array((directory + "/records/").utf8CString.dropLast())
     }
 
@@ -40,7 +51,10 @@ package struct DiskPaths: Sendable {
     /// The paths of that kind in the directory.
     func all(_ kind: Temporary, in files: any FileSystem) -> [String] {
         var names: [String] = []
-        try? files.list(directory) { names.append(String(cString: $0)) }
+        try? files.list(directory) {
+            names.append(String(cString: $0))
+            return true
+        }
         return names.filter { Self.isName($0, of: kind) }.map { directory + "/" + $0 }
     }
 

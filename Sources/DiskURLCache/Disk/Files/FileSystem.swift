@@ -66,8 +66,8 @@ package protocol FileSystem: Sendable {
     /// With mode 0700, whatever the umask.
     func makeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
     func removeDirectory(_ path: UnsafePointer<CChar>) throws(Errno)
-    /// Every name in a directory that is not a symbolic link, `.` and `..` left out.
-    func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno)
+    /// The names in a directory that is not a symbolic link, `.` and `..` left out, until `body` gives false.
+    func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Bool) throws(Errno)
     /// Lock of the open file (`flock`), without waiting: false when somebody else holds it.
     func lockFile(_ file: Int32) throws(Errno) -> Bool
     func unlockFile(_ file: Int32) throws(Errno)

@@ -86,7 +86,7 @@ package struct SystemFiles: FileSystem {
         if rmdir(path) != 0 { throw .last }
     }
 
-    package func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Void) throws(Errno) {
+    package func list(_ path: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Bool) throws(Errno) {
         let file = try open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard let directory = fdopendir(file) else {
             let error = Errno.last
@@ -104,7 +104,7 @@ package struct SystemFiles: FileSystem {
             }
             let name = (UnsafeRawPointer(entry) + nameOffset).assumingMemoryBound(to: CChar.self)
             let isDot = name[0] == 46 && (name[1] == 0 || (name[1] == 46 && name[2] == 0))
-            if !isDot { body(name) }
+            if !isDot, !body(name) { return }
         }
     }
 

@@ -9,6 +9,7 @@ struct FolderListing: Sendable {
         var names: [RecordName] = []
         try files.list(paths.records) { name in
             if let name = RecordName(name) { names.append(name) }
+            return true
         }
         records.reserveCapacity(names.count)
         for name in names {

@@ -145,6 +145,7 @@ struct RecordFiles: Sendable {
         } else {
             try? files.list(paths.records) { text in
                 if let name = RecordName(text), name.key.resource == resource { names.append(name) }
+                return true
             }
             names.removeAll { status(of: $0) == nil }
         }

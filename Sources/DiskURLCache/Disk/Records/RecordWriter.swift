@@ -67,7 +67,12 @@ struct RecordWriter: Sendable {
         return try record.withTail { tail throws(Errno) in
             try paths.withRecord(name) { path throws(Errno) in
                 try fill(path) { slot throws(Errno) in
-                    if let arrived { return try arrived.finish(tail, at: path) }
+                    if let arrived {
+                        // Another cache that looked at the empty slot before it was locked has removed it. The name
+                        // may be another file's by now, which the renaming would remove.
+                        guard try files.status(slot).links > 0 else { throw Errno(EEXIST) }
+                        return try arrived.finish(tail, at: path)
+                    }
                     try files.writeFully(slot, body, tail)
                     return try files.status(slot)
                 }
@@ -85,9 +90,8 @@ struct RecordWriter: Sendable {
         // empty as it is, takes it for a torn one and is about to remove it: the slot is as good as taken.
         if mayLock(), (try? files.lockFile(slot)) == false { throw Errno(EEXIST) }
         do throws(Errno) {
-            // One that looked at it before it was locked has removed it. The name may be another file's by now.
-            guard try files.status(slot).links > 0 else { throw Errno(EEXIST) }
             let status = try write(slot)
+            // One that looked at it before it was locked has removed it. The name may be another file's by now.
             guard status.links > 0 else { throw Errno(EEXIST) }
             // The umask may have removed permissions that we need ourselves.
             if status.permissions != 0o600 { try files.setPermissions(slot, 0o600) }

@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A cache that is alone on its directory, as nearly every one is.
+@Suite struct LonelyCacheTests {
+    private func request(_ number: Int) -> URLRequest { URLRequest(url: Responses.url("/\(number)")) }
+
+    /// However much it stores and removes: what nobody removed stays.
+    @Test func aCacheNeverEmptiesItself() throws {
+        let scratch = try ScratchDirectory()
+        let cache = DiskURLCache(
+            memoryCapacity: 64 << 20, diskCapacity: 1 << 20, directory: scratch.appending("cache"))
+        let kept = request(-1)
+        cache.storeCachedResponse(Responses.cached(Responses.url("/-1"), "kept"), for: kept)
+        // The file of changes has room for some thousand rows.
+        for number in 0..<2_500 {
+            let response = Responses.cached(Responses.url("/\(number)"), "memory")
+            let inMemory = CachedURLResponse(
+                response: response.response, data: response.data, userInfo: nil, storagePolicy: .allowedInMemoryOnly)
+            cache.storeCachedResponse(inMemory, for: request(number))
+            cache.removeCachedResponse(for: request(100_000 + number))
+        }
+        cache.flush()
+        #expect(cache.cachedResponse(for: kept)?.data == Data("kept".utf8))
+        #expect((0..<2_500).allSatisfy { cache.contains(request($0)) })
+    }
+}
