@@ -53,7 +53,7 @@
             kill(getpid(), SIGKILL)
         }
 
-        @Test("Fault 4: clearing takes a few system calls, and is final if the process dies at once")
+        @Test("Clearing takes a few system calls, and is final if the process dies at once")
         func manyEntries() throws {
             let directory = try makeDirectory()
             defer { try? FileManager.default.removeItem(atPath: directory) }

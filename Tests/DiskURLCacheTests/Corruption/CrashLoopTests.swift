@@ -136,7 +136,7 @@
     @Suite("Crash loop") struct CrashLoopTests {
         private static let rounds = TestLength.crashRounds
 
-        @Test("Fault 5: random SIGKILL under mixed load: 0 wrong bytes, 0 crashes at reopen, leftovers swept")
+        @Test("Random SIGKILL under mixed load: 0 wrong bytes, 0 crashes at reopen, leftovers swept")
         func rounds() throws {
             let fixture = try DiskFixture()
             let logPath = fixture.scratch.appending("log").path

@@ -14,7 +14,7 @@ import Testing
     private let key = RequestKey.test("a")
 
     @Test(
-        "Faults 35-38: no room for a record: dropped, the old value kept, no leftovers, no spinning",
+        "No room for a record: dropped, the old value kept, no leftovers, no spinning",
         arguments: [ENOSPC, EDQUOT, EFBIG, EIO], [FaultyFileSystem.Operation.open, .write, .close])
     func noRoom(code: Int32, operation: FaultyFileSystem.Operation) throws {
         let files = FaultyFileSystem()
@@ -42,7 +42,7 @@ import Testing
         #expect(fixture.recordNames().count == 1)
     }
 
-    @Test("Fault 37: full while the index is written: the old one holds, no record is lost, saved again later")
+    @Test("Full while the index is written: the old one holds, no record is lost, saved again later")
     func noRoomForIndex() throws {
         let files = FaultyFileSystem()
         for operation in [FaultyFileSystem.Operation.open, .write, .close, .rename, .truncate] {
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("Fault 39: out of file descriptors: a miss or a skipped store, nothing deleted, works again")
+    @Test("Out of file descriptors: a miss or a skipped store, nothing deleted, works again")
     func noDescriptors() throws {
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(
-        "Fault 40: an error while reading is a miss, and nothing is deleted",
+        "An error while reading is a miss, and nothing is deleted",
         arguments: [FaultyFileSystem.Operation.read, .status])
     func readError(operation: FaultyFileSystem.Operation) throws {
         let files = FaultyFileSystem()
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("Faults 41-42: interrupted calls and short counts are carried to the end") func interrupted() throws {
+    @Test("Interrupted calls and short counts are carried to the end") func interrupted() throws {
         // Each kind of call in its own rhythm: with a common one some might never be interrupted.
         let counts = Mutex<[FaultyFileSystem.Operation: Int]>([:])
         let files = FaultyFileSystem { call in
@@ -137,7 +137,7 @@ import Testing
         #expect(!fixture.log.events.contains(.rejectedIndex))
     }
 
-    @Test("Fault 39: a listing that fails proves nothing: no row goes, order and times of use stay")
+    @Test("A listing that fails proves nothing: no row goes, order and times of use stay")
     func listingFails() throws {
         let clock = ManualClock()
         var store = fixture.open(clock: clock.wallClock)
@@ -162,7 +162,7 @@ import Testing
         #expect(store.usage == fixture.allocatedByRecords())
     }
 
-    @Test("Faults 40-42: a read that ends early is a miss, and the file stays if a second read proves it whole")
+    @Test("A read that ends early is a miss, and the file stays if a second read proves it whole")
     func endsEarly() throws {
         let files = FaultyFileSystem()
         let store = fixture.open(files: files) { $0.maintenanceDelay = 3600 }
@@ -182,7 +182,7 @@ import Testing
         #expect(store.body(key) == testBody(1))
     }
 
-    @Test("Faults 43-44: a directory that cannot be written: lookups work, stores drop, eviction does not loop")
+    @Test("A directory that cannot be written: lookups work, stores drop, eviction does not loop")
     func readOnly() throws {
         let files = FaultyFileSystem()
         let store = fixture.open(capacity: 1 << 20, files: files)
@@ -211,7 +211,7 @@ import Testing
         #expect(fixture.recordNames().count == 50 || fixture.allocated() <= 100 << 10)
     }
 
-    @Test("Fault 43: a clearing that cannot be done is never seen undone, and is done as soon as it can be")
+    @Test("A clearing that cannot be done is never seen undone, and is done as soon as it can be")
     func clearingFails() throws {
         let files = FaultyFileSystem()
         let store = fixture.open(files: files)
@@ -231,7 +231,7 @@ import Testing
         #expect(store.body(key) == testBody(2))
     }
 
-    @Test("Fault 43: a clearing that cannot be done blocks the folder, also while no index says what is in it")
+    @Test("A clearing that cannot be done blocks the folder, also while no index says what is in it")
     func clearingFailsWithoutIndex() throws {
         var store = fixture.open()
         store.store(.test(testBody(1)), for: key)
@@ -250,7 +250,7 @@ import Testing
         #expect(store.variants(of: key).isEmpty)
     }
 
-    @Test("Fault 50: a victim that cannot be unlinked is passed over") func stuckVictim() throws {
+    @Test("A victim that cannot be unlinked is passed over") func stuckVictim() throws {
         let files = FaultyFileSystem()
         let store = fixture.open(capacity: 400 << 10, files: files)
         store.store(.test(testBody(0)), for: .test("0"))
@@ -267,7 +267,7 @@ import Testing
     }
 
     @Test(
-        "Faults 45-46: directory deleted, renamed or replaced while in use: the next store makes it again and works",
+        "Directory deleted, renamed or replaced while in use: the next store makes it again and works",
         arguments: ["deleted", "records deleted", "renamed", "replaced", "records replaced"])
     func directoryGone(kind: String) throws {
         let store = fixture.open()
@@ -303,7 +303,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: fixture.directory + "/index.plist"))
     }
 
-    @Test("Fault 45: a directory deleted in mid-write", arguments: 1...6) func directoryGoneInMidWrite(step: Int)
+    @Test("A directory deleted in mid-write", arguments: 1...6) func directoryGoneInMidWrite(step: Int)
         async throws
     {
         let files = FaultyFileSystem()
@@ -330,7 +330,7 @@ import Testing
         }
     }
 
-    @Test("Fault 47: nothing is ever written outside the directory") func noTemporaryDirectory() throws {
+    @Test("Nothing is ever written outside the directory") func noTemporaryDirectory() throws {
         let files = FaultyFileSystem()
         _ = files.takeCalls()
         files.logChanges()

@@ -10,7 +10,7 @@ import Testing
 
     init() throws { fixture = try DiskFixture() }
 
-    @Test("Fault 28: foreign files and folders are never read as records, never deleted") func foreignFiles() throws {
+    @Test("Foreign files and folders are never read as records, never deleted") func foreignFiles() throws {
         var store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         store.close()
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(
-        "Faults 29-32: a record's name is a link, FIFO, device, folder, hard link: no hang, a miss, the target untouched",
+        "A record's name is a link, FIFO, device, folder, hard link: no hang, a miss, the target untouched",
         arguments: ["symlink", "dangling", "fifo", "device", "directory", "hardlink"])
     func namesTaken(kind: String) throws {
         var store = fixture.open()
@@ -87,7 +87,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: outside)) == bytes)
     }
 
-    @Test("Faults 29-32: the records' folder is a symbolic link: a miss, nothing written, the target untouched")
+    @Test("The records' folder is a symbolic link: a miss, nothing written, the target untouched")
     func linkedFolder() throws {
         var store = fixture.open()
         store.store(.test(testBody(1)), for: key)
@@ -116,7 +116,7 @@ import Testing
         #expect(store.openingError == nil)
     }
 
-    @Test("Faults 29-32: the records' folder becomes a link while the store is open") func folderLinkedLater() throws {
+    @Test("The records' folder becomes a link while the store is open") func folderLinkedLater() throws {
         let store = fixture.open()
         store.store(.test(testBody(1)), for: key)
         store.flush()
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test(
-        "Faults 29-32: a lookup sees by itself that a link has the place of the records' folder",
+        "A lookup sees by itself that a link has the place of the records' folder",
         arguments: [false, true])
     func folderLinkedBetweenLookups(isReadOnly: Bool) throws {
         let writer = fixture.open()
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test(
-        "Faults 29-32: index files that are links or have a second name are not written through",
+        "Index files that are links or have a second name are not written through",
         arguments: ["index.plist", "lock", "changes", "index.plist.new"],
         [true, false])
     func linkedIndexFiles(name: String, isSymbolic: Bool) throws {
@@ -181,7 +181,7 @@ import Testing
         #expect(try SystemFiles().status(at: target.path).permissions == 0o644)
     }
 
-    @Test("Fault 33: file names are always fixed-length hexadecimal") func fileNames() throws {
+    @Test("File names are always fixed-length hexadecimal") func fileNames() throws {
         let store = fixture.open()
         let urls = ["http://a/../../etc/passwd", "a\0b", String(repeating: "x", count: 100 << 10), "😀/..", "", "."]
         for url in urls { store.store(.test(testBody(1), url: url), for: .test(url)) }

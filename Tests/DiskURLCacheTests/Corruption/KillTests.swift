@@ -148,9 +148,9 @@
         }
     }
 
-    /// Faults 1-4: a child process, killed before each file operation in turn.
+    /// A child process, killed before each file operation in turn.
     @Suite("Kills") struct KillTests {
-        @Test("Faults 1-4: SIGKILL at every system call", arguments: KillScenario.allCases)
+        @Test("SIGKILL at every system call", arguments: KillScenario.allCases)
         func everyStep(scenario: KillScenario) throws {
             // The plain form takes some of the steps; an odd distance, since creating and writing alternate.
             let distance = TestLength.pick(plain: 17, long: 1)

@@ -3,14 +3,14 @@ import Testing
 
 @testable import DiskURLCache
 
-/// Faults 2, 6, 7: the power fails after any change of the directory, with the data of the last files lost or not.
+/// The power fails after any change of the directory, with the data of the last files lost or not.
 @Suite("Power loss") struct PowerLossTests {
     /// What a power failure does to the files changed last.
     enum Loss: CaseIterable, Sendable {
         case nothing, emptied, zeroed, garbage, nameLost
     }
 
-    @Test("Faults 2, 6, 7: every prefix of the changes: old value, new value or a miss", arguments: Loss.allCases)
+    @Test("Every prefix of the changes: old value, new value or a miss", arguments: Loss.allCases)
     func everyPrefix(loss: Loss) throws {
         let fixture = try DiskFixture()
         let files = FaultyFileSystem()

@@ -100,7 +100,7 @@
         }
     }
 
-    /// Fault 44 by the system itself: the file system becomes read-only while a cache uses it.
+    /// Read-only by the system itself: the file system becomes read-only while a cache uses it.
     @Suite("Read-only file system") struct ReadOnlyMountTests {
         private static let count = 30
 
@@ -181,21 +181,21 @@
         }
 
         @Test(
-            "Fault 44: ext4 remounted read-only: hits go on, stores are dropped, nothing is lost, works again",
+            "ext4 remounted read-only: hits go on, stores are dropped, nothing is lost, works again",
             .enabled(if: ScratchMount.hasExt4, "needs root, loop devices and mkfs.ext4"))
         func ext4() throws {
             try remounted(.ext4)
         }
 
         @Test(
-            "Fault 44: a tmpfs remounted read-only: hits go on, stores are dropped, nothing is lost, works again",
+            "A tmpfs remounted read-only: hits go on, stores are dropped, nothing is lost, works again",
             .enabled(if: ScratchMount.hasTmpfs, "needs root"))
         func tmpfs() throws {
             try remounted(.tmpfs)
         }
 
         @Test(
-            "Fault 44: ext4 that the system made read-only under the maintainer: nothing is lost",
+            "ext4 that the system made read-only under the maintainer: nothing is lost",
             .enabled(if: ScratchMount.canBreakDown, "needs root, loop devices, mkfs.ext4 and trigger_fs_error"))
         func brokenDown() throws {
             let mount = try ScratchMount(.ext4)

@@ -52,7 +52,7 @@ import Testing
         try file.close()
     }
 
-    @Test("Fault 9: truncated at every length: a miss, or the older tail at its end", arguments: Subject.all)
+    @Test("Truncated at every length: a miss, or the older tail at its end", arguments: Subject.all)
     private func truncatedAtEveryLength(subject: Subject) throws {
         let (fixture, path, bytes, first) = try fixture(subject)
         // Within a large body a few lengths say as much.
@@ -71,7 +71,7 @@ import Testing
         if case .record = read(fixture) { Issue.record("one byte more goes unnoticed") }
     }
 
-    @Test("Fault 10: every single-bit flip: the identical response or a miss", arguments: Subject.all)
+    @Test("Every single-bit flip: the identical response or a miss", arguments: Subject.all)
     private func everyBitFlip(subject: Subject) throws {
         let (fixture, path, bytes, first) = try fixture(subject)
         // A tail that is not the last one says nothing any more. A large record is read in pieces when only its tail is
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("Faults 6, 8: zero length, garbage, a tail of zeros: a miss, and the file goes", arguments: [false, true])
+    @Test("Zero length, garbage, a tail of zeros: a miss, and the file goes", arguments: [false, true])
     func lostData(isUpdated: Bool) throws {
         let (fixture, path, bytes, first) = try fixture(Subject(isUpdated: isUpdated))
         let ends = isUpdated ? [first, first + 1, first + 100, bytes.count - 1] : [bytes.count - 50, bytes.count - 1]
@@ -119,7 +119,7 @@ import Testing
         #expect(fixture.log.count { $0 == .removedCorruptRecord(key: key.name) } == damages.count)
     }
 
-    @Test("Fault 10: a damaged body is found while the store runs, and the file goes") func damagedWhileOpen() throws {
+    @Test("A damaged body is found while the store runs, and the file goes") func damagedWhileOpen() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
         for length in [300, 500_000] {
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("Fault 12: two records swapped by name: a miss for both") func swapped() throws {
+    @Test("Two records swapped by name: a miss for both") func swapped() throws {
         let fixture = try DiskFixture()
         let other = RequestKey.test("b")
         let store = fixture.open()
@@ -162,7 +162,7 @@ import Testing
         #expect(reopened.usage == fixture.allocatedByRecords())
     }
 
-    @Test("Fault 12: a record under another slot of its key is a miss") func movedToAnotherSlot() throws {
+    @Test("A record under another slot of its key is a miss") func movedToAnotherSlot() throws {
         let (fixture, path, _, _) = try fixture()
         try FileManager.default.moveItem(atPath: path, toPath: path.dropLast() + "5")
         let store = fixture.open()
@@ -171,7 +171,7 @@ import Testing
         #expect(store.variants(of: key).isEmpty)
     }
 
-    @Test("Fault 13: an older record put back over a newer one: the older response whole, or a miss")
+    @Test("An older record put back over a newer one: the older response whole, or a miss")
     func olderPutBack() throws {
         let (fixture, path, old, _) = try fixture()
         let store = fixture.open()
@@ -204,7 +204,7 @@ import Testing
         #expect(last.variants(of: key).isEmpty)
     }
 
-    @Test("Fault 1: of two records of one variant, left by a crash, the newer is served and the older goes")
+    @Test("Of two records of one variant, left by a crash, the newer is served and the older goes")
     func olderBesideNewer() throws {
         let (fixture, path, old, _) = try fixture()
         let store = fixture.open()
@@ -220,7 +220,7 @@ import Testing
         #expect(reopened.usage == fixture.allocatedByRecords())
     }
 
-    @Test("Fault 16: a record of a future version is a miss, and is left alone") func futureVersion() throws {
+    @Test("A record of a future version is a miss, and is left alone") func futureVersion() throws {
         let (fixture, path, bytes, _) = try fixture()
         var future = bytes
         future[future.count - RecordFooter.length + 4] = 2
@@ -233,7 +233,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("Fault 25: a header that claims gigabytes or 2^32 fields is a miss before anything is allocated")
+    @Test("A header that claims gigabytes or 2^32 fields is a miss before anything is allocated")
     func hugeClaims() throws {
         let (fixture, path, bytes, _) = try fixture()
         // Lengths of metadata and body, at 84 and 92 of the footer.
@@ -271,7 +271,7 @@ import Testing
     }
 
     @Test(
-        "Fault 26: CR, LF or NUL in a header field: not stored, and not read either",
+        "CR, LF or NUL in a header field: not stored, and not read either",
         arguments: ["\r", "\n", "\0", "\r\n"])
     func forgedHeaders(bad: String) throws {
         let fixture = try DiskFixture()
@@ -292,7 +292,7 @@ import Testing
         }
     }
 
-    @Test("Fault 26: other bytes in header fields and URLs survive as they are")
+    @Test("Other bytes in header fields and URLs survive as they are")
     func oddHeaders() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
@@ -303,7 +303,7 @@ import Testing
         #expect(fixture.open().variants(of: key).first?.metadata == odd.metadata)
     }
 
-    @Test("Fault 27: 10,000 headers and a 1 MB header are stored; what exceeds 4 MB is refused")
+    @Test("10,000 headers and a 1 MB header are stored; what exceeds 4 MB is refused")
     func manyHeaders() throws {
         let fixture = try DiskFixture()
         let store = fixture.open()
@@ -325,7 +325,7 @@ import Testing
         }
     }
 
-    @Test("Fault 34: two keys with the same file name: the other key is a miss") func sameName() throws {
+    @Test("Two keys with the same file name: the other key is a miss") func sameName() throws {
         let (fixture, _, _, _) = try fixture()
         // No two texts with the same name are known: a key is made up that has the name and another digest.
         var other = key.diskKey

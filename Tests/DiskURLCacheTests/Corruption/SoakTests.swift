@@ -77,7 +77,7 @@
                 "\(grown) \(dropped.withLock { $0 }) \(wrong.withLock { $0 })")
         }
 
-        @Test("Fault 64: mixed sizes under a hard memory limit: stays within it")
+        @Test("Mixed sizes under a hard memory limit: stays within it")
         func mixedSizes() throws {
             let fixture = try DiskFixture()
             let child = try ChildProcess("soak", directory: fixture.directory)

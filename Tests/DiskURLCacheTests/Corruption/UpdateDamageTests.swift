@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(
-        "Faults 35-38, 42: an append that fails leaves the old tail, and what was written of it is cut off",
+        "An append that fails leaves the old tail, and what was written of it is cut off",
         arguments: [ENOSPC, EDQUOT, EIO], [0, 50])
     func failedAppend(code: Int32, written: Int) throws {
         let files = FaultyFileSystem()
@@ -158,7 +158,7 @@ import Testing
         #expect(fixture.log.events.contains(.notUpdated(key: key.name, .malformed)))
     }
 
-    @Test("Fault 56: what a secondary cache updates the maintainer counts") func updatesOfOthers() throws {
+    @Test("What a secondary cache updates the maintainer counts") func updatesOfOthers() throws {
         let maintainer = fixture.open()
         maintainer.store(.test(testBody(1, length: 3800), sequence: 5, language: "de"), for: key)
         maintainer.flush()

@@ -9,7 +9,7 @@ import Testing
 
     init() throws { fixture = try DiskFixture() }
 
-    @Test("Fault 51: capacity cut during stores, to 0, raised: at or below it after a flush") func capacityChanges()
+    @Test("Capacity cut during stores, to 0, raised: at or below it after a flush") func capacityChanges()
         throws
     {
         let store = fixture.open(capacity: 4 << 20)
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("Fault 51: a capacity of 0 stores nothing") func nothing() throws {
+    @Test("A capacity of 0 stores nothing") func nothing() throws {
         let store = fixture.open(capacity: 0)
         for body in [Data(), testBody(1)] {
             #expect(store.store(.test(body), for: key) == .dropped(.tooLarge))
@@ -43,7 +43,7 @@ import Testing
         #expect(fixture.recordNames().isEmpty)
     }
 
-    @Test("Fault 52: an entry larger than its share is refused before writing, and takes the older one along")
+    @Test("An entry larger than its share is refused before writing, and takes the older one along")
     func tooLarge() throws {
         let files = FaultyFileSystem()
         let store = fixture.open(capacity: 1 << 20, files: files) { $0.maximumEntryFraction = 0.25 }
@@ -78,7 +78,7 @@ import Testing
         #expect(fixture.allocated() <= 400 << 10)
     }
 
-    @Test("Faults 48-49: a clock set back ten years, or forward and back: recency stays right, ages are never negative")
+    @Test("A clock set back ten years, or forward and back: recency stays right, ages are never negative")
     func clockChanges() throws {
         let clock = ManualClock()
         let store = fixture.open(capacity: 400 << 10, clock: clock.wallClock)

@@ -143,7 +143,7 @@ final class Oracle: Sendable {
     private static let operations = TestLength.operations(plain: 300, long: 12_500)
 
     @Test(
-        "Faults 53-54: eight threads, all operations mixed: some serial order, and all agree after a flush",
+        "Eight threads, all operations mixed: some serial order, and all agree after a flush",
         arguments: [100 << 20, 300 << 10])
     func eightThreads(capacity: Int) async throws {
         let store = fixture.open(capacity: capacity)
@@ -160,7 +160,7 @@ final class Oracle: Sendable {
         #expect(fixture.log.count { if case .removedCorruptRecord = $0 { true } else { false } } == 0)
     }
 
-    @Test("Fault 56: two caches on one directory: right bytes, one maintainer, usage converges") func twoCaches()
+    @Test("Two caches on one directory: right bytes, one maintainer, usage converges") func twoCaches()
         async throws
     {
         let stores = [fixture.open(), fixture.open()]
@@ -220,7 +220,7 @@ final class Oracle: Sendable {
         #expect(heir.isOwner)
     }
 
-    @Test("Faults 46, 56: lookups see by themselves what others stored, and that the folder is another one")
+    @Test("Lookups see by themselves what others stored, and that the folder is another one")
     func lookingOutside() throws {
         let store = fixture.open()
         // Elected before the other one is there: on a loaded machine either could be first.
@@ -318,7 +318,7 @@ final class Oracle: Sendable {
         #expect(store.variants(of: key).map(\.metadata.sequence) == [3, 2])
     }
 
-    @Test("Fault 56: a secondary cache neither writes the index nor evicts") func secondaryKeepsOut() throws {
+    @Test("A secondary cache neither writes the index nor evicts") func secondaryKeepsOut() throws {
         let maintainer = fixture.open()
         maintainer.flush()
         let files = FaultyFileSystem()
@@ -338,7 +338,7 @@ final class Oracle: Sendable {
     }
 
     /// Between making its file and locking it a writer may be held up for any time.
-    @Test("Fault 56: a record that another cache took for torn before its writer had locked it is written again")
+    @Test("A record that another cache took for torn before its writer had locked it is written again")
     func removedBeforeItsLock() throws {
         let other = fixture.open { $0.maintenanceDelay = 3600 }
         other.flush()
@@ -363,7 +363,7 @@ final class Oracle: Sendable {
         #expect(other.entryCount == 2)
     }
 
-    @Test("Fault 56: who fails to become the maintainer leaves the place of another as it is") func failedElection()
+    @Test("Who fails to become the maintainer leaves the place of another as it is") func failedElection()
         throws
     {
         let moved = fixture.scratch.appending("moved").path
@@ -397,7 +397,7 @@ final class Oracle: Sendable {
         #expect(!third.isOwner)
     }
 
-    @Test("Fault 55: eviction while a reader holds the body: its bytes stay whole") func evictionWhileReading() throws {
+    @Test("Eviction while a reader holds the body: its bytes stay whole") func evictionWhileReading() throws {
         let store = fixture.open()
         store.store(.test(testBody(1, length: 2_000_000)), for: key)
         store.flush()

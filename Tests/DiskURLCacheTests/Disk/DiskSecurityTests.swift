@@ -88,7 +88,7 @@ import Testing
         #expect(allBytes(fixture.directory).range(of: marker) == nil)
     }
 
-    @Test("Fault 4: a clearing is final at once, before any sweeping") func clearingIsFinal() throws {
+    @Test("A clearing is final at once, before any sweeping") func clearingIsFinal() throws {
         let store = fixture.open()
         for number in 0..<20 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.flush()

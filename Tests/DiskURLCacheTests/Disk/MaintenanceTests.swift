@@ -11,7 +11,7 @@ import Testing
 
     /// One source that was suspended and scheduled again lost a firing in one of 500 rounds:
     /// `DISKURLCACHE_TIMER_ROUNDS=5000` finds such a thing for certain.
-    @Test("Fault 62: timer: start, suspend and release in every order: fires when it is to, and then only")
+    @Test("Timer: start, suspend and release in every order: fires when it is to, and then only")
     func timerOrders() {
         for _ in 0..<TestLength.timerRounds where !everyOrderFires() {
             Issue.record("timers that are due do not fire")
@@ -64,7 +64,7 @@ import Testing
         return true
     }
 
-    @Test("Fault 62: a timer that was let go, or started anew, does not fire for what was before") func firesOnce() {
+    @Test("A timer that was let go, or started anew, does not fire for what was before") func firesOnce() {
         let queue = DispatchQueue(label: "test")
         // What the handler holds, to see that it is let go.
         var count: Mutex<Int>? = Mutex(0)
@@ -91,7 +91,7 @@ import Testing
         #expect(held == nil)
     }
 
-    @Test("Fault 63: let go at any moment: all that was stored lands, and nothing that was cleared", arguments: 0..<30)
+    @Test("Let go at any moment: all that was stored lands, and nothing that was cleared", arguments: 0..<30)
     func releasedAtAnyMoment(number: Int) throws {
         let isCleared = number % 5 == 0
         do {
@@ -151,7 +151,7 @@ import Testing
         box.withLock { $0 = nil }
     }
 
-    @Test("Fault 65: the first lookups do not wait for the index") func lookupsBeforeTheIndex() throws {
+    @Test("The first lookups do not wait for the index") func lookupsBeforeTheIndex() throws {
         var store = fixture.open()
         for number in 0..<10 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.close()

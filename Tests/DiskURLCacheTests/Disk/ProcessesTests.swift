@@ -205,7 +205,7 @@
 
         init() throws { fixture = try DiskFixture() }
 
-        @Test("Fault 57: four processes with four threads each: right bytes always, usage converges, one maintainer")
+        @Test("Four processes with four threads each: right bytes always, usage converges, one maintainer")
         func fourProcesses() throws {
             let children = try (0..<4).map { _ in try ChildProcess("share", directory: fixture.directory) }
             var maintainers = 0
@@ -233,7 +233,7 @@
             #expect(store.entryCount == fixture.recordNames().count)
         }
 
-        @Test("Fault 58: the maintaining process is killed: another takes over") func takingOver() throws {
+        @Test("The maintaining process is killed: another takes over") func takingOver() throws {
             let child = try ChildProcess("hold", directory: fixture.directory)
             #expect(child.nextLine() == "maintainer")
             #expect(child.nextLine() == "held")
@@ -250,7 +250,7 @@
             #expect(store.usage == fixture.allocatedByRecords())
         }
 
-        @Test("Fault 59: a forked child never writes the index or frees the lock") func forking() throws {
+        @Test("A forked child never writes the index or frees the lock") func forking() throws {
             let child = try ChildProcess("fork", directory: fixture.directory)
             var lines: [String] = []
             while let line = child.nextLine() {
@@ -273,7 +273,7 @@
             #expect(fixture.log.count { $0 == .becameMaintainer } == 1)
         }
 
-        @Test("Fault 60: no descriptor leaks over exec, and every open says so") func descriptors() throws {
+        @Test("No descriptor leaks over exec, and every open says so") func descriptors() throws {
             let files = FaultyFileSystem()
             let store = fixture.open(files: files)
             store.store(.test(testBody(1)), for: key)
@@ -302,7 +302,7 @@
             #expect(!listing.contains(fixture.directory + "/"))
         }
 
-        @Test("Fault 61: a process stopped in mid-write: others go on, and its fresh file is not swept") func stopped()
+        @Test("A process stopped in mid-write: others go on, and its fresh file is not swept") func stopped()
             throws
         {
             // The cache that maintains the directory removes what looks torn.
@@ -332,7 +332,7 @@
             #expect(store.usage == fixture.allocatedByRecords())
         }
 
-        @Test("Faults 38-39: RLIMIT_FSIZE and RLIMIT_NOFILE: dropped, nothing deleted, works again") func limits()
+        @Test("RLIMIT_FSIZE and RLIMIT_NOFILE: dropped, nothing deleted, works again") func limits()
             throws
         {
             let lines = try ChildProcess("limits", directory: fixture.directory).remainingLines()
@@ -340,7 +340,7 @@
         }
 
         @Test(
-            "Fault 43: modes 000 and 500, seen without root's rights",
+            "Modes 000 and 500, seen without root's rights",
             .enabled(if: ChildProcess.canBeNobody, "as root it needs setpriv, and a test binary that others may run"))
         func otherUser() throws {
             chmod(fixture.scratch.url.path, 0o777)
@@ -352,7 +352,7 @@
         }
 
         @Test(
-            "Faults 35-36: a tmpfs of 1 MB and 20 inodes: dropped, old value kept, no leftovers, works again",
+            "A tmpfs of 1 MB and 20 inodes: dropped, old value kept, no leftovers, works again",
             .enabled(if: ScratchMount.hasTmpfs, "needs root, and the right to mount"),
             arguments: ["size=1m,nr_inodes=1000", "size=4m,nr_inodes=20"])
         func fullFileSystem(options: String) throws {

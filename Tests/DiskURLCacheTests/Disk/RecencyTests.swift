@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("Fault 58: a cache that takes the directory over keeps the newest") func takingOver() throws {
+    @Test("A cache that takes the directory over keeps the newest") func takingOver() throws {
         let first = fixture.open(capacity: 2 << 20)
         first.flush()
         let second = fixture.open(capacity: 2 << 20)

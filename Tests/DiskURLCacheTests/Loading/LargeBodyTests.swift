@@ -217,7 +217,7 @@ import Testing
     }
 
     @Test(
-        "Faults 35-41: a disk that fails: the load goes on, the body is not stored, what was stored stays",
+        "A disk that fails: the load goes on, the body is not stored, what was stored stays",
         arguments: [ENOSPC, EIO, EMFILE], [FaultyFileSystem.Operation.open, .write, .status, .rename])
     func aDiskThatFails(code: Int32, operation: FaultyFileSystem.Operation) async throws {
         let cache = cache()

@@ -198,7 +198,7 @@ import Testing
     }
 
     /// A burst of stores runs an eighth of the capacity ahead of eviction at most, and the newest entries stay.
-    @Test("Fault 64: a burst of stores keeps to the capacity", arguments: [0, 1 << 20], [true, false])
+    @Test("A burst of stores keeps to the capacity", arguments: [0, 1 << 20], [true, false])
     func aBurst(memory: Int, isMaintained: Bool) throws {
         let capacity = 1 << 20
         let fixture = try Fixture(memory: memory, disk: capacity)
