@@ -5,36 +5,37 @@ import Metrics
 import NIOConcurrencyHelpers
 import ServiceLifecycle
 
-/// How a cache is doing, for a metrics system (swift-metrics) and a log (swift-log).
+/// Reports what a cache does to a metrics system (swift-metrics) and a log (swift-log).
 ///
 /// ```swift
 /// let health = CacheMetrics(client.cache, name: "upstream", logger: logger)
 /// let group = ServiceGroup(services: [health, client, server], logger: logger)
 /// ```
 ///
-/// Services end in the opposite order of their list: so the last loads, and problems when the client ends, are counted
-/// and logged.
+/// A service group shuts its services down in reverse order, last one first. In the order above, the last loads are
+/// still counted and logged, and so are problems while the client shuts down.
 ///
 /// | Metric | Kind | Counts |
 /// |---|---|---|
-/// | `http_cache_hits` | counter, `layer`: `memory`, `disk` | answers from there |
+/// | `http_cache_hits` | counter, `layer`: `memory`, `disk` | answers from this layer |
 /// | `http_cache_misses` | counter | answers from the origin |
 /// | `http_cache_loads` | counter, `outcome`: `hit`, `stale`, `revalidated`, `miss`, `bypass`, `failed` | loads that ended |
-/// | `http_cache_load_duration` | timer, `outcome` | how long they took: a histogram if the metrics system makes one of timers |
+/// | `http_cache_load_duration` | timer, `outcome` | the duration of loads; a histogram if the metrics system makes
+/// histograms of timers |
 /// | `http_cache_revalidations` | counter | stored answers that the origin confirmed with a 304 |
 /// | `http_cache_stores` | counter | answers stored |
 /// | `http_cache_not_stored` | counter | answers of the origin that were not stored; the log has the reasons on level `debug` |
-/// | `http_cache_evictions` | counter | entries that had to go from disk |
+/// | `http_cache_evictions` | counter | entries that were evicted from disk |
 /// | `http_cache_saved_bytes` | counter | bytes of bodies that did not cross the network |
-/// | `http_cache_memory_bytes`, `http_cache_disk_bytes` | gauge | what the layers take |
-/// | `http_cache_problems` | counter | what the log tells on level `warning` |
+/// | `http_cache_memory_bytes`, `http_cache_disk_bytes` | gauge | the size of the layers |
+/// | `http_cache_problems` | counter | problems, which the log has on level `warning` |
 ///
-/// Each has the dimension `cache`, with the name.
+/// Each metric has the dimension `cache`, whose value is the name.
 ///
-/// Most counters are those of `cache.statistics` and miss nothing. The counters of loads, `http_cache_not_stored`,
-/// `http_cache_problems` and the log come from `cache.events()` from `run()` on, which drops the oldest when a thousand
-/// wait: under a load that the machine can hardly carry they may count too few. `cache.openingError` is counted and
-/// logged, whenever it came.
+/// Most counters are taken from `cache.statistics`, which is complete. The counters of loads, `http_cache_not_stored`,
+/// `http_cache_problems` and the log are made from `cache.events()`, beginning with `run()`. If a thousand events are
+/// waiting, the oldest are dropped, so that on an overloaded machine these counters may be too low.
+/// `cache.openingError` is counted and logged in any case.
 public final class CacheMetrics: Service {
     private struct Counters: Sendable {
         let memoryHits: Counter
@@ -55,14 +56,14 @@ public final class CacheMetrics: Service {
     private let loads: [String: (count: Counter, duration: Metrics.Timer)]
     private let memoryBytes: Gauge
     private let diskBytes: Gauge
-    /// The counts that the metrics system has.
+    /// The counts that were reported to the metrics system.
     private let reported = NIOLockedValueBox(DiskURLCache.Statistics?.none)
 
     /// - Parameters:
-    ///   - cache: the cache that is told of.
-    ///   - name: tells caches of one process apart.
-    ///   - factory: nil for the one that the process has.
-    ///   - logger: gets what needs somebody's eyes on level `warning`, and the rest on level `debug`; nil for no log.
+    ///   - cache: the cache to report on.
+    ///   - name: distinguishes the caches of a process.
+    ///   - factory: nil means the factory of the process.
+    ///   - logger: gets problems on level `warning`, and everything else on level `debug`; nil for no log.
     public init(
         _ cache: DiskURLCache, name: String = "default", factory: (any MetricsFactory)? = nil, logger: Logger? = nil
     ) {
@@ -100,8 +101,8 @@ public final class CacheMetrics: Service {
     }
 
     /// Counts and logs until the task is cancelled.
-    /// - Parameter interval: after how many seconds the counters are brought up to date; `.infinity` if `update()` does
-    ///   that.
+    /// - Parameter interval: the seconds between two updates of the counters; `.infinity` if you call `update()`
+    ///   yourself.
     public func run(updatingEvery interval: TimeInterval) async {
         let events = cache.events()
         let opening = await openingError()
@@ -119,13 +120,13 @@ public final class CacheMetrics: Service {
     }
 
     private func openingError() async -> DiskURLCache.Error? {
-        // Waits for the folder, so not on a thread that other tasks need.
+        // This waits for the folder, so it must not run on a thread that other tasks need.
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [cache] in continuation.resume(returning: cache.openingError) }
         }
     }
 
-    /// Brings the counters up to date now: for an endpoint that is read more often than `run(updatingEvery:)` does it.
+    /// Updates the counters now, for an endpoint that is read more often than `run(updatingEvery:)` updates them.
     public func update() {
         reported.withLockedValue { reported in
             let (now, before) = (cache.statistics, reported)
@@ -145,7 +146,7 @@ public final class CacheMetrics: Service {
         diskBytes.record(cache.currentDiskUsage)
     }
 
-    /// - Parameter reported: a problem that may come as an event, too.
+    /// - Parameter reported: a problem that was reported already, and may arrive as an event as well.
     func record(_ event: DiskURLCache.Event, reported: DiskURLCache.Error? = nil) {
         switch event {
         case .load(let load):
@@ -157,7 +158,7 @@ public final class CacheMetrics: Service {
             counters.notStored.increment()
             logger?.debug("not stored: \(reason)")
         case .notStored(_, let reason):
-            // Every other reason is in the report of the load.
+            // All other reasons are in the report of the load.
             if reason.code == "disk-failed" { report("not stored: \(reason)") }
         case .evicted(let entries, let bytes):
             logger?.debug("evicted from disk", metadata: ["entries": "\(entries)", "bytes": "\(bytes)"])

@@ -3,9 +3,9 @@ import DiskURLCache
 import HTTPTypes
 
 extension CachingHTTPClient {
-    /// Says how this client would answer a request now, and why, clause by clause. Sends no request and stores nothing.
+    /// Explains what this client would do with a request now, clause by clause. Sends no request and stores nothing.
     ///
-    /// `cache.explanation(for:)` knows the entries of `URLSession` only.
+    /// Use this instead of `cache.explanation(for:)`, which knows only the entries of `URLSession`.
     /// - Parameters:
     ///   - request: as for `execute(_:timeout:cacheOptions:logger:)`. Its body is read only if it is part of the key.
     ///   - cacheOptions: as there.

@@ -6,15 +6,15 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-// The types of swift-http-types, which servers speak.
+// For servers that use the types of swift-http-types.
 
 extension CachingHTTPClient {
     /// Answers a request from memory, disk, or the origin: `execute(_:timeout:cacheOptions:logger:)` with the types of
     /// swift-http-types.
     /// - Parameters:
     ///   - request: with a scheme and an authority.
-    ///   - body: what is sent.
-    ///   - timeout: within which there must be a head, redirects included.
+    ///   - body: the body to send.
+    ///   - timeout: the time within which the head must arrive, redirects included.
     ///   - cacheOptions: how the answer is kept, if that differs from the cache's configuration.
     ///   - logger: as for `HTTPClient`.
     /// - Throws: `HTTPClientError.invalidURL` for a request without a scheme or an authority; all other errors are
@@ -27,7 +27,7 @@ extension CachingHTTPClient {
             request, body: body, deadline: .now() + timeout, cacheOptions: cacheOptions, logger: logger)
     }
 
-    /// The same with a deadline, by which there must be a head, redirects included.
+    /// The same with a deadline, by which the head must have arrived, redirects included.
     public func execute(
         _ request: HTTPRequest, body: HTTPClientRequest.Body? = nil, deadline: NIODeadline,
         cacheOptions: DiskURLCache.Options? = nil, logger: Logger? = nil
@@ -51,7 +51,7 @@ extension HTTPClientRequest {
 }
 
 extension HTTPFields {
-    /// The fields of a head, in their order. Fields whose names are none are left out.
+    /// The fields of a head, in their order. Fields with invalid names are left out.
     public init(_ head: DiskURLCache.Head) {
         self.init()
         for (name, value) in head.fields {
@@ -62,7 +62,7 @@ extension HTTPFields {
 }
 
 extension HTTPResponse {
-    /// Nil for a status that is none. Fields whose names are none are left out.
+    /// Nil if the status is invalid. Fields with invalid names are left out.
     public init?(_ head: DiskURLCache.Head) {
         guard (100...999).contains(head.status) else { return nil }
         self.init(status: Status(code: head.status), headerFields: HTTPFields(head))
@@ -70,12 +70,12 @@ extension HTTPResponse {
 }
 
 extension DiskURLCache.Head {
-    /// The head for a `DiskURLCache.Transport` whose client speaks swift-http-types.
+    /// The head, for a `DiskURLCache.Transport` whose client uses swift-http-types.
     public init(_ response: HTTPResponse) {
         self.init(status: response.status.code, fields: response.headerFields)
     }
 
-    /// The same of a status code and fields.
+    /// The same, made of a status code and fields.
     public init(status: Int, fields: HTTPFields) {
         self.init(status: status, fields: fields.map { ($0.name.rawName, $0.value) })
     }

@@ -1,12 +1,12 @@
 import ServiceLifecycle
 
 extension CachingHTTPClient: Service {
-    /// Waits for the graceful shutdown of its service group, and then ends: new requests fail, the responses that are
-    /// being read are read to their ends, the index of the cache is saved, and the client goes. A task that is
-    /// cancelled waits for no response.
+    /// Runs until the graceful shutdown of its service group. Then new requests fail, responses that are being read can
+    /// be read to their ends, the index of the cache is saved, and the client shuts down. If the task is cancelled, it
+    /// does not wait for responses.
     ///
-    /// Services end in the opposite order of their list: put the client before the server, and a `CacheMetrics` before
-    /// the client.
+    /// A service group shuts its services down in reverse order: list the client before the server, and a
+    /// `CacheMetrics` before the client.
     public func run() async throws {
         let isGraceful = (try? await gracefulShutdown()) != nil
         requests.close()

@@ -3,7 +3,8 @@ import DiskURLCache
 import Tracing
 
 extension CachingHTTPClient {
-    /// A span around one load, up to its head. The client's own spans, of the requests that are sent, are its children.
+    /// Makes a span for a load, up to its head. The `HTTPClient`'s own spans, for the requests that it sends, are
+    /// children of it.
     func traced(
         _ request: HTTPClientRequest,
         _ body: () async throws -> (HTTPClientResponse, DiskURLCache.Report.Outcome?)

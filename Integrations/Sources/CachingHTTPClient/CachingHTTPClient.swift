@@ -12,8 +12,8 @@ import Tracing
     import FoundationNetworking
 #endif
 
-/// An `HTTPClient` with an HTTP cache in front of it: `execute` as before, and what the origin allows to reuse is
-/// answered from memory or disk.
+/// An `HTTPClient` with an HTTP cache in front of it. Call `execute` as before; responses that the origin allows to
+/// reuse come from memory or disk.
 ///
 /// ```swift
 /// let client = CachingHTTPClient(storage: .init(memoryCapacity: 64 << 20, diskCapacity: 1 << 30))
@@ -24,7 +24,7 @@ import Tracing
 /// requests, and events. Bodies stream both ways at the reader's pace. A response that cannot be stored flows through
 /// with the fields that the origin sent, each `Set-Cookie` by itself.
 public final class CachingHTTPClient: Sendable {
-    /// Stores the responses, and has `cache.events()`, `cache.statistics`, and all removals.
+    /// The cache with the responses: for `cache.events()`, `cache.statistics`, and removals.
     public let cache: DiskURLCache
 
     private let client: HTTPClient
@@ -36,13 +36,13 @@ public final class CachingHTTPClient: Sendable {
     private let followsRedirects: Bool
     private let methodsKeyedByBody: Set<String>
 
-    /// A client with a cache that exists: a private one, unless its configuration says otherwise. In a server that
-    /// sends requests for many users, a private cache gives one user's response to another user.
+    /// A client with a cache that you made. The cache is private unless its configuration says `isShared = true`; in a
+    /// server that sends requests for many users, a private cache gives the response of one user to another.
     ///
-    /// The `HTTPClient` is made here, since its own redirects have to be off: each hop is looked up and stored under
-    /// its own URL.
+    /// This makes the `HTTPClient` itself, since the client must not follow redirects: the cache looks up and stores
+    /// each hop under its own URL.
     /// - Parameters:
-    ///   - cache: also for other clients, and for `URLSession`.
+    ///   - cache: may be used by other clients and by `URLSession` at the same time.
     ///   - eventLoopGroup: as in `HTTPClient`.
     ///   - configuration: as in `HTTPClient`. Its `redirectConfiguration` is not used.
     ///   - followsRedirects: follow up to 20 redirects. If false, the caller gets the redirect.
@@ -66,14 +66,14 @@ public final class CachingHTTPClient: Sendable {
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
 
-    /// A client that makes a shared cache (RFC 9111): a response for one user only is not stored.
-    /// - Parameter storage: how the cache is set up. It becomes a shared one, whatever `isShared` says.
+    /// A client that makes its own shared cache (RFC 9111), which does not store responses for a single user.
+    /// - Parameter storage: the settings of the cache, which is shared whatever `isShared` says.
     public convenience init(
         storage: DiskURLCache.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(), followsRedirects: Bool = true,
         methodsKeyedByBody: [HTTPMethod] = [.RAW(value: "QUERY")]
     ) {
-        // This client mostly runs in servers, which ask for many users.
+        // This client mostly runs in servers, which send requests for many users.
         var storage = storage
         storage.isShared = true
         let cache = DiskURLCache(configuration: storage)
@@ -82,11 +82,12 @@ public final class CachingHTTPClient: Sendable {
             followsRedirects: followsRedirects, methodsKeyedByBody: methodsKeyedByBody)
     }
 
-    /// Saves the index of the cache, and ends the client. To be called once, at the end, as with `HTTPClient`, unless
-    /// `run()` does. Nothing is served any more, from the cache neither; responses that are being read fail.
+    /// Saves the index of the cache and shuts the client down. Call it once, at the end, as with `HTTPClient`, unless
+    /// `run()` does that. Afterwards all requests fail, also those that the cache could answer, and so do responses
+    /// that are being read.
     public func shutdown() async throws {
         requests.close()
-        // Waits for files, so not on a thread that other tasks need.
+        // This waits for files, so it must not run on a thread that other tasks need.
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [cache] in
                 cache.flush()
@@ -130,9 +131,10 @@ public final class CachingHTTPClient: Sendable {
         _ request: HTTPClientRequest, deadline: NIODeadline, cacheOptions: DiskURLCache.Options?, logger: Logger?,
         _ open: OpenRequests.Request
     ) async throws -> (HTTPClientResponse, DiskURLCache.Report.Outcome?) {
-        // The client's own deadline comes first, on a busy machine too: then a stored response can replace the failure.
+        // A little more time than the `HTTPClient` has, so that its deadline passes first even on a busy machine: then
+        // a stored response can replace the failure.
         let remaining = max(0, Double((deadline - .now()).nanoseconds) / 1e9) + 0.25
-        // Unix sockets, and what is no URL: the client's own affair.
+        // Requests to Unix sockets, and texts that are not URLs, go to the `HTTPClient` unchanged.
         guard let (asked, body) = try await asked(request, cacheOptions, timeout: remaining) else {
             return (try await client.execute(request, deadline: deadline, logger: logger), nil)
         }
@@ -165,7 +167,7 @@ public final class CachingHTTPClient: Sendable {
         guard scheme == "http" || scheme == "https" else { return nil }
         let isKeyed = methodsKeyedByBody.contains(request.method.rawValue)
         let body = isKeyed ? try await request.body?.collect(upTo: .max) : nil
-        // A request's own certificate is no part of the key.
+        // The certificate of a single request is not part of the key.
         let hasKnownIdentity = request.tlsConfiguration == nil && identity != .unknown
         return DiskURLCache.Request(
             method: request.method.rawValue, url: request.url, fields: request.headers.withOneCookie,
@@ -174,16 +176,16 @@ public final class CachingHTTPClient: Sendable {
         ).map { ($0, body) }
     }
 
-    /// A request shares the entries of clients that the server cannot tell from this one (`TLSIdentity`). The stored
-    /// bytes are the bytes that the client delivers, which depend on its decompression:
+    /// The variant of a request. Clients that the server cannot distinguish share entries (`TLSIdentity`). The stored
+    /// bytes are those that the client delivers, which depend on its decompression:
     ///
-    /// - A client that decodes shares entries with `URLSession`, which decodes too. It accepts `gzip` and `deflate`,
-    ///   unless the request names codings itself. Then the origin may send other codings, which are not decoded: such
-    ///   responses are kept apart.
+    /// - A client that decodes shares entries with `URLSession`, which decodes too. It accepts `gzip` and `deflate`. If
+    ///   the request names codings itself, the origin may send codings that are not decoded, so such responses have
+    ///   their own variant.
     /// - A client that does not decode stores bodies as they came.
     ///
-    /// `Vary: Accept-Encoding` does not suffice. The field is added below the cache, and an origin may send a coded
-    /// body without `Vary`.
+    /// `Vary: Accept-Encoding` is not enough: the cache does not see the field, which the client adds later, and an
+    /// origin may send an encoded body without `Vary`.
     func variant(of request: HTTPClientRequest) -> String? {
         let coding =
             !decodes ? "coded" : request.headers.contains(name: "Accept-Encoding") ? "own-coding" : nil

@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import NIOConcurrencyHelpers
 
-/// Which requests still need the client: those whose responses are not read to the end and not dropped.
+/// The requests that still need the client: those whose responses are neither read to the end nor dropped.
 final class OpenRequests: Sendable {
     private struct State {
         var count = 0
@@ -9,7 +9,7 @@ final class OpenRequests: Sendable {
         var waiting: [AsyncStream<Void>.Continuation] = []
     }
 
-    /// One request. It ends with its last reference, if not before.
+    /// One request. It ends at the latest when its last reference is released.
     final class Request: Sendable {
         private let owner: OpenRequests
         private let isOpen = NIOLockedValueBox(true)
@@ -29,7 +29,7 @@ final class OpenRequests: Sendable {
 
     private let state = NIOLockedValueBox(State())
 
-    /// - Throws: `HTTPClientError.alreadyShutdown` once no more are taken.
+    /// - Throws: `HTTPClientError.alreadyShutdown` after `close()`.
     func begin() throws -> Request {
         try state.withLockedValue { state in
             if state.isClosed { throw HTTPClientError.alreadyShutdown }
@@ -48,10 +48,10 @@ final class OpenRequests: Sendable {
         for continuation in waiting { continuation.finish() }
     }
 
-    /// No request is taken any more.
+    /// From now on `begin()` throws.
     func close() { state.withLockedValue { $0.isClosed = true } }
 
-    /// Returns when all have ended, or the task is cancelled.
+    /// Returns when all requests have ended, or the task is cancelled.
     func waitForEnd() async {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         let waits = state.withLockedValue { state in

@@ -2,18 +2,18 @@ import AsyncHTTPClient
 import Foundation
 import NIOSSL
 
-/// Whose answers a client's configuration brings: the server knows the client by its certificate, and the client
-/// believes the servers that its roots and its names of hosts lead to. No request shows either.
+/// What a client's TLS settings say about its answers. A server may know the client by its certificate, and which
+/// server the client believes depends on its root certificates and host names. A request shows none of that.
 enum TLSIdentity: Equatable, Sendable {
-    /// The server is verified by the system's roots, and the client does not say who it is.
+    /// The server is verified with the system's root certificates, and the client has no certificate.
     case anonymous
-    /// Such answers are kept apart under this name.
+    /// The answers are stored under this name, apart from all others.
     case named(String)
-    /// A callback decides, or a file that may change: such answers are not stored.
+    /// A callback decides, or a file that may change, so that the answers must not be stored.
     case unknown
 
-    /// - Parameter configuration: Roots in a file become those that the file has now: a later change of the file would
-    ///   bring answers that belong under another name.
+    /// - Parameter configuration: if the root certificates are in a file, they are replaced by the file's present
+    ///   content: after a later change of the file, answers would belong under a different name.
     init(_ configuration: inout HTTPClient.Configuration) {
         var text = ""
         if let tls = configuration.tlsConfiguration {
@@ -30,7 +30,8 @@ enum TLSIdentity: Equatable, Sendable {
         self = text.isEmpty ? .anonymous : .named(SHA256Digest.digest(of: text).hex)
     }
 
-    /// The same configuration without a file of roots; nil if there is none at the path, or a folder.
+    /// The same configuration with the content of the file of root certificates instead of its path; nil if there is no
+    /// such file.
     private static func pinRoots(of tls: TLSConfiguration) -> TLSConfiguration? {
         var tls = tls
         if case .file(let path)? = tls.trustRoots {
@@ -45,13 +46,14 @@ enum TLSIdentity: Equatable, Sendable {
         return tls
     }
 
-    /// All that makes the configuration another one's; nil if that is not known.
+    /// A text that is different for configurations that get different answers; nil if it cannot be known.
     private static func text(for tls: TLSConfiguration) -> String? {
         guard (tls as any HasKeyCallback).pskClientCallback == nil, tls.pskClientProvider == nil,
             tls.sslContextCallback == nil
         else { return nil }
         var text = ""
-        // An answer that anybody on the way can give is not for a client that verifies the server.
+        // Without verification anybody on the way can forge the answer, so it must not be given to a client that
+        // verifies the server.
         switch tls.certificateVerification {
         case .fullVerification: break
         case .noHostnameVerification: text = "unverified name "
@@ -77,7 +79,7 @@ enum TLSIdentity: Equatable, Sendable {
     }
 }
 
-/// The older form of `pskClientProvider`. It is deprecated, but an app may use it.
+/// The deprecated predecessor of `pskClientProvider`, which an app may still use.
 private protocol HasKeyCallback {
     var pskClientCallback: NIOPSKClientIdentityCallback? { get }
 }

@@ -9,26 +9,26 @@ import NIOFoundationCompat
 import NIOHTTP1
 import ServiceContextModule
 
-/// The network of one request: the `HTTPClient`, and what the cache's values do not hold.
+/// Sends one request through the `HTTPClient`, and keeps what the cache's types have no place for.
 final class Upstream: DiskURLCache.Transport {
     private struct State {
-        /// That of the last answer of the network.
+        /// The HTTP version of the last answer from the network.
         var version = HTTPVersion.http1_1
-        /// The hops before the last.
+        /// All hops except the last one.
         var history: [HTTPClientRequestResponse] = []
-        /// Of the last hop.
+        /// The URL of the last hop.
         var url: String
-        /// A redirect led to a request that was sent before.
+        /// Whether a redirect led to a request that was sent before.
         var isCycle = false
     }
 
     private let client: HTTPClient
     private let original: HTTPClientRequest
-    /// The request as the cache was given it.
+    /// The request that the cache was given.
     private let asked: DiskURLCache.Request
     private let deadline: NIODeadline
     private let logger: Logger?
-    /// Of the caller, for the spans of what is sent: it is sent by another task.
+    /// The caller's context, for the spans: the request is sent in a different task.
     private let context = ServiceContext.current
     private let state: NIOLockedValueBox<State>
 
@@ -52,15 +52,17 @@ final class Upstream: DiskURLCache.Transport {
         state.withLockedValue { $0.version = response.version }
         receiver.receive(DiskURLCache.Head(status: Int(response.status.code), fields: Array(response.headers)))
         do {
-            // Copied: the client reads the next piece into the same memory then. To share it was slower.
+            // The bytes are copied, so that the client can read the next piece into the same memory. Sharing the memory
+            // was slower.
             for try await buffer in response.body { await receiver.receive(Data(buffer: buffer)) }
         } catch  where request.method == "HEAD" || [204, 304].contains(response.status.code) {
-            // Such an answer is whole with its head. The client's decompression fails those that name a coding: it
-            // finds nothing to decode.
+            // An answer without a body is complete with its head. If it names a coding, the client's decompression
+            // reports an error, since it finds nothing to decode.
         }
     }
 
-    /// The caller's own request, with what the cache changed: conditions that it added, what a redirect took away.
+    /// The caller's request with the changes of the cache: conditions that it added, and fields that a redirect
+    /// removed.
     private func outgoing(_ request: DiskURLCache.Request) -> HTTPClientRequest {
         var outgoing = self.request(for: request.url)
         if request.method != asked.method { outgoing.method = HTTPMethod(rawValue: request.method) }
@@ -69,11 +71,11 @@ final class Upstream: DiskURLCache.Transport {
         return outgoing
     }
 
-    /// The request that follows a redirect, nil for one that is not followed.
+    /// The request that follows a redirect; nil if the redirect is not followed.
     func redirected(
         _ head: DiskURLCache.Head, of request: DiskURLCache.Request, to next: DiskURLCache.Request
     ) -> DiskURLCache.Request? {
-        // A body that streams may be one that can be sent only once: the caller gets the redirect.
+        // It may be impossible to send a streamed body a second time, so the caller gets the redirect.
         guard !next.streamsBody else { return nil }
         var next = next
         let (from, to) = (URL(string: request.url), URL(string: next.url))
@@ -93,7 +95,7 @@ final class Upstream: DiskURLCache.Transport {
         return isCycle ? nil : next
     }
 
-    /// Whether the answer is a redirect that was not followed since it leads back.
+    /// Whether the answer is a redirect that was not followed since it leads back to an earlier request.
     var isCycle: Bool { state.withLockedValue { $0.isCycle } }
 
     private func request(for url: String) -> HTTPClientRequest {
@@ -102,7 +104,7 @@ final class Upstream: DiskURLCache.Transport {
         return request
     }
 
-    /// The answer in the client's own types.
+    /// The answer in the types of AsyncHTTPClient.
     func response(_ stream: DiskURLCache.ResponseStream, _ open: OpenRequests.Request) -> HTTPClientResponse {
         let (version, history, url) = state.withLockedValue { ($0.version, $0.history, $0.url) }
         let head = HTTPResponseHead(stream.head, version: version)
@@ -114,7 +116,7 @@ final class Upstream: DiskURLCache.Transport {
     }
 }
 
-/// A body in the client's own type.
+/// A body in the type of AsyncHTTPClient.
 private struct Buffers: AsyncSequence, AsyncIteratorProtocol, Sendable {
     let stream: DiskURLCache.ResponseStream
     let request: OpenRequests.Request

@@ -2,16 +2,16 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// A body of any length whose bytes say where they are.
+/// A body of any length whose bytes show their position.
 public enum MarkedBody {
     private static let piece = 256 << 10
 
-    /// Wrong bytes, or too few of them.
+    /// Thrown for wrong bytes, or too few of them.
     public struct Damage: Error {}
 
     private static func byte(at offset: Int) -> UInt8 { UInt8(truncatingIfNeeded: offset / piece % 251) }
 
-    /// An origin whose answer to `/stored` may be stored, and to anything else may not.
+    /// An origin whose answer may be stored for the path `/stored` only.
     public static func origin(length: Int) async throws -> Origin {
         try await Origin { request, answer in
             let cacheControl = request.path == "/stored" ? "max-age=3600" : "no-store"
@@ -25,7 +25,7 @@ public enum MarkedBody {
         }
     }
 
-    /// Reads it all, and looks at both ends of each piece.
+    /// Reads the whole body, and checks both ends of each piece.
     public static func read<Body: AsyncSequence>(_ body: Body, length: Int) async throws
     where Body.Element == ByteBuffer {
         var read = 0

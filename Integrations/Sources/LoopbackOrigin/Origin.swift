@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// An origin on a loopback port: each request is answered by a closure, with the pace of the client's reading.
+/// An origin on a loopback port. A closure answers each request, at the pace at which the client reads.
 public final class Origin: Sendable {
     public struct Request: Sendable {
         public let head: HTTPRequestHead
@@ -14,21 +14,21 @@ public final class Origin: Sendable {
         public let certificate: NIOSSLCertificate?
     }
 
-    /// Takes the answer to one request.
+    /// Sends the answer to one request.
     public struct Answer: Sendable {
         fileprivate let channel: any Channel
 
         public func head(_ status: HTTPResponseStatus, _ headers: HTTPHeaders = [:]) async throws {
             try await write(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers)))
         }
-        /// Returns when the socket has taken it: waits while the client does not read.
+        /// Returns when the socket has accepted the piece; waits while the client does not read.
         public func piece(_ buffer: ByteBuffer) async throws { try await write(.body(.byteBuffer(buffer))) }
 
         fileprivate func write(_ part: HTTPServerResponsePart) async throws {
             try await channel.writeAndFlush(part).get()
         }
 
-        /// A whole answer but for its end, which comes by itself.
+        /// Sends a whole answer, except its end, which is sent when the closure returns.
         public func whole(_ status: HTTPResponseStatus, _ headers: HTTPHeaders = [:], _ body: String = "") async throws
         {
             var headers = headers
@@ -102,7 +102,7 @@ public final class Origin: Sendable {
     }
 }
 
-/// Says the same bytes to whatever it is asked, and hangs up.
+/// Answers every request with the same bytes, and closes the connection.
 public final class RawOrigin: Sendable {
     private final class Reply: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer

@@ -1,16 +1,17 @@
-/// A fault between a `RedisStorage` and its server, and the remedy. No call of the cache fails for it: a lookup is a
-/// miss, and a store is dropped.
+/// A fault between a `RedisStorage` and its server, and how to mend it. It makes no call of the cache fail: a lookup is
+/// a miss, and a store is dropped.
 public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Code: Sendable, Hashable {
-        /// No connection: no process listens there, the name is not known, or the peer's certificate does not hold.
+        /// No connection: nothing listens at the address, the name is not known, or the server's certificate is not
+        /// valid.
         case unreachable
-        /// No answer within the time that the configuration gives.
+        /// There was no answer within the configured time.
         case timedOut
         /// The peer is not a Redis server, or ended the connection.
         case notRedis
-        /// The server says no: a wrong password, a command that the user may not use, a server that is loading.
+        /// The server refuses: the password is wrong, the user may not use a command, or the server is still loading.
         case refused
-        /// The server's memory is full and it evicts nothing. Told once, until a store succeeds again.
+        /// The server's memory is full and it evicts nothing. Reported once, until a store succeeds again.
         case full
         /// An entry is larger than the configuration allows.
         case tooLarge
@@ -19,12 +20,12 @@ public struct RedisFailure: Error, Sendable, Hashable, CustomStringConvertible {
         /// A removal did not reach the server. It is sent before the next command. Until then, other processes may use
         /// the entries, and so may this program after a restart.
         case removalDelayed
-        /// The password is sent without TLS to another machine. Told once; the password is sent.
+        /// The password is sent to another machine without TLS. Reported once; the password is sent all the same.
         case passwordInTheClear
     }
 
     public let code: Code
-    /// The fault and the remedy.
+    /// The fault, and how to mend it.
     public let description: String
 
     init(_ code: Code, _ description: String) {

@@ -4,7 +4,7 @@ import NIOCore
 enum RESPValue: Sendable {
     case bytes(ByteBuffer)
     case number(Int)
-    /// Of one command. The connection goes on.
+    /// An error of one command. The connection can still be used.
     case error(String)
     case none
     case list([RESPValue])
@@ -23,15 +23,15 @@ enum RESPValue: Sendable {
     }
 }
 
-/// The bytes that arrived are no reply of Redis.
+/// The received bytes are not a reply of Redis.
 struct NotRedis: Error {}
 
-/// Reads replies out of what has arrived. Every length that the peer claims is checked before it is believed.
+/// Reads replies from the received bytes. Every length that the peer states is checked before it is used.
 enum RESPReader {
     /// The longest line: numbers, short answers and errors.
     static let longestLine = 64 << 10
-    /// A list is read again from its start whenever more of it has arrived: the longest of ours are 514 rows, and what
-    /// `SCAN` gives.
+    /// The limit of a list, which is read again from its start whenever more bytes have arrived. The longest lists that
+    /// we request have 514 rows, besides those of `SCAN`.
     private static let mostMembers = 1 << 14
     private static let deepest = 4
 
@@ -47,7 +47,7 @@ enum RESPReader {
     private static func parse(_ reader: inout ByteBuffer, _ longest: Int, depth: Int) throws(NotRedis) -> RESPValue? {
         guard depth < deepest else { throw NotRedis() }
         guard let kind = reader.getInteger(at: reader.readerIndex, as: UInt8.self) else { return nil }
-        // Seen before the line ends: a peer that speaks something else may never end one.
+        // Checked before the line is complete, since a peer with a different protocol may never end a line.
         guard "+-:$*".utf8.contains(kind) else { throw NotRedis() }
         guard let line = try readLine(&reader) else { return nil }
         let rest = line.dropFirst()
@@ -90,7 +90,7 @@ enum RESPReader {
     }
 }
 
-/// A command with its arguments, as it goes to the server.
+/// A command with its arguments, as it is sent to the server.
 struct RESPCommand: Sendable {
     private let name: Name
     private let arguments: [ByteBuffer]

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A secret that the processes know and the server does not. Without the secret no program can compute a name, write a
-/// record that is believed, or move one. The tail of a record (URL, header fields, digests) is not readable without it.
+/// A secret that the processes know and the server does not. Without it a program can neither compute a name, nor forge
+/// a record, nor move one to a different name, nor read the tail of a record (URL, header fields, digests).
 ///
-/// HMAC-SHA256 (RFC 2104) makes the name, the tag of a record, and the stream of bytes that hides a tail. Bodies stay
-/// readable, and an older record of the same name can be put back: only the log and the sets of the server tell
-/// removals.
+/// HMAC-SHA256 (RFC 2104) makes the names, the tag of a record, and the stream of bytes that hides a tail. Not
+/// protected: bodies are readable, and an older record can be put back under its name, since only the log and the sets
+/// on the server know that it was removed.
 struct RecordSecret: Sendable {
     private let inner: [UInt8]
     private let outer: [UInt8]
@@ -13,7 +13,7 @@ struct RecordSecret: Sendable {
     private static let nonceLength = 16
     private static let tagLength = 32
 
-    /// - Parameter secret: 16 bytes at least, or it can be guessed.
+    /// - Parameter secret: at least 16 bytes; a shorter one can be guessed.
     init(_ secret: Data) {
         var key = secret.count > 64 ? Self.digest(Array(secret)) : Array(secret)
         key += [UInt8](repeating: 0, count: 64 - key.count)
@@ -28,7 +28,7 @@ struct RecordSecret: Sendable {
 
     func code(of message: [UInt8]) -> [UInt8] { Self.digest(outer + Self.digest(inner + message)) }
 
-    /// In place of the name of a key or a group.
+    /// The name that is used on the server instead of that of a key or group.
     func name(_ name: String, _ purpose: String) -> String {
         code(of: Array("\(purpose)\n\(name)".utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
@@ -39,8 +39,8 @@ struct RecordSecret: Sendable {
         code(of: Array("record\n\(place)\n".utf8) + sealed)
     }
 
-    /// The tag, a random number, the length of the tail, the tail hidden, and the body.
-    /// - Parameter place: the name and the variant under which the record lies.
+    /// The tag, a random number, the length of the tail, the hidden tail, and the body.
+    /// - Parameter place: the name and the variant under which the record is stored.
     func seal(_ record: Data, bodyLength: Int, at place: String) -> Data {
         let tail = record.dropFirst(bodyLength)
         let nonce = (0..<Self.nonceLength).map { _ in UInt8.random(in: .min ... .max) }
@@ -49,13 +49,13 @@ struct RecordSecret: Sendable {
         return Data(tag(sealed, place) + sealed)
     }
 
-    /// Nil for what `seal` did not make for that place with this secret.
+    /// Nil if the bytes were not made by `seal` with this secret for this place.
     func open(_ sealed: Data, at place: String) -> Data? {
         let bytes = Array(sealed)
         let start = Self.tagLength + Self.nonceLength + 4
         guard bytes.count >= start else { return nil }
         let expected = tag(bytes[Self.tagLength...], place)
-        // As long wherever the first difference is.
+        // Takes the same time wherever the first difference is.
         guard zip(expected, bytes).reduce(0, { $0 | ($1.0 ^ $1.1) }) == 0 else { return nil }
         let length = bytes[(start - 4)..<start].reduce(0) { $0 << 8 | Int($1) }
         guard length <= bytes.count - start else { return nil }
@@ -70,14 +70,15 @@ struct RecordSecret: Sendable {
         return Data(nonce + hide(message.utf8, nonce)).base64EncodedString()
     }
 
-    /// Nil for what is not of that form.
+    /// Nil if the text does not have that form.
     func open(_ sealed: some StringProtocol) -> String? {
         guard let bytes = Data(base64Encoded: String(sealed)), bytes.count >= Self.nonceLength else { return nil }
         let nonce = Array(bytes.prefix(Self.nonceLength))
         return String(bytes: hide(bytes.dropFirst(Self.nonceLength), nonce), encoding: .utf8)
     }
 
-    /// The bytes with a stream that follows from the secret and the number; twice is the bytes again.
+    /// The bytes combined (XOR) with a stream that is computed from the secret and the nonce. Doing it twice gives the
+    /// original bytes.
     private func hide(_ bytes: some Collection<UInt8>, _ nonce: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)

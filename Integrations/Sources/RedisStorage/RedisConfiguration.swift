@@ -15,7 +15,7 @@ extension RedisStorage {
         public var server: Server
         /// The user of Redis's access control list; nil for the default user.
         public var user: String?
-        /// Without `tls` it can be read on the way to another machine: `onFailure` is told so.
+        /// Without `tls` it can be read on the way to another machine; `onFailure` reports that.
         public var password: String?
         /// The number of the logical database.
         public var database = 0
@@ -24,33 +24,32 @@ extension RedisStorage {
         public var tls: TLSConfiguration?
         /// The name that the server's certificate must have, if it is not the name in `server`.
         public var tlsName: String?
-        /// Begins the name of each key. Caches with the same prefix on one database share their entries, and a cache
-        /// with another prefix shares nothing with them: one for each application and environment, such as
-        /// `shop-staging`.
+        /// The beginning of each key's name. Caches with the same prefix in a database share their entries; caches with
+        /// different prefixes share nothing. Use one for each application and environment, such as `shop-staging`.
         public let prefix: String
-        /// Known to the processes, and not to the server and its other users: a record that was written without the
-        /// secret is not believed, and names, URLs, header fields and messages cannot be read or guessed; bodies can.
-        /// 32 random bytes are good. A cache with another secret, or with none, finds nothing. Nil, the default: each
-        /// user with write access can forge responses.
+        /// A secret that the processes know, but not the server and its other users. A record that was written without
+        /// it is ignored, and names, URLs, header fields and messages cannot be read or guessed without it; bodies can
+        /// be read. Use 32 random bytes. A cache with a different secret, or with none, finds nothing. Nil, the
+        /// default: everybody with write access can forge responses.
         public var secret: Data?
-        /// The longest time that any call waits for the server, in seconds; then it is a miss.
+        /// The seconds that a call waits for the server at most; then it is a miss.
         public var timeout: TimeInterval = 0.1
-        /// The longest time in which a connection is made, the password checked and the scripts loaded. Seconds. Made
-        /// in the background; no call waits longer than `timeout` for it.
+        /// The seconds that connecting, checking the password and loading the scripts may take together. This happens
+        /// in the background; no call waits for it longer than `timeout`.
         public var connectTimeout: TimeInterval = 1
-        /// How long the server is left alone after a failure: every lookup is a miss at once. Then one call tries, and
-        /// the others go on missing until that one has its answer. Seconds.
+        /// The seconds after a failure during which no command is sent and every lookup is a miss. Then one call tries,
+        /// and all others are misses until it has an answer.
         public var pause: TimeInterval = 1
-        /// Connections to the server at most. Each carries many calls at a time.
+        /// The largest number of connections to the server. Each carries many calls at a time.
         public var connections = 2
-        /// The largest entry that is stored, in bytes of its record. A larger response must pass through within
-        /// `timeout`, too.
+        /// The largest entry that is stored, in bytes. An entry has to be transferred within `timeout`, so allow more
+        /// time for larger ones.
         public var maximumEntrySize = 1 << 20
         /// How long an entry is kept after it was stored or confirmed, in seconds; a pinned entry is kept a year. Redis
         /// may evict any of them earlier, by its `maxmemory-policy`.
         public var lifetime: TimeInterval = 7 * 86_400
-        /// Gets each failure, on a queue for that. A failure that lasts is reported at most once for each `pause`. By
-        /// default it is a warning of swift-log, of the logger `RedisStorage`; nil for no report.
+        /// Called for each failure, on its own queue. A lasting failure is reported at most once in each `pause`. By
+        /// default it writes a warning to the logger `RedisStorage` of swift-log; nil for no report.
         public var onFailure: (@Sendable (RedisFailure) -> Void)? = { Logger(label: "RedisStorage").warning("\($0)") }
 
         /// - Parameter prefix: see `prefix`; not empty.
@@ -60,8 +59,9 @@ extension RedisStorage {
             self.prefix = prefix
         }
 
-        /// The commands and keys that the storage uses, as Redis's access control list wants them: `ACL SETUSER cache
-        /// on >password` and this. `SCAN` gives the names of all keys of the database, whatever the prefix.
+        /// The rules for the commands and keys that the storage uses, for Redis's access control list: append them to
+        /// `ACL SETUSER cache on >password`. `SCAN` returns the names of all keys of the database, whatever their
+        /// prefix.
         public var accessRules: String {
             let commands = [
                 "evalsha", "script|load", "select", "info", "scan", "time", "unlink", "exists", "rename", "pexpire",
@@ -73,7 +73,7 @@ extension RedisStorage {
             return "~\(prefix):* -@all " + commands.map { "+" + $0 }.joined(separator: " ")
         }
 
-        /// Whether the network between this machine and the server sees the password.
+        /// Whether the password is readable on the network between this machine and the server.
         var sendsPasswordInTheClear: Bool {
             guard password != nil, tls == nil, case .host(let name, _) = server else { return false }
             switch try? SocketAddress(ipAddress: name, port: 0) {
@@ -83,7 +83,7 @@ extension RedisStorage {
             }
         }
 
-        /// How the failures name the server.
+        /// The name of the server in failures.
         var address: String {
             switch server {
             case .host(let name, let port): "\(name):\(port)"

@@ -3,23 +3,23 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// The connections to one server, and the one place where somebody waits for it.
+/// The connections to a server, and the only place where a thread waits for it.
 ///
 /// `@unchecked Sendable`: `open`, `connecting` and `waiting` are used on `loop` only.
 final class RedisConnections: @unchecked Sendable {
     private let configuration: RedisStorage.Configuration
     private let tls: NIOSSLContext?
-    /// Has one thread, which reads the replies and waits for none.
+    /// One thread, which reads replies and never waits.
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let loop: any EventLoop
     private let breaker = NIOLockedValueBox(Breaker())
 
     private var open: [RedisHandler] = []
     private var connecting = 0
-    /// Calls for which there is no connection yet.
+    /// Calls that wait for a connection.
     private var waiting: [RedisCall] = []
 
-    /// After a failure no command is sent for a while, and then one call tries.
+    /// After a failure no command is sent for a while; then one call tries.
     private struct Breaker {
         /// Nil while the server answers.
         var opensAt: NIODeadline?
@@ -37,7 +37,7 @@ final class RedisConnections: @unchecked Sendable {
         loop.execute { [self] in connect() }
     }
 
-    /// No call may come any more.
+    /// There are no calls after this.
     func close() {
         loop.execute { [self] in
             for connection in open { connection.close(unreachable("The storage was closed.")) }
@@ -49,9 +49,9 @@ final class RedisConnections: @unchecked Sendable {
 
     enum Outcome {
         case replies([RESPValue])
-        /// - Parameter isNews: it was not known yet that the server fails.
+        /// - Parameter isNews: whether this is the first failure after a success.
         case failed(RedisFailure, isNews: Bool)
-        /// The server failed a moment ago, and was not asked.
+        /// Nothing was sent, since the server failed a moment ago.
         case paused
     }
 
@@ -61,7 +61,7 @@ final class RedisConnections: @unchecked Sendable {
         let isTrying: Bool? = breaker.withLockedValue { breaker in
             guard let opensAt = breaker.opensAt else { return false }
             guard now >= opensAt else { return nil }
-            // The others go on missing until this one has its answer.
+            // All other calls are misses until this one has its answer.
             breaker.opensAt = now + .seconds(configuration.timeout + configuration.pause)
             return true
         }
@@ -86,7 +86,7 @@ final class RedisConnections: @unchecked Sendable {
         return .failed(failure, isNews: pause() || isTrying)
     }
 
-    /// Sends no command for a while. True if the pause begins with this call.
+    /// Begins a pause, in which no command is sent. False if there is one already.
     @discardableResult
     func pause() -> Bool {
         breaker.withLockedValue { breaker in
@@ -95,7 +95,7 @@ final class RedisConnections: @unchecked Sendable {
         }
     }
 
-    /// Ends all connections: the next call makes one.
+    /// Ends all connections; the next call makes a new one.
     func reset(_ failure: RedisFailure) {
         loop.execute { [self] in
             for connection in open { connection.close(failure) }
@@ -112,7 +112,8 @@ final class RedisConnections: @unchecked Sendable {
         connection.send(call)
     }
 
-    /// Its caller is gone. A reply that may come later would be taken for that of another call, so the connection ends.
+    /// The caller waits no longer. A late reply would be taken for the reply to the next call, so the connection is
+    /// ended.
     private func abandon(_ call: RedisCall, _ failure: RedisFailure) {
         waiting.removeAll { $0 === call }
         open.first { $0.has(call) }?.close(failure)
@@ -139,7 +140,7 @@ final class RedisConnections: @unchecked Sendable {
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
-        // Also for what comes after the connection: TLS, the password, the scripts.
+        // It includes everything that follows the connection: TLS, the password, the scripts.
         let deadline = loop.scheduleTask(in: .seconds(configuration.connectTimeout)) { [configuration] in
             handler.close(
                 RedisFailure(
@@ -210,7 +211,7 @@ extension RedisStorage.Configuration {
         return commands + Script.allCases.map { RESPCommand("SCRIPT", "LOAD", $0.rawValue) }
     }
 
-    /// The name to ask for by TLS; nil for an address.
+    /// The server's name for TLS; nil if there is only an address.
     fileprivate var serverName: String? {
         if let tlsName { return tlsName }
         guard case .host(let name, _) = server, (try? SocketAddress(ipAddress: name, port: 0)) == nil else {
@@ -221,7 +222,7 @@ extension RedisStorage.Configuration {
 }
 
 extension RedisFailure {
-    /// An error that the server sent instead of a reply.
+    /// The failure for an error that the server sent instead of a reply.
     static func refusal(by address: String, _ text: String) -> RedisFailure {
         RedisFailure(
             .refused,

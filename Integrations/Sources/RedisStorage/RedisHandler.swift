@@ -11,7 +11,7 @@ final class RedisCall: Sendable {
     private let isDone = DispatchSemaphore(value: 0)
     private let then: (@Sendable (Replies) -> Void)?
 
-    /// - Parameter then: called with the replies; no thread waits then.
+    /// - Parameter then: called with the replies; if it is given, no thread waits.
     init(_ commands: [RESPCommand], then: (@Sendable (Replies) -> Void)? = nil) {
         self.commands = commands
         self.then = then
@@ -28,14 +28,14 @@ final class RedisCall: Sendable {
         if let then { then(result) } else { isDone.signal() }
     }
 
-    /// Nil when the time is over.
+    /// Nil after a timeout.
     func wait(seconds: Double) -> Replies? {
         _ = isDone.wait(timeout: .now() + seconds)
         return replies.withLockedValue { $0 }
     }
 }
 
-/// One connection: sends commands and gives each call its replies, in the order in which they were sent.
+/// One connection. Sends commands, and gives the replies, which come in the same order, to their calls.
 ///
 /// `@unchecked Sendable`: everything here happens on the event loop of the connection.
 final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
@@ -51,7 +51,7 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
     private let longestString: Int
     private var context: ChannelHandlerContext?
     private var calls = CircularBuffer<RedisCall>()
-    /// Of the first call, as far as they have arrived.
+    /// The replies to the first call that have arrived so far.
     private var replies: [RESPValue] = []
     private var received = ByteBuffer()
     private var failure: RedisFailure?
@@ -64,7 +64,7 @@ final class RedisHandler: ChannelInboundHandler, @unchecked Sendable {
         self.longestString = longestString
     }
 
-    /// Calls whose replies have not arrived.
+    /// The number of calls whose replies have not arrived.
     var load: Int { calls.count }
 
     func has(_ call: RedisCall) -> Bool { calls.contains { $0 === call } }

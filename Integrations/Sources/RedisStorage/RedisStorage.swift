@@ -14,40 +14,40 @@ import NIOFoundationCompat
 /// let cache = DiskURLCache(configuration: .init(memoryCapacity: 64 << 20, redis: try RedisStorage(settings)))
 /// ```
 ///
-/// A server that is slow, dead, full, or no Redis at all is a miss within `Configuration.timeout`. Then no command is
-/// sent for `Configuration.pause`.
+/// If the server is slow, down, full, or not a Redis server, a call is a miss after `Configuration.timeout` at the
+/// latest. Then no command is sent for `Configuration.pause`.
 ///
-/// To be used as `diskStorage` of a shared cache, by one cache for each `RedisStorage`. Redis itself evicts
+/// Use it as the `diskStorage` of a shared cache, and make one `RedisStorage` for each cache. Redis itself evicts
 /// (`maxmemory-policy allkeys-lru`).
 public final class RedisStorage: DiskURLCache.EntryStorage {
     private let configuration: Configuration
     private let server: RedisConnections
     private let secret: RecordSecret?
-    /// Names this process in its removals.
+    /// The name of this process in the log of removals.
     private let writer = String(UInt64.random(in: .min ... .max), radix: 16)
-    /// Reports failures: a listener may call the cache.
+    /// Failures are reported on this queue, since a listener may call the cache.
     private let reporting = DispatchQueue(label: "RedisStorage.failures")
-    /// Erases what was removed.
+    /// Removed entries are erased on this queue.
     private let erasing = DispatchQueue(label: "RedisStorage.erasing", qos: .utility)
     private let state = NIOLockedValueBox(State())
 
-    /// How far the log of removals was read.
+    /// The position up to which the log of removals was read.
     private struct Position {
         var token: String
         var number: Int
     }
 
     private struct State {
-        /// The place in the log up to which the cache knows the removals by other processes; nil before the first
+        /// The position in the log up to which the cache knows the removals by other processes; nil before the first
         /// check.
         var position: Position?
-        /// A check was due before the first one succeeded.
+        /// Whether a check was due before the first one succeeded.
         var hasMissedCheck = false
-        /// Removals that did not reach the server yet, in order.
+        /// Removals that have not reached the server yet, in order.
         var delayed: [(number: Int, removal: Removal)] = []
         var lastNumber = 0
-        /// Variants, by name, whose last store may not have come to the server: what is there may be older, or come
-        /// later.
+        /// Variants, by name, whose last store may not have reached the server: the server may have an older entry, or
+        /// the store may still arrive.
         var doubtful: [String: Set<String>] = [:]
         var isFull = false
         var memory = Memory()
@@ -60,22 +60,21 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     }
 
     private struct Removal {
-        /// With names as the server knows them.
+        /// The scope, with the names that the server knows.
         var scope: DiskURLCache.Criteria.Scope
-        /// For other processes.
+        /// The message for other processes.
         var message: String
     }
 
-    /// More is not remembered: then everything goes. The log remembers as many.
+    /// The limit of delayed removals. If there are more, everything is removed instead. The log keeps the same number.
     private static let mostDelayed = 512
     private static let mostDoubtful = 1_024
-    /// A server that never says that it is done is asked no more often, when entries are erased or looked at one by
-    /// one.
+    /// The limit of steps when entries are erased or checked one by one, in case a server never says that it is done.
     private static let mostSteps = 100_000
-    /// More removals than a log has in its life. A larger number, or a negative one, is not the log's.
+    /// The possible numbers of removals. A log never has more; any other number is not from a log.
     private static let numbers = 0...(1 << 53)
 
-    /// Connects in the background.
+    /// Makes the storage, which connects in the background.
     /// - Throws: `RedisFailure` if the TLS configuration cannot be used. A server that cannot be reached is no error
     ///   here.
     public init(_ configuration: Configuration) throws(RedisFailure) {
@@ -94,7 +93,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     // MARK: Names
 
-    // The number is the version of the format.
+    // "1" is the version of the format.
     private var root: String { "\(configuration.prefix):1" }
     private var log: String { "\(root):log" }
     /// - Parameter name: as `hidden` made it.
@@ -111,8 +110,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         reporting.async { onFailure(failure) }
     }
 
-    /// Replies to commands; nil if there are none, after the failure was reported. Removals that the server does not
-    /// know yet go first.
+    /// The replies to commands; nil after a failure, which is reported. Removals that the server does not know yet are
+    /// sent first.
     private func ask(_ commands: [RESPCommand]) -> [RESPValue]? {
         let delayed = state.withLockedValue { $0.delayed }
         let before = delayed.map { command($0.removal, gone: goneKey()) }
@@ -127,7 +126,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         }
         for case .error(let text) in replies where !text.contains("OOM") {
             let failure = RedisFailure.refusal(by: configuration.address, text)
-            // A server that forgot the scripts is told them again on the next connection.
+            // If the server has forgotten the scripts, they are loaded again on the next connection.
             if text.hasPrefix("NOSCRIPT") { server.reset(failure) }
             if server.pause() { report(failure) }
             return nil
@@ -163,7 +162,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         }
     }
 
-    /// Nil for bytes that no process with the secret stored there.
+    /// Nil if the bytes were not stored there by a process with the secret.
     private func entry(in record: ByteBuffer, of name: String, _ variant: String) -> DiskURLCache.Entry? {
         guard let secret else { return DiskURLCache.Entry(encoded: Data(buffer: record)) }
         return secret.open(Data(buffer: record), at: "\(name):\(variant)").flatMap { DiskURLCache.Entry(encoded: $0) }
@@ -171,7 +170,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     // MARK: Storing
 
-    /// Stores unless somebody else has removed the entry meanwhile.
+    /// Stores the entry, unless another process has removed it meanwhile.
     public func store(_ entry: DiskURLCache.Entry, named name: String) {
         let name = hidden(name)
         let encoded = entry.encoded().map { record in
@@ -186,12 +185,12 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             return replaceByNothing(entry, of: name)
         }
         guard var position = position() else { return doubt(entry, of: name) }
-        // Each round, somebody removed something else.
+        // A round fails if another process removed a different entry meanwhile.
         for _ in 0..<4 {
             let doubtful = state.withLockedValue { $0.doubtful[name] }
             if let doubtful {
-                // Also keeps a store that is late from coming after this one: it was meant for another place in the
-                // log.
+                // This also keeps an earlier store that is still on its way from arriving after this one, since it
+                // names an older position in the log.
                 guard ask(doubtful.flatMap { commands(removing: $0, of: name) }) != nil else {
                     return doubt(entry, of: name)
                 }
@@ -209,7 +208,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                 return replaceByNothing(entry, of: name)
             default:
                 guard let (now, rows) = readChanges(since: position) else { return doubt(entry, of: name) }
-                // A removal by another process came before this entry: the entry is not kept.
+                // Another process has removed this entry meanwhile, so it is not stored.
                 guard let rows, !rows.contains(where: { $0.concerns(entry) }) else {
                     return
                 }
@@ -234,18 +233,18 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
     /// How long Redis keeps an entry.
     private func milliseconds(of entry: DiskURLCache.Entry) -> Int {
         let year = 366 * 86_400.0
-        // Redis knows no pins: it evicts a pinned entry as any other.
+        // Redis knows no pins and may evict a pinned entry like any other.
         let seconds = entry.isPinned ? max(configuration.lifetime, year) : configuration.lifetime
-        // Also for a number that is none.
+        // This is also right for NaN.
         return Int(seconds > 1 ? min(seconds, 100 * year) * 1_000 : 1_000)
     }
 
-    /// The entry is not stored, and the one that it would have replaced goes.
+    /// Does not store the entry, and removes the one that it would have replaced.
     private func replaceByNothing(_ entry: DiskURLCache.Entry, of name: String) {
         if ask([erasure(of: entry.variant, key: key(of: name))]) == nil { doubt(entry, of: name) }
     }
 
-    /// The store's outcome is unknown. The entry is removed before the name is looked up again.
+    /// It is not known whether the store succeeded. The entry is removed before the name is looked up again.
     private func doubt(_ entry: DiskURLCache.Entry, of name: String) {
         state.withLockedValue { state in
             if state.doubtful.count >= Self.mostDoubtful, state.doubtful[name] == nil { _ = state.doubtful.popFirst() }
@@ -282,7 +281,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             if case .number(1) = reply { erasing.async { [self] in erase(gone, group) } }
         case .everything: erasing.async { [self] in sweep() }
         case .anywhere:
-            // If the server fails now, everything is removed later in one step.
+            // If the server fails now, everything is removed later, in one step.
             if !removeOneByOne(criteria) { delay(self.removal(.everything)) }
         }
     }
@@ -313,8 +312,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
             [ByteBuffer(string: freshToken()), row, ByteBuffer(string: kind), ByteBuffer(string: variant)])
     }
 
-    /// Removes a variant whose state is unknown. The empty row concerns no entry. It moves the log on, so that a late
-    /// store does nothing. A full server accepts neither the row nor a store.
+    /// Removes a variant whose state is unknown. The row that this adds to the log names no entry; it only advances the
+    /// log, so that a late store has no effect. (A full server accepts neither the row nor the store.)
     private func commands(removing variant: String, of name: String) -> [RESPCommand] {
         [
             RESPCommand(
@@ -345,15 +344,16 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                     + "processes may use the entries until then."))
     }
 
-    /// A full server takes no note of a removal. Without the log no entry counts any more, so everything is removed.
+    /// A full server cannot write a removal to the log. Without a log no entry is valid, so removing the log removes
+    /// everything.
     private func forgetLog() -> Bool {
         reportFull()
         guard case .replies(let replies) = server.call([RESPCommand("UNLINK", log)]) else { return false }
         return replies.first?.isError == false
     }
 
-    /// Erases the entries of a group that was removed. They are not served any more: if the erasing stops, they stay
-    /// until they expire.
+    /// Erases the entries of a group that was removed. They are not served any more; if erasing is interrupted, they
+    /// stay until they expire.
     private func erase(_ gone: String, _ group: String) {
         for _ in 0..<Self.mostSteps {
             let command = RESPCommand(.erase, keys: [gone, key(ofGroup: group)], root, group)
@@ -361,14 +361,14 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         }
     }
 
-    /// Erases what was stored before everything was removed. As with `erase`.
+    /// Erases the entries that were stored before everything was removed; see `erase`.
     private func sweep() {
         _ = forEachKey { keys in
             ask([RESPCommand(.sweep, keys: [log] + keys, [])]) != nil
         }
     }
 
-    /// Reads each entry. False if the server did not allow it.
+    /// Reads every entry, and removes those that match. False if the server refused.
     private func removeOneByOne(_ criteria: DiskURLCache.Criteria) -> Bool {
         forEachKey { keys in
             stride(from: 0, to: keys.count, by: 16).allSatisfy { start in
@@ -383,7 +383,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
                         guard let variant = found[index].text, case .bytes(let record) = found[index + 1] else {
                             return nil
                         }
-                        // An entry that cannot be read is removed, too: it is no loss.
+                        // An entry that cannot be read is removed as well, since nobody can use it.
                         let name = String(key.dropFirst(self.key(of: "").count))
                         if let entry = entry(in: record, of: name, variant), !criteria.matches(entry) {
                             return nil
@@ -396,7 +396,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         }
     }
 
-    /// Calls with the keys of all entries, some at a time.
+    /// Calls `body` with the keys of all entries, some at a time.
     private func forEachKey(_ body: ([String]) -> Bool) -> Bool {
         let special: Set<Character> = ["*", "?", "[", "]", "\\"]
         let pattern = key(of: "").map { special.contains($0) ? "\\\($0)" : String($0) }.joined() + "*"
@@ -420,7 +420,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     private struct Row {
         var isOthers: Bool
-        /// Nil for what this version does not know.
+        /// Nil if this version does not know the message.
         var message: String?
 
         func concerns(_ entry: DiskURLCache.Entry) -> Bool { isOthers && message.map(entry.isConcerned) != false }
@@ -449,7 +449,7 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
         return Row(isOthers: isOthers && !message.isEmpty, message: secret.map { $0.open(message) } ?? message)
     }
 
-    /// The place that a store is meant for.
+    /// The position in the log that a store names.
     private func position() -> Position? {
         if let position = state.withLockedValue({ $0.position }) { return position }
         guard let (now, _) = readChanges(since: nil) else { return nil }
@@ -503,14 +503,14 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     public var largestEntry: Int { configuration.maximumEntrySize }
 
-    /// The server's `maxmemory`, at most a minute old; `Int.max` if the server has none or does not reply.
+    /// The server's `maxmemory`, read at most a minute ago; `Int.max` if the server has no limit or does not reply.
     public var capacity: Int { askMemory(after: 60).limit }
 
-    /// Bytes that the server uses for everything in it, as of the last second.
+    /// The memory that the server uses for all its data, read at most a second ago.
     public var usage: Int { askMemory(after: 1).used }
 
-    /// Tells the server of removals that it does not know yet, and returns when what was removed is erased. How durable
-    /// entries are is the server's affair.
+    /// Sends the server the removals that it does not know yet, and returns when the removed entries are erased. How
+    /// durable entries are depends on the server.
     public func flush() {
         if state.withLockedValue({ !$0.delayed.isEmpty }) { _ = ask([]) }
         erasing.sync {}
@@ -524,8 +524,8 @@ extension RESPValue {
 }
 
 extension DiskURLCache.Configuration {
-    /// A cache in memory and in Redis, with no directory. It is a shared one (RFC 9111): what is for one user only is
-    /// not stored.
+    /// A shared cache (RFC 9111) in memory and in Redis, without a directory. Responses for a single user are not
+    /// stored.
     public init(memoryCapacity: Int = 16 << 20, redis: RedisStorage) {
         self.init(memoryCapacity: memoryCapacity)
         diskStorage = redis

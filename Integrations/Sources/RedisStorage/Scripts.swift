@@ -1,4 +1,4 @@
-/// The scripts that run inside the server. Each script is one step that nothing interrupts.
+/// The scripts that run inside the server. Nothing interrupts a script.
 ///
 /// All keys begin with the prefix and the version of this format, here `P`:
 ///
@@ -9,12 +9,12 @@
 /// | `P:log` | hash: a `token`, the number `n` of the last removal, the number `epoch` of the last removal of everything, and the last 512 removals, fields `r` and the number |
 /// | `P:gone:…` | a set that was removed and whose entries are being erased |
 ///
-/// A head names the token and the epoch under which the entry was stored, and its groups. An entry is valid while the
-/// log has this token and this epoch, and each group's set has the entry. So a removal is done when it has removed a
-/// set, before the records are erased. If the server evicts a set or the log, entries are missed. An entry that was
-/// removed is never served.
+/// A head names the entry's groups, and the token and the epoch of the log when the entry was stored. An entry is valid
+/// while the log has this token and epoch, and the set of each group contains the entry. So a removal takes effect as
+/// soon as a set is removed, before the records are erased. If the server evicts a set or the log, entries become
+/// misses; a removed entry is never served.
 enum Script: String, CaseIterable {
-    /// The valid records of a name. Other records are removed.
+    /// Returns the valid records of a name. Invalid ones are removed.
     case lookup = """
         local fields = redis.pcall('HGETALL', KEYS[2])
         if fields.err then
@@ -53,7 +53,7 @@ enum Script: String, CaseIterable {
         return found
         """
 
-    /// Stores, unless the log has a removal after the given place. Gives 1 if it stored.
+    /// Stores, unless the log has a removal after the given position. Returns 1 if it stored.
     case store = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
         if log.err or log[1] ~= ARGV[4] or log[2] ~= ARGV[5] then return 0 end
@@ -82,7 +82,7 @@ enum Script: String, CaseIterable {
         return 1
         """
 
-    /// Where the log is, and what was noted in it since the given place.
+    /// Returns the position of the log, and its rows since the given position.
     case readChanges = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
         local last = not log.err and log[1] and log[2] and log[3] and tonumber(log[2])
@@ -100,7 +100,8 @@ enum Script: String, CaseIterable {
         return reply
         """
 
-    /// Notes a removal and takes away what its scope names: `name`, `variant`, `group`, `everything`, or nothing.
+    /// Writes a removal to the log, and removes what its scope names: `name`, `variant`, `group`, `everything`, or
+    /// nothing.
     case remove = """
         local log = redis.pcall('HMGET', KEYS[1], 'token', 'n', 'epoch')
         local last = not log.err and log[1] and log[2] and log[3] and tonumber(log[2])
@@ -124,8 +125,7 @@ enum Script: String, CaseIterable {
         return 0
         """
 
-    /// Erases some of the entries of a set that was removed, except entries that were stored again. Gives how many it
-    /// read.
+    /// Erases some of the entries of a removed set, except those that were stored again. Returns how many it read.
     case erase = """
         local popped = redis.call('ZPOPMIN', KEYS[1], 200)
         for i = 1, #popped, 2 do
@@ -141,7 +141,7 @@ enum Script: String, CaseIterable {
         return #popped / 2
         """
 
-    /// Erases of the given keys those whose entries were all stored before the last removal of everything.
+    /// Erases those of the given keys whose entries were all stored before the last removal of everything.
     case sweep = """
         local log = redis.call('HMGET', KEYS[1], 'token', 'epoch')
         local current = (log[1] or '') .. '.' .. (log[2] or '') .. ' '

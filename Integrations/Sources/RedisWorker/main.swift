@@ -26,7 +26,7 @@ var settings = RedisStorage.Configuration(.host("127.0.0.1", port: port), prefix
 settings.timeout = 20
 settings.connectTimeout = 20
 settings.onFailure = { failure in FileHandle.standardError.write(Data("\(failure.code): \(failure)\n".utf8)) }
-// No memory: each answer comes from Redis.
+// Without a memory layer, so that each answer comes from Redis.
 let cache = DiskURLCache(configuration: .init(memoryCapacity: 0, redis: try RedisStorage(settings)))
 
 /// A body that contains its key, its writer, and a mark at its end.
@@ -75,7 +75,7 @@ func measure(_ port: Int) throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("measure-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     var settings = RedisStorage.Configuration(.host("127.0.0.1", port: port), prefix: "measure")
-    // A busy machine is to be measured, too.
+    // Long enough for a busy machine.
     settings.timeout = 20
     settings.connectTimeout = 20
     let redis = try RedisStorage(settings)

@@ -2,7 +2,7 @@ import AsyncHTTPClient
 import Hummingbird
 import Logging
 
-/// The same server with the client alone, for `Harness/harness.py` to compare with.
+/// The same server with the plain client, for comparison by `Harness/harness.py`.
 func serveBare(_ settings: ServerSettings, _ logger: Logger) async throws {
     try await HTTPClient.withHTTPClient(configuration: upstreamConfiguration) { client in
         let router = articles(from: settings.upstream) { request, logger in

@@ -82,7 +82,7 @@ final class Demonstration {
         return atUpstream
     }
 
-    /// - Returns: the server, which goes on.
+    /// - Returns: the server, which is still running.
     private func showLoad() async throws -> ServerProcess {
         print("\(Self.articles) articles of 4 KB, 32 requests at a time:\n")
         let server = try start("first")

@@ -1,8 +1,8 @@
 import Metrics
 import NIOConcurrencyHelpers
 
-/// A metrics system that can tell what it has, in the text that Prometheus reads. Timers are histograms. For show: it
-/// forgets nothing. A server of yours takes swift-prometheus or the like.
+/// A metrics system that prints its metrics in the text format of Prometheus. Timers are histograms. For this
+/// demonstration only, since it never forgets a metric; in your server use swift-prometheus.
 final class PrometheusText: MetricsFactory {
     private struct Name: Hashable {
         let label: String
@@ -79,11 +79,11 @@ private final class Value: CounterHandler, MeterHandler, RecorderHandler, TimerH
         case histogram
     }
 
-    /// Of the buckets, in seconds. One more has no bound.
+    /// The upper bounds of the buckets, in seconds. There is one more bucket without a bound.
     static let bounds = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5]
 
     let kind: Kind
-    /// Each bucket counts also what lies in the ones before it.
+    /// A bucket includes the counts of all smaller ones.
     private let state = NIOLockedValueBox((sum: 0.0, counts: [Double](repeating: 0, count: bounds.count + 1)))
 
     init(_ kind: Kind) { self.kind = kind }

@@ -9,8 +9,8 @@ final class ServerProcess {
     var url: String { "http://127.0.0.1:\(port)" }
     var isRunning: Bool { process.isRunning }
 
-    /// Returns when it takes requests.
-    /// - Parameter log: the file that gets its log.
+    /// Returns when the server accepts requests.
+    /// - Parameter log: the file to which the server writes its log.
     init(upstream: String, directory: URL, log: URL) throws {
         self.log = log
         try Data().write(to: log)
@@ -35,17 +35,17 @@ final class ServerProcess {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
 
-    /// SIGTERM, as whoever runs servers ends them.
+    /// Sends SIGTERM, as a process manager does.
     func terminate() { process.terminate() }
 
-    /// Waits for its end.
+    /// Waits until the process has ended.
     /// - Returns: its exit status; nil if a signal killed the process.
     func end() -> Int32? {
         process.waitUntilExit()
         return process.terminationReason == .exit ? process.terminationStatus : nil
     }
 
-    /// The lines of its log that have this text.
+    /// The lines of the log that contain this text.
     func log(with text: String) -> [String] {
         Self.text(log).split(separator: "\n").map(String.init).filter { $0.contains(text) }
     }
