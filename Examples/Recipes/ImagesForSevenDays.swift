@@ -6,7 +6,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Images without a lifetime are fresh for seven days; nothing but images is stored, and no image longer than a week.
+/// Images whose server sends no lifetime are fresh for seven days. Only images are stored, and none for longer than a
+/// week.
 @Sendable func imagesForSevenDays(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.rules = [

@@ -6,7 +6,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Neither looks up nor stores a path at or below /me. /menu is cached.
+/// The path /me and all paths below it are neither looked up nor stored. /menu is cached.
 @Sendable func neverCacheAnAccount(origin: Origin, directory: URL) async throws {
     var settings = DiskURLCache.Configuration(directory: directory)
     settings.rules = [

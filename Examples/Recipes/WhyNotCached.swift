@@ -6,7 +6,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The explanation names the reason and the setting that helps; each event of a load has its reason, too.
+/// The explanation names the reason and the setting that helps. The event of each load has the reason, too.
 @Sendable func whyNotCached(origin: Origin, directory: URL) async throws {
     let cache = DiskURLCache(memoryCapacity: 16 << 20, diskCapacity: 200 << 20, directory: directory)
     var events = cache.events().makeAsyncIterator()

@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// This program run again as a process of its own: the origin, and what is measured of a whole process.
+/// Runs this program again as a child process: for the origin, and for measurements of a whole process.
 enum Child {
     static let flag = "--child"
 
@@ -24,8 +24,8 @@ enum Child {
 
     static let executable = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
 
-    /// Starts a child, waits for its end and reads what it printed. `wrapper` is a command that runs the rest of its
-    /// line.
+    /// Starts a child, waits until it ends, and decodes what it printed. `wrapper` is a command that runs the command
+    /// after it.
     static func value<Value: Decodable>(
         _ type: Value.Type, of arguments: [String], wrapper: [String] = []
     ) throws -> Value {
@@ -50,7 +50,7 @@ enum Child {
     }
 }
 
-/// The origin as a child process, which ends with this value.
+/// The origin as a child process, which ends when this value is released.
 final class OriginProcess {
     /// `http://127.0.0.1:PORT`
     let base: String
@@ -82,7 +82,7 @@ final class OriginProcess {
         Self.request(base, kind, bytes: bytes, number, for: side, delay: delay)
     }
 
-    /// `number` and `side` make a URL of its own.
+    /// `number` and `side` make the URL unique.
     static func request(
         _ base: String, _ kind: Origin.Kind, bytes: Int, _ number: Int, for side: String = "", delay: Int = 0
     ) -> URLRequest {

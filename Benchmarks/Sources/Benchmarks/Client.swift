@@ -12,8 +12,8 @@ enum Delivery: String, CaseIterable {
     case delegate
 }
 
-/// Sessions of one configuration, without and with a delegate, and their loads: each waits for the answer and checks
-/// its length.
+/// Two sessions with the same configuration, one without and one with a delegate. A load waits for the answer and
+/// checks its length.
 final class Client: Sendable {
     struct Failure: Error {
         var received: Int
@@ -43,7 +43,7 @@ final class Client: Sendable {
         return Client("DiskURLCache", configuration, cache: cache)
     }
 
-    /// URLSession at its fastest: without any cache, it looks nothing up.
+    /// URLSession at its fastest: without a cache, so that it looks nothing up.
     static func stock() -> Client {
         let configuration = URLSessionConfiguration.default
         configuration.urlCache = nil
@@ -127,7 +127,7 @@ final class Client: Sendable {
         try waiting.wait()
     }
 
-    /// Loads that somebody waits for.
+    /// Loads that a thread waits for.
     private final class Waiting: @unchecked Sendable {
         // @unchecked: `failure` is written under the lock and read when all have left.
         private let group = DispatchGroup()

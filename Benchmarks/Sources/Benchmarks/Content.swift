@@ -5,11 +5,12 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What is stored: the same requests, header fields and bodies for every side, as the web sends them.
+/// The requests, header fields and bodies, which are typical of the web and the same for every side.
 enum Content {
-    /// Twelve fields, `Vary` among them. `Date` is that of the start, so that all is fresh for the whole run.
+    /// Twelve fields, among them `Vary`. `Date` is the time of the start, so that all responses are fresh during the
+    /// whole run.
     static let headers = headers(cacheControl: "public, max-age=86400")
-    /// Requests carry it, since a response that varies by it is looked up by it.
+    /// The field of the requests by which responses vary.
     static let acceptEncoding = "gzip, deflate, br"
     static let entityTag = "\"5d8c72a5edda8d6a\""
 
@@ -90,7 +91,7 @@ extension DiskURLCache {
     }
 }
 
-/// A directory that goes with its value.
+/// A directory that is removed when the value is released.
 final class Scratch {
     let url: URL
 
@@ -103,9 +104,9 @@ final class Scratch {
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// Waits until files are made at the usual speed, five minutes at the most. ext4 without a journal passes over the
-    /// inodes of files that were deleted in the last minutes, one by one: after a mass deletion every side's creates
-    /// take ten times as long.
+    /// Waits until files can be created at the usual speed, at most five minutes. ext4 without a journal skips the
+    /// inodes of recently deleted files one by one, so that after a mass deletion creating a file takes ten times as
+    /// long, for every side.
     func settle() throws {
         let folder = folder("settle")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -14,11 +14,11 @@ struct Group: Sendable {
 /// One side of a comparison.
 struct Side {
     let name: String
-    /// Operations in one sample: large where one operation is shorter than the clock can tell.
+    /// The number of operations in a sample: large if a single operation is too short for the clock.
     let batch: Int
-    /// Done before each sample, not timed.
+    /// Called before each sample, and not timed.
     let prepare: () throws -> Void
-    /// Does a batch of operations, whose numbers count up over the whole run, and returns the nanoseconds that they
+    /// Performs a batch of operations, whose numbers increase over the whole run, and returns the nanoseconds that they
     /// took.
     let sample: (Range<Int>) throws -> UInt64
 
@@ -44,7 +44,7 @@ struct Side {
         }
     }
 
-    /// Operations on what is made for them before the clock runs, such as requests.
+    /// Operations with inputs, such as requests, that are made before the clock starts.
     init<Input>(
         _ name: String, batch: Int = 1, prepare: @escaping () throws -> Void = {},
         input: @escaping (Int) -> Input, operation: @escaping (Input) throws -> Void
@@ -73,7 +73,7 @@ struct Side {
     }
 }
 
-/// Runs a task and waits for it. Not on a thread of the task's own pool.
+/// Runs a task and waits for it. Must not be called on a thread of Swift's pool.
 func blocking<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
     let outcome = Outcome<Value>()
     let done = DispatchSemaphore(value: 0)
@@ -111,8 +111,8 @@ struct Samples {
 }
 
 enum Measure {
-    /// Times the sides in turns, one sample each, and lets each begin as often as the others: what else the machine
-    /// does then falls on all alike. The first round warms up and does not count.
+    /// Measures the sides in turns, one sample each, each side being the first equally often, so that other work of the
+    /// machine affects all sides alike. The first round is for warming up and does not count.
     static func alternately(rounds: Int, _ sides: [Side]) throws -> [Samples] {
         var times = sides.map { _ in [Double]() }
         var numbers = sides.map { _ in 0 }
@@ -144,11 +144,11 @@ enum Measure {
     }
 }
 
-/// Keeps the optimiser from dropping a result that nobody uses.
+/// Keeps the optimiser from removing a result that is not used.
 @inline(never)
 func consume<Value>(_ value: Value) {}
 
-/// A small fast generator with a fixed seed: every run asks for the same keys.
+/// A small and fast generator with a fixed seed, so that every run uses the same keys.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

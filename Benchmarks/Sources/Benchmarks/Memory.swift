@@ -5,12 +5,12 @@ import Foundation
     import CSQLite
 #endif
 
-/// What this process holds.
+/// The memory of this process.
 enum Memory {
-    /// The most that was resident at any time.
+    /// The largest resident size so far.
     static func peakBytes() throws -> Int { try status("VmHWM") }
 
-    /// Bytes that were allocated and not freed; what the allocator keeps for later is not among them.
+    /// Bytes that were allocated and not freed, without those that the allocator keeps for later.
     static func heapBytes() -> Int {
         #if canImport(Glibc)
             let info = mallinfo2()

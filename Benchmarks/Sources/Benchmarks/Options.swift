@@ -5,14 +5,14 @@ struct Options {
     var jsonPath: String?
     /// Fewer rounds, at most 10,000 entries.
     var isQuick = false
-    /// Adds the costs against size and entry count up to 50 MB and 1,000,000 entries.
+    /// Adds rows that show the costs by body size, up to 50 MB, and by number of entries, up to 1,000,000.
     var sweeps = false
     /// Only groups of rows whose name contains this.
     var filter: String?
     var lists = false
     /// Where scratch directories are made; the file system under it is what the disk rows measure.
     var scratch = FileManager.default.temporaryDirectory.path
-    /// Says in the set-up which copy of the library was measured.
+    /// A name for the measured copy of the library, printed with the set-up.
     var label: String?
 
     static let usage = """
@@ -49,6 +49,6 @@ struct Options {
     func includes(_ group: String) -> Bool { filter.map { group.contains($0) } ?? true }
 
     var manyEntries: Int { isQuick ? 10_000 : 100_000 }
-    /// Rounds, of which the quick run makes a share.
+    /// The number of rounds; a quick run makes a fifth of them.
     func rounds(_ count: Int) -> Int { isQuick ? max(5, count / 5) : count }
 }

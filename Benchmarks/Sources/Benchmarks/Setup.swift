@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a reader must know to compare numbers: printed above the table and kept in the JSON.
+/// What one has to know to compare numbers. Printed above the table, and part of the JSON.
 enum Setup {
     static func describe(_ options: Options) -> [(String, String)] {
         let date = ISO8601DateFormatter().string(from: Date())

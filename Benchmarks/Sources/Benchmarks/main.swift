@@ -11,7 +11,7 @@ guard let options = Options(arguments) else {
     exit(64)
 }
 
-// What makes files comes before what deletes many: see `Scratch.settle`.
+// Rows that create files come before rows that delete many: see `Scratch.settle`.
 let sections: [(name: String, groups: [Group])] = [
     ("memory", MemoryRows.groups),
     ("threads", ThreadRows.groups),
@@ -44,7 +44,7 @@ for section in sections {
     let scratch = try Scratch(in: options.scratch)
     if !options.isQuick, ["store", "capacity"].contains(section.name) { try scratch.settle() }
     for group in groups {
-        // The rows after it are still worth having.
+        // If a group fails, the rows after it are still measured.
         do { try group.run(report, options, scratch) } catch { report.fail(group.name, error) }
     }
 }

@@ -11,7 +11,7 @@ struct ResultTable {
     private static let start = "<!-- results: written by Plots -->"
     private static let end = "<!-- end of results -->"
 
-    /// The page with the table between its markers; unchanged where it has none.
+    /// The page with the table between its markers; unchanged if it has no markers.
     func replace(in page: String) -> String {
         guard let start = page.range(of: Self.start), let end = page.range(of: Self.end),
             start.upperBound <= end.lowerBound

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Text and shapes that read in light and in dark mode: no background, colours of middle lightness.
+/// Text and shapes that are readable in light and in dark mode: no background, and colours of medium lightness.
 enum SVG {
     static let colours = ["#3b82c4", "#d9822b", "#4a9d5b", "#a05fb5", "#888888"]
     static let ink = "#808080"

@@ -32,7 +32,7 @@ guard (3...4).contains(CommandLine.arguments.count) else {
     exit(64)
 }
 let decoder = JSONDecoder()
-// As the report writes them: a ratio to nothing.
+// Ratios to nothing, in the spelling of the report.
 decoder.nonConformingFloatDecodingStrategy = .convertFromString(
     positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
 let document = try decoder.decode(
@@ -45,7 +45,7 @@ func write(_ plot: String, to name: String) throws {
     print(directory.appendingPathComponent(name).path)
 }
 
-// Each judged comparison as a bar: its ratio by its target, so that 1 is the line to stay under (or, for a floor,
+// Each comparison with a target is a bar: its ratio divided by the target, so that it should stay below 1 (for a floor,
 // above).
 var bars: [Bar] = []
 for row in document.rows {
@@ -79,7 +79,7 @@ if !stores.isEmpty {
         to: "performance-stores.svg")
 }
 
-// Costs against size and count, where the run had --sweep.
+// Costs by size and by count, if the run had --sweep.
 for (prefix, title, file) in [
     ("sweep: read by size, ", "Read by body size (KB), µs", "performance-size.svg"),
     ("sweep: read by entries, ", "Read of 1 KB by entry count, µs", "performance-entries.svg"),

@@ -6,8 +6,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// `swift run --package-path Examples AccountSwitch`: two accounts of one app on one cache. They never see each other's
-/// answers, and logging one out removes what is its own.
+/// `swift run --package-path Examples AccountSwitch`: two accounts of an app use the same cache. They never see each
+/// other's answers, and logging one out removes its own answers only.
 @main
 enum AccountSwitch {
     static func main() async throws {

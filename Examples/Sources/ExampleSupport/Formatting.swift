@@ -27,13 +27,12 @@ public func milliseconds(_ seconds: TimeInterval) -> String {
     String(format: seconds < 0.01 ? "%.2f ms" : "%.0f ms", seconds * 1_000)
 }
 
-/// Writes to standard error, so that a pipe gets the result only.
+/// Writes to standard error, so that a pipe gets only the result.
 public func complain(_ message: String) {
     FileHandle.standardError.write(Data((message + "\n").utf8))
 }
 
-/// Ends an example with status 1 when its demonstration did not happen: a mistake in an example must fail in CI, not
-/// only look odd.
+/// Exits with status 1 if the condition is false, so that a mistake in an example fails in CI.
 public func expect(_ condition: Bool, _ message: @autoclosure () -> String) {
     guard !condition else { return }
     complain("Not as expected: \(message())")

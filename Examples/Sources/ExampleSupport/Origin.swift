@@ -2,7 +2,7 @@ import FlyingFox
 import FlyingSocks
 import Foundation
 
-/// An origin server inside the program, on a free loopback port, that logs what reaches it.
+/// An origin server inside the program, on a free loopback port. It logs the requests that reach it.
 public actor Origin {
     public struct Request: Sendable {
         public let method: String
@@ -43,8 +43,8 @@ public actor Origin {
         self.baseURL = baseURL
     }
 
-    /// Starts a server. Each answer is held back by `delay`, as a real network would do. A reply with an `ETag` becomes
-    /// a 304 when the request's `If-None-Match` names it.
+    /// Starts a server. It waits for `delay` before each answer, as if there were a network. If the request's
+    /// `If-None-Match` names the `ETag` of the reply, the answer is a 304.
     public static func start(delay: Duration = .zero, handler: @escaping Handler) async throws -> Origin {
         let address = try sockaddr_in.inet(ip4: "127.0.0.1", port: 0)
         let server = HTTPServer(

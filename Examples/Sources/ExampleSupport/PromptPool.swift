@@ -2,8 +2,9 @@ import FlyingFox
 import FlyingSocks
 import Foundation
 
-/// FlyingFox writes the head and the body of an answer on their own, and TCP would hold the second back until the first
-/// is acknowledged, about 40 ms later. Each socket passes here before it is used, so this method turns the delay off.
+/// FlyingFox writes the head and the body of an answer separately, and TCP would delay the body until the head is
+/// acknowledged, about 40 ms later. Each socket passes through this pool before it is used, so the delay is turned off
+/// here.
 struct PromptPool<Base: AsyncSocketPool>: AsyncSocketPool {
     let base: Base
 

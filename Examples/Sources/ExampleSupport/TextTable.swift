@@ -1,4 +1,4 @@
-/// A table for the terminal: columns as wide as their widest cell, numbers to the right.
+/// A table for the terminal. Columns are as wide as their widest cell; numbers are aligned to the right.
 public struct TextTable {
     public enum Alignment: Sendable {
         case left
@@ -16,7 +16,7 @@ public struct TextTable {
         add(cells)
     }
 
-    /// Missing cells are empty, further ones are left out.
+    /// Missing cells are empty; superfluous ones are left out.
     public mutating func add(_ cells: [String]) {
         rows.append(columns.indices.map { $0 < cells.count ? cells[$0] : "" })
     }
@@ -37,7 +37,7 @@ public struct TextTable {
             line += columns[column].alignment == .left ? cell + space : space + cell
             line += "  "
         }
-        // Trailing spaces would survive into files and make them differ for no visible reason.
+        // Trailing spaces would make files differ for no visible reason.
         while line.last == " " { line.removeLast() }
         return line
     }

@@ -50,7 +50,7 @@ extension DiskURLCache.Report.Outcome {
     }
 }
 
-/// Loads with plain `URLSession` and waits for the cache's word about it. For one load at a time, of an HTTP URL.
+/// Loads an HTTP URL with plain `URLSession`, and waits for the cache's event about it. For one load at a time.
 public func load(
     _ request: URLRequest, with session: URLSession = .shared, watching cache: DiskURLCache
 ) async -> WatchedLoad {

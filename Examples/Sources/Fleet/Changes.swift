@@ -29,7 +29,7 @@ extension Fleet {
         print(
             "\n3. A resource with a lifetime of \(lifetime) s changes after 3 s. Which process gets the old version, and how long?\n"
         )
-        // nginx treats a PUT as Varnish does without the line for it.
+        // nginx treats a PUT as Varnish does without the line of VCL for it.
         let changes = Change.allCases.filter { kind.canPurge || $0 == .silent || $0 == .untold }
         let paths = changes.map(\.rawValue)
         try open(.both, for: "changes")

@@ -2,9 +2,9 @@ import ExampleSupport
 import Foundation
 
 /// `swift run --package-path Examples Fleet [varnish | nginx]`: an origin, a shared HTTP cache in front of it (the
-/// tier: a real Varnish, or nginx if there is no Varnish), and eight processes, each with a `DiskURLCache`. Shows the
-/// requests that the caches save, how far a change at the origin reaches, and how the processes get through an outage
-/// of the tier.
+/// tier: a real Varnish, or nginx if there is no Varnish), and eight processes, each with a `DiskURLCache`. Shows how
+/// many requests the caches save, which caches notice a change at the origin, and how the processes get through an
+/// outage of the tier.
 @main
 enum FleetProgram {
     static func main() async throws {
@@ -131,7 +131,7 @@ final class Fleet {
         }
     }
 
-    /// The requests below a path that reached the origin since the last call.
+    /// The requests for URLs below a path that have reached the origin since the last call.
     func tally(_ path: String) throws -> Tally { try origin.ask(OriginOrder.count(path)) }
 
     func fail(_ words: String) { failures.append(words) }

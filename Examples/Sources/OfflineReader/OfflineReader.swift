@@ -6,8 +6,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// `swift run --package-path Examples OfflineReader`: a reader that ships with some articles, keeps others on request,
-/// and works without a network.
+/// `swift run --package-path Examples OfflineReader`: a reader that ships with some articles, keeps others if the user
+/// wants, and works without a network.
 @main
 enum OfflineReader {
     static func main() async throws {

@@ -9,7 +9,7 @@ import OpenCombineFoundation
 #endif
 
 /// `swift run --package-path Examples OpenSourceClient`: OpenCombine's `DataTaskPublisher`, and an app's view model on
-/// top of it, as they are. Neither knows of the cache; the one line in `main` puts it behind them.
+/// top of it, both unchanged. Neither knows about the cache; one line in `main` puts it behind them.
 @main
 enum OpenSourceClient {
     static func main() async throws {

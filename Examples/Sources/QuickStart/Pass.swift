@@ -6,7 +6,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// One load as the table shows it. Codable, since the new process hands its rows over as JSON.
+/// One row of the table: a load. Codable, since the new process sends its rows as JSON.
 struct Row: Codable {
     let url: URL
     let source: String
@@ -15,7 +15,7 @@ struct Row: Codable {
     let bytes: Int
     /// Tells whether two passes got the same bytes.
     let digest: UInt64
-    /// Why the load failed, or what the cache made of its answer.
+    /// Why the load failed, or what the cache did with its answer.
     let notes: [String]
 
     init(_ url: URL, _ load: WatchedLoad, in cache: DiskURLCache) {
@@ -31,7 +31,7 @@ struct Row: Codable {
     private static func notes(_ url: URL, _ load: WatchedLoad, in cache: DiskURLCache) -> [String] {
         if let error = load.error { return ["The load failed: \(words(for: error))"] }
         guard let response = load.response else { return [] }
-        // Of a redirect that was followed, the last response is at hand.
+        // If redirects were followed, this is the response to the last request.
         let explanation = cache.explanation(for: URLRequest(url: response.url ?? url), response: response)
         return explanation.description.split(separator: "\n").map(String.init)
     }

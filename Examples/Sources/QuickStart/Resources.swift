@@ -27,7 +27,7 @@ enum Resources {
                 fields: ["Content-Type": "application/json", "Cache-Control": "max-age=600"],
                 text: "[\(articles.joined(separator: ","))]")
         case "/photo.jpg":
-            // Not a picture: 150,000 bytes of the size of one.
+            // Not a real picture, but as large as one: 150,000 bytes.
             let bytes = (0..<150_000).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 >> 8) }
             return Origin.Reply(
                 fields: ["Content-Type": "image/jpeg", "Cache-Control": "max-age=86400"], body: Data(bytes))

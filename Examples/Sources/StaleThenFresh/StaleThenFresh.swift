@@ -6,8 +6,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// `swift run --package-path Examples StaleThenFresh`: shows the stored answer at once and the new one when it comes,
-/// then what is left of that when the origin goes down.
+/// `swift run --package-path Examples StaleThenFresh`: shows the stored answer at once and the new one when it arrives,
+/// and then does the same while the origin is down.
 @main
 enum StaleThenFresh {
     static func main() async throws {
@@ -49,7 +49,7 @@ enum StaleThenFresh {
         expect(load.data == Data("edition 2".utf8), "the stored edition 2 was expected while the origin is down")
     }
 
-    /// Prints the answers, and fails when other answers come than those expected.
+    /// Prints the answers, and fails if they are not the expected ones.
     private static func show(
         _ title: String, _ request: URLRequest, _ cache: DiskURLCache, expecting expected: [String]
     ) async {

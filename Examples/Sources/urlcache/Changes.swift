@@ -157,7 +157,7 @@ struct Fill: AsyncParsableCommand {
         for name in names { try setMode(0o644, S_IFREG, of: "\(records)/\(name)") }
     }
 
-    /// Only of a file with this kind and one name: any other file is not this cache's.
+    /// Changes the mode only if the file has this kind and a single name: any other file does not belong to this cache.
     private func setMode(_ mode: mode_t, _ kind: mode_t, of path: String) throws {
         let file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { throw Problem("\(path) cannot be opened", errno: errno) }
@@ -175,7 +175,7 @@ struct Fill: AsyncParsableCommand {
         case failed(String)
     }
 
-    /// A new folder, an empty folder or a cache: any other folder may belong to another program.
+    /// Accepts a new folder, an empty folder, or a cache. Any other folder may belong to a different program.
     private func checkPlace() throws {
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: cache.url.path, isDirectory: &isFolder) else {

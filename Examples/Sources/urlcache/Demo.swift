@@ -7,8 +7,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Makes a cache of made-up entries and an event log of made-up loads, to look at the report with; the same ones each
-/// time.
+/// Makes a cache with invented entries and an event log with invented loads, to try the report with. They are the same
+/// each time.
 struct Demo: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Makes a cache of made-up entries.", shouldDisplay: false)
@@ -44,7 +44,7 @@ struct Demo: ParsableCommand {
         var urls: [String] = []
         var kind = Self.types[0]
         for number in 0..<entries {
-            // Each eighth is another variant of the one before.
+            // Every eighth entry is a second variant of the one before.
             let isVariant = number % 8 == 7
             if !isVariant { kind = Self.types[min(random.next(9), random.next(9), random.next(9))] }
             let (type, suffix, size) = kind
@@ -77,7 +77,7 @@ struct Demo: ParsableCommand {
         print("\(entries) entries in \(cache.directory).")
     }
 
-    /// Lines as an event log has them.
+    /// Writes lines in the form of an event log.
     private func addLoads(of urls: [String], _ random: inout Numbers) throws {
         guard !urls.isEmpty else { return }
         let file = cache.eventLog
@@ -86,7 +86,7 @@ struct Demo: ParsableCommand {
         let outcomes = ["hit", "hit", "hit", "hit", "hit", "hit", "hit", "staleHit", "revalidated", "miss"]
         for number in 0..<count {
             let progress = Double(number) / Double(count)
-            // Two days, of which people sleep a part; and a cache that fills: misses become fewer.
+            // Over two days, with less traffic at night, while the cache fills and misses become rarer.
             let at = Date().timeIntervalSince1970 - 172_800 * (1 - progress + 0.06 * sin(progress * 4 * .pi))
             let isCold = Double(random.next(100)) / 100 > 0.45 + progress
             let outcome = isCold ? "miss" : outcomes[random.next(outcomes.count)]
@@ -124,7 +124,7 @@ struct Demo: ParsableCommand {
         try write(lines, toFile: file.path)
     }
 
-    /// As the event log spells it.
+    /// A reason in the form of the event log.
     private func reason(_ code: String, _ words: String) -> [String: String] { ["code": code, "words": words] }
 
     private static func date(_ date: Date) -> String {

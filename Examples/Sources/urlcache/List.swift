@@ -97,7 +97,7 @@ struct RecordFacts: Encodable {
 }
 
 extension DiskURLCache.Inspector.Record {
-    /// One word.
+    /// The state in one word.
     var state: String {
         switch problem?.code {
         case nil: "intact"

@@ -3,9 +3,9 @@ import Foundation
 
 typealias LogEntry = (date: Date, event: DiskURLCache.Event)
 
-/// The savings and the misses of an event log.
+/// What an event log says about savings and misses.
 struct LogSummary: Encodable {
-    /// Loads of a span of time.
+    /// The loads in a span of time.
     struct Span: Encodable {
         let at: Int
         var hits = 0
@@ -38,12 +38,12 @@ struct LogSummary: Encodable {
     var revalidated = 0
     var misses = 0
     var bytesSaved = 0
-    /// An estimate: the mean time of a miss for each hit, less what the hits took.
+    /// An estimate: the mean time of a miss, times the number of hits, minus the time that the hits took.
     var secondsSaved = 0.0
     var evictions = 0
     var from = 0
     var to = 0
-    /// Seconds of a span.
+    /// The length of a span in seconds.
     var width = 1
     var spans: [Span] = []
     var topMisses: [Miss] = []
@@ -120,11 +120,11 @@ struct LogSummary: Encodable {
     private static func refusals(_ events: [DiskURLCache.Event]) -> [Refusal] {
         var refusals: [String: Refusal] = [:]
         func add(_ reason: DiskURLCache.Reason, of url: URL?) {
-            // Of any size: one row for all.
+            // Without the sizes, so that there is one row for all.
             let words = reason.code == "too-large" ? "its body is larger than an entry may be" : reason.description
             refusals[words, default: Refusal(reason: words, url: shortened(url))].count += 1
         }
-        // A load and an event may report one response: the load counts.
+        // A load and an event may report the same response; then the load counts.
         var told: Set<URL> = []
         for case .load(let load) in events {
             guard let reason = load.notStoredReason else { continue }

@@ -45,8 +45,8 @@ func span(_ seconds: TimeInterval) -> String {
     return seconds < 1e10 ? "\(Int(seconds / 86_400))d" : "never"
 }
 
-/// Whether a terminal may take a scalar for a command or turn the line around by it: C0, DEL, C1, the format characters
-/// (those that change the direction of text among them), and the separators of lines and paragraphs.
+/// Whether a terminal may obey the scalar as a command, or reverse the line because of it: C0, DEL, C1, format
+/// characters (among them those that change the direction of text), and separators of lines and paragraphs.
 func isControl(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator: true
@@ -54,14 +54,14 @@ func isControl(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// Text from an origin as a terminal may show it: without control characters.
+/// Text from an origin in a form that is safe for a terminal: without control characters.
 func printable(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String {
     String(
         String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) && !kept.contains($0) ? "?" : $0 }))
 }
 
-/// JSON whose control characters are escaped: an encoder leaves some in strings. Outside of strings there is only the
-/// line feed.
+/// JSON with all control characters escaped; the encoder leaves some in strings. The line feeds outside of strings
+/// stay.
 func escapingControls(_ json: Data) -> String {
     String(decoding: json, as: UTF8.self).unicodeScalars.reduce(into: "") { text, scalar in
         if isControl(scalar), scalar != "\n" {
@@ -72,7 +72,8 @@ func escapingControls(_ json: Data) -> String {
     }
 }
 
-/// Columns as wide as their widest cell; the last one as long as it is. Numbers to the right.
+/// Columns as wide as their widest cell, except for the last one, which is not padded. Numbers are aligned to the
+/// right.
 func columns(_ titles: [String], rightAligned: Set<Int>, _ rows: [[String]]) -> String {
     let widths = titles.indices.map { column in
         ([titles] + rows).map { $0[column].count }.max() ?? 0
@@ -94,7 +95,7 @@ func printJSON(_ value: some Encodable) throws {
     print(escapingControls(try encoder.encode(value)))
 }
 
-/// A command that cannot do its work, with a text for a person.
+/// The reason why a command cannot do its work, as text.
 struct Problem: Error, CustomStringConvertible {
     let description: String
 
@@ -144,7 +145,7 @@ private func write(_ data: Data, to file: Int32, named name: String) throws {
     }
 }
 
-/// Writes the bytes that `print` still holds. A full disk or a pipe without a reader is an error.
+/// Writes the bytes that `print` has buffered. Throws if the disk is full or the pipe has no reader.
 func flushOutput() throws {
     if fflush(nil) != 0 { throw Problem("Standard output cannot be written", errno: errno) }
 }

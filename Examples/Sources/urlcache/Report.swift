@@ -26,7 +26,7 @@ struct Report: ParsableCommand {
         let summary = Stats.summary(of: records, in: inspector)
         let intact = records.filter { $0.problem == nil }
         let now = Date()
-        // Long URLs are cut if they would make the page too large to be passed on.
+        // Long URLs are cut if they would make the page too large to send to somebody.
         var longestPath = 600
         var page = ""
         repeat {
@@ -39,6 +39,6 @@ struct Report: ParsableCommand {
         print("\(intact.count) entries in \(html), \(byteCount(page.utf8.count)).")
     }
 
-    /// Bytes; what 10,000 entries are to keep to. More entries take more.
+    /// The length in bytes that a page with 10,000 entries should not exceed. With more entries it may be longer.
     private static let wantedLength = 1_900_000
 }

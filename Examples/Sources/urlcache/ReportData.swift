@@ -2,10 +2,11 @@ import DiskURLCache
 import DiskURLCacheTools
 import Foundation
 
-/// The data of the page. Entries are columns, and texts that repeat are in tables: a page of 10,000 entries
-/// stays below 2 MB.
+/// The data of the page. To keep a page of 10,000 entries below 2 MB, entries are stored by column, and repeated texts
+/// in tables.
 struct ReportData: Encodable {
-    /// One number or text for each entry, in each column. Numbers of seconds count from when the page was written.
+    /// Each column has one number or text for each entry. Times are in seconds, relative to the moment when the page
+    /// was written.
     struct Columns: Encodable {
         var host: [Int] = []
         var folder: [Int] = []
@@ -24,12 +25,12 @@ struct ReportData: Encodable {
         /// Seconds of freshness left, negative if stale; nil without a lifetime.
         var left: [Int?] = []
         var pinned: [Int] = []
-        /// Which of the variants of one URL, from 1, and of how many.
+        /// The number of the variant among those of its URL, counted from 1, and how many there are.
         var variant: [Int] = []
         var variants: [Int] = []
     }
 
-    /// A list without repetition, and the place of each text in it.
+    /// A list without repetitions, and the position of each text in it.
     private struct Table {
         var texts: [String] = []
         private var places: [String: Int] = [:]
@@ -45,7 +46,7 @@ struct ReportData: Encodable {
     let directory: String
     let writtenAt: Int
     let summary: Stats.Summary
-    /// Characters of a path that are shown; nil if no path is longer.
+    /// The number of characters of a path that are shown; nil if paths are not cut.
     let cut: Int?
     let hosts: [String]
     let folders: [String]
@@ -103,7 +104,7 @@ struct ReportData: Encodable {
         (self.vary, self.tags) = (vary.texts, tags.texts)
     }
 
-    /// `https://` is what a reader expects, so it is left out.
+    /// `https://` is left out, since a reader expects it.
     private static func parts(of record: DiskURLCache.Inspector.Record) -> (host: String, folder: String, leaf: String)
     {
         guard let text = record.url else { return ("(URL not kept)", "", "\(record.fileName.prefix(16))…") }
@@ -117,7 +118,7 @@ struct ReportData: Encodable {
         return (host, String(path[..<folderEnd]), String(path[folderEnd...]))
     }
 
-    /// Times without end are cut.
+    /// In whole seconds; infinite times are cut.
     private static func seconds(_ interval: TimeInterval) -> Int {
         Int(min(max(interval, -1e11), 1e11))
     }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The page of `urlcache report`: markup, style, script (the files in `Page`) and data in one file that asks the
-/// network for nothing.
+/// The page of `urlcache report`: markup, style, script (the files in `Page`) and data in one file, which loads nothing
+/// from the network.
 enum ReportPage {
     static func html(_ data: ReportData) throws -> String {
         """
@@ -29,7 +29,7 @@ enum ReportPage {
     static func json(_ data: ReportData) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // URLs and header values are others' text: "<" must not end the script.
+        // URLs and header values come from servers: a "<" in them must not end the script element.
         return String(decoding: try encoder.encode(data), as: UTF8.self)
             .replacingOccurrences(of: "<", with: "\\u003c")
             .replacingOccurrences(of: "\u{2028}", with: "\\u2028")

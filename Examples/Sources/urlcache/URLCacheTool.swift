@@ -19,7 +19,7 @@ struct URLCacheTool: AsyncParsableCommand {
         ])
 
     static func main() async {
-        // A pipe without a reader is reported by a message, as any output that cannot be written.
+        // A pipe without a reader is reported as an error, like any other output that cannot be written.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot()
@@ -36,14 +36,14 @@ struct URLCacheTool: AsyncParsableCommand {
     }
 }
 
-/// The directory that every command takes.
+/// The argument that every command has: the directory.
 struct CacheDirectory: ParsableArguments {
     @Argument(help: "The cache's directory.", completion: .directory)
     var directory: String
 
     var url: URL { URL(fileURLWithPath: directory, isDirectory: true) }
 
-    /// The event log of a program that chose no other file.
+    /// The event log, unless the program chose a different file.
     var eventLog: URL { url.appendingPathComponent(DiskURLCache.EventLog.fileName) }
 
     func open() throws -> DiskURLCache.Inspector { try DiskURLCache.Inspector(directory: url) }

@@ -31,7 +31,7 @@ struct Watch: AsyncParsableCommand {
         var tail = Tail(file)
         while true {
             for entry in tail.newEntries() { Self.show(entry) }
-            // Each line is visible at once, in a pipe too. A failure means that the pipe has no reader.
+            // So that each line is visible at once, also in a pipe. It fails if the pipe has no reader.
             try flushOutput()
             try await Task.sleep(for: .milliseconds(200))
         }
@@ -105,7 +105,7 @@ extension DiskURLCache.Report {
     }
 }
 
-/// Follows a log while it grows, and from the beginning of a new file after the log was replaced.
+/// Reads a log while it grows. When the log is replaced by a new file, continues at the beginning of that file.
 struct Tail {
     private let file: URL
     private var offset: UInt64
@@ -115,7 +115,7 @@ struct Tail {
     init(_ file: URL) {
         self.file = file
         let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
-        // Only events from now on.
+        // Begins with the events from now on.
         offset = (attributes?[.size] as? NSNumber)?.uint64Value ?? 0
         identity = (attributes?[.systemFileNumber] as? NSNumber)?.uint64Value
     }

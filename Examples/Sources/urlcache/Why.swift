@@ -51,7 +51,7 @@ struct Why: AsyncParsableCommand {
         let isWeb = { (text: String) in
             text.lowercased().hasPrefix("http://") || text.lowercased().hasPrefix("https://")
         }
-        // In either order: one of them is a URL and the other is not.
+        // The arguments may be in either order: one of them is a URL.
         let text = arguments.last(where: isWeb) ?? arguments[arguments.count - 1]
         let directory = arguments.count == 2 ? arguments.first { $0 != text } : nil
         var request = URLRequest(url: try webURL(text))
@@ -89,7 +89,7 @@ struct Why: AsyncParsableCommand {
         if let directory { showHistory(of: request.url, in: directory) }
     }
 
-    /// A cache with the standard settings that holds nothing, in memory or on disk.
+    /// An empty cache with the standard settings, without memory and disk.
     private static var empty: DiskURLCache { DiskURLCache(memoryCapacity: 0, diskCapacity: 0) }
 
     private static func fields(of response: HTTPURLResponse) -> [(String, String)] {

@@ -4,8 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The floor of a memory hit: a dictionary by URL string under a lock. It knows no methods, no header fields, no
-/// recency and no bound.
+/// The least that a memory hit can cost: a dictionary by URL string, under a lock. It has no methods, header fields,
+/// order of use or limit.
 final class LockedDictionary: @unchecked Sendable {
     // @unchecked: `entries` is reached only while the lock is held.
     private var entries: [String: CachedURLResponse] = [:]

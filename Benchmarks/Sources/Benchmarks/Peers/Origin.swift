@@ -1,8 +1,8 @@
 import Foundation
 
-/// An HTTP/1.1 server on loopback. It runs as a process of its own, so that what it does is charged to no side.
+/// An HTTP/1.1 server on loopback. It runs in its own process, so that its work is not attributed to any side.
 ///
-/// What it answers is in the URL: `/KIND/item-N.json?bytes=COUNT&delay=MILLISECONDS`, where the kind is one of `Kind`.
+/// The URL says how it answers: `/KIND/item-N.json?bytes=COUNT&delay=MILLISECONDS`, where the kind is one of `Kind`.
 final class Origin: Sendable {
     enum Kind: String, CaseIterable {
         /// Fresh for a day.
@@ -15,7 +15,7 @@ final class Origin: Sendable {
     private let listener: Int32
     private let port: UInt16
     private let heads: [String: String]
-    /// What bodies are made of, over and over.
+    /// The block of which bodies are made, repeated.
     private let block = [UInt8](Content.body(1 << 20))
 
     private init() throws {

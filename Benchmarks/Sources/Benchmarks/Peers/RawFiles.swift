@@ -1,13 +1,13 @@
 import Foundation
 
-/// The limit: the system calls that reading or writing the same bytes takes, and nothing else.
+/// The least that the disk can cost: only the system calls to read or write the same bytes.
 enum RawFiles {
     struct Failure: Error {
         var call: String
         var errno: Int32
     }
 
-    /// open + fstat + read + close into memory of its own, as whoever hands out a body must.
+    /// open, fstat, read into new memory, close: what reading a body takes.
     @discardableResult
     static func read(_ path: [CChar]) throws -> Int {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -54,7 +54,7 @@ enum RawFiles {
         walk(directory, stats: false).paths
     }
 
-    /// readdir of every folder, with a stat of each file: the least that learns the usage of a directory afresh.
+    /// readdir of every folder and stat of each file: the least that it takes to find out the size of a directory.
     @discardableResult
     static func readdirAndStat(_ directory: URL) -> (files: Int, bytes: Int) {
         let found = walk(directory, stats: true)

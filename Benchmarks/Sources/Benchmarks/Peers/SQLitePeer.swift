@@ -5,8 +5,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What Apple's cache does: the record in one SQLite table, WAL mode, one transaction for each store. Statements are
-/// prepared once, there is no framework between, and nothing is archived: SQLite at its best.
+/// What Apple's cache does: the record in a SQLite table, in WAL mode, with one transaction for each store. This is
+/// SQLite at its best: statements are prepared once, and there is neither a framework nor an archiver in between.
 final class SQLitePeer {
     struct Failure: Error {
         var message: String

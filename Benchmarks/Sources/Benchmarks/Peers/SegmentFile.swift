@@ -1,7 +1,7 @@
 import Foundation
 
-/// The limit for small objects: one append-only file, places kept in memory, nothing ever freed. No cache could be
-/// simpler, so it shows what a file for each entry costs.
+/// The least that small objects can cost: one append-only file, positions in memory, and nothing is ever freed. The
+/// difference to this is the cost of a file for each entry.
 final class SegmentFile {
     private let descriptor: Int32
     private var places: [String: (offset: Int, count: Int)] = [:]

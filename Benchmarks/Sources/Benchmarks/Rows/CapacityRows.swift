@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Stores into a full cache: each makes another entry go.
+/// Stores into a full cache, so that each store evicts an entry.
 enum CapacityRows {
     static let groups = [Group("store at capacity", run: run)]
 
@@ -21,18 +21,18 @@ enum CapacityRows {
         report.add(flat)
     }
 
-    /// `count` is what the capacity holds; a round stores and drains a batch, and as many raw files are made and
-    /// removed.
+    /// The capacity is that of `count` entries. A round stores a batch and waits until it is on disk; the peer makes
+    /// and removes as many plain files.
     private static func atCapacity(_ options: Options, _ scratch: Scratch, count: Int) throws -> [Samples] {
         let body = Content.body(4 << 10)
         let batch = 200
         let rounds = options.rounds(40)
         let directory = scratch.folder("capacity-\(count)")
         let cache = DiskURLCache.filled(at: directory, count: count, bodySize: body.count)
-        // What is in use now is the capacity, plus nothing: the next store starts balancing.
+        // The capacity becomes what is in use now, so that the next store starts evicting.
         cache.diskCapacity = cache.currentDiskUsage
         var next = count
-        // Past the first balancing, down to the low-water mark, so that evicting and storing have found their rhythm.
+        // Enough stores for the first eviction, down to the low-water mark, so that a steady state is measured.
         for _ in 0..<max(2, count / 8 / batch) {
             store(items(&next, batch, body), in: cache)
         }
@@ -47,7 +47,7 @@ enum CapacityRows {
         return try Measure.alternately(
             rounds: rounds,
             [
-                // Requests, responses and paths are the app's: made before the clock runs.
+                // Requests, responses and paths are made before the clock starts, as the app would make them.
                 Side("DiskURLCache", prepare: { ready = items(&next, batch, body) }) { _ in store(ready, in: cache) },
                 Side(
                     "raw create + write + close + unlink",

@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Each URL asked once: what a cache costs where it cannot help.
+/// Each URL is loaded once: what a cache costs if it cannot help.
 enum FirstLoadRows {
     static let groups =
         Delivery.allCases.flatMap { delivery in
@@ -33,7 +33,7 @@ enum FirstLoadRows {
         let ours = Client.cached(scratch.folder(folder))
         let stock = Client.stock()
         let stockCached = Client.stock(withCacheAt: scratch.folder("\(folder)-stock"))
-        // What one sample left to be written does not slow the next one down.
+        // So that work left over by a sample does not slow the next one down.
         let flush = { ours.cache!.flush() }
         func side(_ client: Client, _ kind: Origin.Kind) -> Side {
             client.side(by: delivery, prepare: flush, expecting: size) {
@@ -86,7 +86,7 @@ enum FirstLoadRows {
         }
     }
 
-    /// The origin waits before it answers: a round trip for each request, and none for what TCP would add.
+    /// The origin waits before it answers, which imitates one round trip for each request, without those of TCP itself.
     private static func far(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let origin = try OriginProcess()
         for delivery in Delivery.allCases {

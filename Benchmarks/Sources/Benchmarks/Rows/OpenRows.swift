@@ -64,7 +64,7 @@ enum OpenRows {
         try removeAll(report, directory, requests, count: count)
     }
 
-    /// The index is every file of the cache that is no record; its files have "index" in their names.
+    /// The index files: those of the cache's files that have "index" in their names.
     private static func indexFiles(_ directory: URL) throws -> [[CChar]] {
         let files = RawFiles.files(under: directory).filter { path in
             let name = RawFiles.text(path).split(separator: "/").last.map(String.init) ?? ""
@@ -84,7 +84,8 @@ enum OpenRows {
             target: 64)
     }
 
-    /// The index is deleted, then usage asked: it waits for the rebuild. Lookups meanwhile are checked, not timed.
+    /// Deletes the index and asks for the usage, which waits until the index is rebuilt. Lookups meanwhile are checked
+    /// but not timed.
     private static func rebuild(_ options: Options, _ directory: URL, count: Int) throws -> Row {
         let request = Content.request(count / 2)
         var cache: DiskURLCache?

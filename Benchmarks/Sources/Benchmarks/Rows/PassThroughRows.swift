@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What the cache has nothing to do with: a POST, uploads, downloads.
+/// Loads that the cache is not used for: a POST, uploads, downloads.
 enum PassThroughRows {
     static let groups =
         [

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Hit ratios of exact LRU beside three other policies, as a pure simulation: which entries go is all that differs.
-/// Bytes count, not entries, and an entry above half of the capacity is not kept.
+/// Hit ratios of exact LRU beside three other eviction policies, in a simulation in which nothing else differs. The
+/// capacity is in bytes, and an entry larger than half of it is not kept.
 enum PolicyRows {
     static let groups = [Group("eviction policies", run: run)]
 
@@ -51,13 +51,13 @@ enum PolicyRows {
     }
 
     private protocol Policy {
-        /// True where the item is kept.
+        /// True if the item is kept.
         mutating func use(_ item: Int) -> Bool
-        /// Keeps an item that is not, and lets others go.
+        /// Keeps a new item, and evicts others if need be.
         mutating func insert(_ item: Int, _ bytes: Int)
     }
 
-    /// Items in an order: new ones at the front.
+    /// Items in order, new ones at the front.
     private struct Queue {
         private var links: [Int: (newer: Int, older: Int, bytes: Int)] = [:]
         private(set) var newest = -1
@@ -74,7 +74,7 @@ enum PolicyRows {
             bytes += size
         }
 
-        /// Its bytes.
+        /// Removes an item; returns its size in bytes.
         @discardableResult
         mutating func remove(_ item: Int) -> Int {
             guard let link = links.removeValue(forKey: item) else { return 0 }
@@ -103,7 +103,8 @@ enum PolicyRows {
         }
     }
 
-    /// A small queue of a tenth, a main queue, and a list of what left the small one (Yang and others, SOSP 2023).
+    /// A small queue with a tenth of the capacity, a main queue, and a list of the items that left the small one (Yang
+    /// and others, SOSP 2023).
     private struct S3FIFO: Policy {
         let capacity: Int
         var small = Queue()
@@ -157,7 +158,8 @@ enum PolicyRows {
         }
     }
 
-    /// One queue, and a hand that passes over what was used since it last came by (Zhang and others, NSDI 2024).
+    /// One queue, and a hand that skips the items that were used since it last passed them (Zhang and others, NSDI
+    /// 2024).
     private struct Sieve: Policy {
         let capacity: Int
         var queue = Queue()
@@ -186,7 +188,7 @@ enum PolicyRows {
         }
     }
 
-    /// What is used often and is small stays; an inflation that grows with each eviction makes old counts worth less
+    /// Keeps items that are small and often used. A value that grows with each eviction makes old counts worth less
     /// (Cherkasova 1998).
     private struct GDSF: Policy {
         let capacity: Int
@@ -207,7 +209,7 @@ enum PolicyRows {
             bytes += size
             put(item, uses: 1, size)
             while bytes > capacity, let (worth, victim) = pop() {
-                // Places in the heap that a later use outdated.
+                // Skips positions in the heap that a later use has made obsolete.
                 guard let entry = kept[victim], entry.worth == worth else { continue }
                 inflation = worth
                 bytes -= entry.bytes

@@ -5,7 +5,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What is stored, as an app sees it: by a data task through `URLSession` and the loader, and by the cache's own call.
+/// Stored responses, loaded as an app does: by a data task through `URLSession` and the loader, and by the cache's own
+/// call.
 enum SessionRows {
     static let groups = [
         Group("hits", run: hits), Group("304", run: revalidations),
@@ -44,7 +45,8 @@ enum SessionRows {
         }
     }
 
-    /// Ours revalidates what it stored; stock is given the same `If-None-Match` and sees the bare 304.
+    /// Our session revalidates its stored response; the stock session is given the same `If-None-Match` and gets the
+    /// plain 304.
     private static func revalidations(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let origin = try OriginProcess()
         for (size, target) in [(16 << 10, 1.1), (1 << 20, nil)] as [(Int, Double?)] {

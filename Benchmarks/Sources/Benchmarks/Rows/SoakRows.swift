@@ -6,9 +6,10 @@ import Histogram
     import FoundationNetworking
 #endif
 
-/// Many clients for a minute: hits, misses, 304s and cancellations at once. Nothing may be lost, and nothing may grow.
+/// Many clients for a minute, with hits, misses, 304s and cancellations at once. No load may be lost, and memory must
+/// not grow.
 ///
-/// In a process of its own: first a round that fills the cache and what Foundation keeps, then the round that counts.
+/// Runs in its own process: first a round that fills the cache and Foundation's own stores, then the round that counts.
 enum SoakRows {
     static let groups = [Group("256 clients", run: run)]
 
@@ -22,18 +23,18 @@ enum SoakRows {
         case cancelled
     }
 
-    /// What a round came to.
+    /// The result of a round.
     private struct Outcome: Codable {
-        /// Microseconds of the loads that ended with an answer, those among them that were cancelled too late.
+        /// The microseconds of the loads that ended with an answer, including those that were cancelled too late.
         var times: [Kind: Histogram<UInt64>]
         var cancelled = 0
         var failed = 0
-        /// Begun, and not ended.
+        /// Loads that began and did not end.
         var lost = 0
         var heapGrowth = 0
         var descriptorGrowth = 0
 
-        /// All memory is taken here, so that counting is not what grows.
+        /// All memory for counting is allocated here, so that counting does not add to the growth.
         init() {
             times = Dictionary(
                 uniqueKeysWithValues: Kind.allCases.map { ($0, Histogram(highestTrackableValue: 600_000_000)) })
@@ -89,7 +90,7 @@ enum SoakRows {
 
     static func child(_ arguments: [String]) throws {
         let (base, seconds, directory) = (arguments[0], Double(arguments[1])!, arguments[2])
-        // Small enough to be full in the first round: after it neither layer nor the index has anything left to grow.
+        // Small enough to be full after the first round, so that neither the layers nor the index grow afterwards.
         let client =
             directory == "stock"
             ? Client.stock()
@@ -114,10 +115,10 @@ enum SoakRows {
             }
         }
         Thread.sleep(until: end)
-        // What has not ended half a minute later will not.
+        // A load that has not ended half a minute later will never end.
         for _ in 0..<300 where !tally.isIdle { usleep(100_000) }
         client.cache?.flush()
-        // Foundation's own queues come to rest.
+        // Time for Foundation's own queues to become idle.
         sleep(1)
     }
 
@@ -143,8 +144,9 @@ enum SoakRows {
                 continuation.resume(returning: error == nil && data?.count == bytes)
             }
             task.resume()
-            // Not by cancelling a Swift task that awaits `data(for:)`: Foundation's own deadlocks now and then, since
-            // it waits for its queue under the lock that this queue needs to resume the task.
+            // The URLSession task is cancelled, not a Swift task that awaits `data(for:)`: Foundation's own
+            // `data(for:)` deadlocks now and then when it is cancelled, since it waits for its queue under a lock that
+            // this queue needs to resume the task.
             if kind == .cancelled { DispatchQueue.global().asyncAfter(deadline: .now() + patience) { task.cancel() } }
         }
         tally.end(kind, (Measure.nanoseconds() - start) / 1_000, isWhole: isWhole)

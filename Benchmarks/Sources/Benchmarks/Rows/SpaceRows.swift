@@ -1,7 +1,7 @@
 import DiskURLCache
 import Foundation
 
-/// What an entry takes beside its body.
+/// The space that an entry takes beside its body.
 enum SpaceRows {
     static let groups = [Group("on disk", run: onDisk), Group("index in memory", run: resident)]
 
@@ -24,7 +24,7 @@ enum SpaceRows {
         }
     }
 
-    /// What the index adds to the memory in use, by the difference that opening makes to the heap.
+    /// The memory of the index: the growth of the heap when a cache is opened.
     private static func resident(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let count = options.manyEntries
         let directory = scratch.folder("resident")

@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What a store costs the caller, and what it costs until it is on disk.
+/// The time of a store: of the call, and until everything is on disk.
 enum StoreRows {
     static let groups =
         [Group("as the caller sees it", run: caller), Group("burst", run: burst)]
@@ -13,7 +13,7 @@ enum StoreRows {
             Group("drained to disk, \(size >> 10) KB") { try drained($0, $1, $2, size: size) }
         } + [Group("flush", run: flush)]
 
-    /// The call alone: what is staged is drained outside the timed part.
+    /// The call alone. Remaining work is done outside of the timed part.
     private static func caller(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let cache = DiskURLCache(
             memoryCapacity: 16 << 20, diskCapacity: 8 << 30, directory: scratch.folder("store-caller"))
@@ -40,7 +40,7 @@ enum StoreRows {
         report.add(row)
     }
 
-    /// Every call of a burst timed by itself: the longest pause is what a user would feel.
+    /// Every call of a burst, timed separately: the longest one is the pause that a user would notice.
     private static func burst(_ report: Report, _ options: Options, _ scratch: Scratch) throws {
         let count = 20_000
         let cache = DiskURLCache(
@@ -77,7 +77,7 @@ enum StoreRows {
         }
         let raw = scratch.folder("raw-\(size)")
         try FileManager.default.createDirectory(at: raw, withIntermediateDirectories: true)
-        // As long as the cache's names, and as many bytes as its records.
+        // With names as long as the cache's, and as many bytes as its records have.
         let record = SQLitePeer.head + body
         let paths = (0..<batch * (rounds + 1)).map { number in
             Array("\(raw.path)/\(String(format: "%064d", number))".utf8CString)

@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Memory hits on two threads at once against one: what the locks cost each other.
+/// Memory hits on two threads compared with one: what the locks cost.
 enum ThreadRows {
     static let groups = [Group("two threads", run: run)]
 
@@ -23,8 +23,8 @@ enum ThreadRows {
             return cache
         }
         let loops = 50
-        // Each thread has requests of its own, as callers do: a shared one is a contended reference count.
-        // In an order of its own: two threads that walk in step would meet at every entry.
+        // Each thread has its own requests, as callers have: sharing one would mean a contended reference count. And
+        // each has its own order: two threads in step would meet at every entry.
         let own = (0..<2).map { Content.sample(of: count, seed: UInt64($0)) }
         @Sendable func work(_ thread: Int, on cache: DiskURLCache) {
             for _ in 0..<loops {
@@ -38,7 +38,7 @@ enum ThreadRows {
                     DispatchQueue.concurrentPerform(iterations: 2) { work($0, on: caches[0]) }
                 },
                 Side("one thread") { _ in work(0, on: caches[0]) },
-                // What two processors can do here that share no lock: those of a virtual machine may be one core.
+                // What two processors can do without a common lock: on a virtual machine they may be one core.
                 Side("two threads, a cache each") { _ in
                     DispatchQueue.concurrentPerform(iterations: 2) { work($0, on: caches[$0]) }
                 },

@@ -7,8 +7,8 @@ import Foundation
 
 /// Hit ratios of the cache's LRU against the optimum that knows the future (Belady), by trace.
 ///
-/// The same trace goes through the real memory layer, which is the same policy as the disk's without its low-water
-/// mark, and through a model of Belady's rule: evict what is needed again last.
+/// The same trace is run through the real memory layer, whose policy is that of the disk without its low-water mark,
+/// and through a model of Belady's rule: evict the entry whose next use is the furthest away.
 enum TraceRows {
     struct Access {
         var item: Int
@@ -85,8 +85,7 @@ enum TraceRows {
         return result
     }
 
-    /// As news are read: every 50 accesses a new item comes, and the newest is the most popular, the one before it the
-    /// second.
+    /// As news are read: a new item appears every 50 accesses; the newest is the most popular, then the one before it.
     static func feed(length: Int) -> [Access] {
         zipf(length: length).enumerated().map { index, access in
             let item = items + index / 50 - access.item
@@ -118,8 +117,8 @@ enum TraceRows {
         return (Double(hits) / Double(trace.count), Double(hitBytes) / Double(allBytes))
     }
 
-    /// With items of different sizes the true optimum is hard to compute; evicting what is needed last is the usual
-    /// stand-in, and refusing an item that is needed later than all that would have to go belongs to it.
+    /// For items of different sizes the true optimum is hard to compute. The usual approximation is to evict the item
+    /// that is needed last, and to refuse a new item that is needed later than all those that it would replace.
     private static func belady(
         _ trace: [Access], capacity: Int, overhead: Int
     ) -> (hits: Double, bytes: Double) {
@@ -142,13 +141,13 @@ enum TraceRows {
                 hits += 1
                 hitBytes += access.bytes
             } else {
-                // The record's own overhead, as the cache counts it.
+                // With the overhead of a record, as the cache counts it.
                 used += access.bytes + overhead
             }
             kept[access.item] = (nextUse[index], access.bytes)
             byNext.push((nextUse[index], access.item))
             while used > capacity, let (next, item) = byNext.pop() {
-                // Entries of the heap that a later use outdated.
+                // Skips entries of the heap that a later use has made obsolete.
                 guard let entry = kept[item], entry.next == next else { continue }
                 kept[item] = nil
                 used -= entry.bytes + overhead
