@@ -27,14 +27,14 @@ func serve(_ settings: ServerSettings, _ metrics: PrometheusText, _ logger: Logg
     var server = Application(
         router: router, configuration: .init(address: .hostname("127.0.0.1", port: settings.port)),
         onServerRunning: { ServerSettings.tellPort($0.localAddress?.port ?? 0) }, logger: logger)
-    // They end in the opposite order.
+    // They are shut down in reverse order: first the server, then the client, then the metrics.
     server.addServices(health, client)
     try await server.runService()
 }
 
 var upstreamConfiguration: HTTPClient.Configuration {
     var configuration = HTTPClient.Configuration()
-    // The standard 8 would be what many first loads wait for.
+    // With the standard limit of 8, many first loads would wait for a connection.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
     return configuration
 }

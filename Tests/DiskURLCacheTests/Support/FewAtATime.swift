@@ -2,8 +2,8 @@ import Testing
 
 @testable import DiskURLCache
 
-/// A suite whose tests have servers and sessions: few of them run at a time, in all such suites together. Each has up
-/// to dozens of open files, and a shell allows a process 1,024 of them by default (256 on macOS).
+/// For suites whose tests have servers and sessions: of all their tests only a few run at a time. Each test has dozens
+/// of open files, and by default a shell allows a process 1,024 (256 on macOS).
 struct FewAtATime: SuiteTrait, TestTrait, TestScoping {
     private struct Slots {
         var free = 12

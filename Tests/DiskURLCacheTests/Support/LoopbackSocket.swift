@@ -26,13 +26,13 @@ struct StreamSocket: Sendable {
         }
     }
 
-    /// False when the peer has gone; never a SIGPIPE.
+    /// False if the peer has closed the connection. There is never a SIGPIPE.
     func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { buffer -> Int in
                 guard let base = buffer.baseAddress else { return 0 }
-                // Not `send`, which is this function.
+                // `sendto`, since `send` would be this function.
                 return sendto(descriptor, base + sent, buffer.count - sent, noSignal, nil, 0)
             }
             if count < 0, errno == EINTR { continue }
@@ -42,7 +42,7 @@ struct StreamSocket: Sendable {
         return true
     }
 
-    /// Wakes the thread that reads or writes; the descriptor stays valid.
+    /// Wakes the thread that reads or writes. The descriptor stays valid.
     func shutDown() {
         _ = shutdown(descriptor, Int32(SHUT_RDWR))
     }
@@ -102,14 +102,14 @@ struct LoopbackListener: Sendable {
         closeDescriptor(wakeWriter)
     }
 
-    /// By the accepting thread, after `accept()` returned nil.
+    /// To be called by the accepting thread, after `accept()` returned nil.
     func close() {
         closeDescriptor(descriptor)
         closeDescriptor(wakeReader)
     }
 }
 
-/// A port of 127.0.0.1 that refuses connections: bound, so that no server gets it, and nobody listens.
+/// A port of 127.0.0.1 that refuses connections: it is bound, so that no server gets it, and nothing listens there.
 final class RefusingPort: Sendable {
     let port: UInt16
     private let descriptor: Int32

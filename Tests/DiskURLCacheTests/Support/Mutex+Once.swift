@@ -1,7 +1,7 @@
 @testable import DiskURLCache
 
 extension Mutex where Value: FixedWidthInteger {
-    /// One more than the last time; the first time 1.
+    /// Counts: 1 at the first call, then one more each time.
     func next() -> Value {
         withLock { count in
             count += 1
@@ -11,7 +11,7 @@ extension Mutex where Value: FixedWidthInteger {
 }
 
 extension Mutex<Bool> {
-    /// True the first time.
+    /// True at the first call only.
     func disarm() -> Bool {
         withLock { isArmed in
             defer { isArmed = false }

@@ -17,7 +17,7 @@ struct OriginRequest: Sendable {
     var path: String { String(target.prefix { $0 != "?" }) }
 }
 
-/// What the origin sends back. The defaults make an ordinary `200 OK` on a connection that is kept alive.
+/// The origin's answer. The defaults make an ordinary `200 OK` on a connection that is kept alive.
 ///
 /// The origin adds `Content-Length` (or chunked framing) and `Date` unless `fields` has them.
 struct OriginResponse: Sendable {
@@ -39,19 +39,19 @@ struct OriginResponse: Sendable {
     var isChunked = false
     /// The body is written in parts of this many bytes, so that `beforePart` can hold it anywhere.
     var partSize: Int?
-    /// Called before the status line is written; a test may block in it, by a `Gate` say.
+    /// Called before the status line is written. A test may block in it, for example by a `Gate`.
     var beforeHead: (@Sendable () -> Void)?
     /// Called before the part with the given number, from 0, is written.
     var beforePart: (@Sendable (Int) -> Void)?
     var ending = Ending.keepAlive
-    /// Sent as they are in place of everything above; the connection is closed after them.
+    /// If set, these bytes are sent instead of everything above, and then the connection is closed.
     var rawBytes: Data?
 
     enum Ending: Sendable, Equatable {
         case keepAlive
         /// Announced by `Connection: close`.
         case close
-        /// The body is cut off after so many bytes and the connection closed: shorter than announced.
+        /// The connection is closed after this many bytes of the body, which is then shorter than announced.
         case cutBody(after: Int)
         /// The connection is closed without a response.
         case noResponse
@@ -66,7 +66,7 @@ struct OriginResponse: Sendable {
     }
 }
 
-/// Holds the origin's threads at a point of the test's choosing, without sleeping.
+/// Makes the origin's threads wait at a point that the test chooses, without sleeping.
 ///
 /// `@unchecked Sendable`: `isOpen`, `arrivals` and `waiters` are touched only while `condition` is locked.
 final class Gate: @unchecked Sendable {
@@ -75,8 +75,8 @@ final class Gate: @unchecked Sendable {
     private var arrivals = 0
     private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
-    /// Blocks the calling thread until `open()`. A gate that a failed test forgot opens by itself in the end, so that
-    /// no thread is held for good.
+    /// Blocks the calling thread until `open()`. If a failed test never opens the gate, it opens by itself in the end,
+    /// so that no thread blocks for ever.
     func wait() {
         condition.lock()
         arrivals += 1

@@ -8,8 +8,8 @@ import Foundation
 ///     let (data, _) = try await session.data(from: server.url("/path"))
 ///     #expect(server.requests.count == 1)
 ///
-/// One thread accepts and one thread serves each connection; `stop()` ends the connections, `deinit` also the thread
-/// that accepts.
+/// One thread accepts connections, and each connection has a thread that serves it. `stop()` ends the connections,
+/// `deinit` also ends the accepting thread.
 final class OriginServer: Sendable {
     typealias Handler = @Sendable (OriginRequest) -> OriginResponse
 
@@ -34,17 +34,18 @@ final class OriginServer: Sendable {
         URL(string: "http://127.0.0.1:\(port)\(target)") ?? URL(fileURLWithPath: target)
     }
 
-    /// What arrived so far, in the order in which the handler was asked.
+    /// The requests so far, in the order in which the handler was called.
     var requests: [OriginRequest] { state.shared.withLock { $0.requests } }
 
-    /// Connections accepted so far: keep-alive shows in it.
+    /// The number of connections accepted so far, which shows whether connections are reused.
     var connectionCount: Int { state.shared.withLock { $0.accepted } }
 
     /// Threads that serve a connection now.
     var openConnectionCount: Int { state.shared.withLock { $0.open.count } }
 
-    /// Closes every connection, and those that come later at once: clients see an error. The port stays taken while the
-    /// server lives, since another test's server could get it (`RefusingPort` is for connections that are refused).
+    /// Closes every connection, and new ones at once, so that clients get an error. The port stays bound as long as the
+    /// server exists, since the server of a different test could get it otherwise. (For refused connections there is
+    /// `RefusingPort`.)
     func stop() {
         state.shared.withLock { shared in
             shared.isStopped = true
@@ -54,13 +55,13 @@ final class OriginServer: Sendable {
 
     // MARK: - Threads
 
-    /// What the threads share with the server; they do not keep the server itself alive.
+    /// What the threads share with the server. They do not keep the server itself alive.
     private final class State: Sendable {
         struct Shared {
             var requests: [OriginRequest] = []
             var accepted = 0
-            /// By connection number. A socket leaves the table before its descriptor is closed, so that `stop()`
-            /// never shuts down a descriptor that belongs to somebody else by then.
+            /// The open sockets by connection number. A socket is removed before its descriptor is closed, so that
+            /// `stop()` never shuts down a descriptor that has been reused.
             var open: [Int: StreamSocket] = [:]
             var isStopped = false
         }

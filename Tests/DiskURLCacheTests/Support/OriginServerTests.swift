@@ -7,12 +7,12 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The origin itself, with a plain URLSession: what the other tests stand on.
+/// Tests of the origin itself, with a plain URLSession, since the other tests rely on it.
 @Suite(.fewAtATime) struct OriginServerTests {
     private func session() -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral.patient
         configuration.urlCache = nil
-        // On a busy machine the next load would not wait for the connection of the one before.
+        // Otherwise, on a busy machine, the next load would not wait for the connection of the one before.
         configuration.httpMaximumConnectionsPerHost = 1
         return URLSession(configuration: configuration)
     }
@@ -37,8 +37,8 @@ import Testing
         #expect(server.requests.first?.fields["host"] == "127.0.0.1:\(server.port)")
     }
 
-    /// libcurl lets go of a connection that was idle for two minutes, which a test among hundreds may be on a slow
-    /// machine: the loads are made again, until they took less than one.
+    /// libcurl closes a connection that was idle for two minutes, which happens when hundreds of tests run on a slow
+    /// machine. So the loads are repeated until they take less than a minute.
     private func expectOneConnection(
         _ answer: @escaping @Sendable (OriginRequest) -> OriginResponse,
         loads: (OriginServer, URLSession) async throws -> Void

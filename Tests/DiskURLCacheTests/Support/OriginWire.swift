@@ -7,7 +7,7 @@ struct OriginRequestReader {
     let socket: StreamSocket
     private var buffer: [UInt8] = []
 
-    /// A test's request is never larger; more means that something is broken.
+    /// No request of a test is larger; a larger one means that something is broken.
     private static let headLimit = 4 << 20
 
     init(socket: StreamSocket) {
@@ -96,7 +96,7 @@ struct OriginRequestReader {
 struct OriginResponseWriter {
     let socket: StreamSocket
 
-    /// Says whether the connection goes on.
+    /// Returns whether the connection stays open.
     func write(_ response: OriginResponse, to request: OriginRequest) -> Bool {
         response.beforeHead?()
         if response.ending == .noResponse { return false }
@@ -137,7 +137,7 @@ struct OriginResponseWriter {
         return Array((text + "\r\n").utf8)
     }
 
-    /// The head leaves together with the first part when nothing holds that part, as a real server's would.
+    /// If nothing delays the first part, the head is sent together with it, as a real server would do.
     private func sendContent(of response: OriginResponse, after head: [UInt8]) -> Bool {
         var bytes = Array(response.body)
         if case .cutBody(let count) = response.ending { bytes = Array(bytes.prefix(max(count, 0))) }
@@ -168,7 +168,7 @@ struct OriginResponseWriter {
     }
 }
 
-/// HTTP dates as a server writes them. Apart from the library's own, so that the tests do not lean on what they test.
+/// HTTP dates as a server writes them. Not by the library's own code, which the tests are to check.
 enum HTTPDateText {
     static func text(_ date: Date) -> String {
         text(date, day: "EEE", pattern: "dd MMM yyyy HH:mm:ss 'GMT'")

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A directory for one test, gone with everything in it when the value goes.
+/// A directory for one test, removed with everything in it when the value is released.
 final class ScratchDirectory: Sendable {
     let url: URL
 
-    /// One folder for the whole run, removed at its end: a cache that outlives its test, held by a session that is
-    /// being torn down say, makes its directory again.
+    /// One folder for the whole run, removed at its end. A cache that outlives its test, for example held by a session
+    /// that is being invalidated, would otherwise make its directory again.
     private static let root = Root()
 
     private struct Root: Sendable {
@@ -15,14 +15,14 @@ final class ScratchDirectory: Sendable {
 
         init() {
             atexit {
-                // A child made by fork must not clear the folder of its parent.
+                // A child process made by fork must not remove the folder of its parent.
                 guard getpid() == ScratchDirectory.root.owner else { return }
                 try? FileManager.default.removeItem(at: ScratchDirectory.root.url)
             }
         }
     }
 
-    /// Makes a folder take 200 KB and more by files that are gone again: a folder does not shrink.
+    /// Makes a folder itself take more than 200 KB, by creating and removing files in it: a folder does not shrink.
     static func grow(_ folder: String) throws {
         let names = (0..<1_000).map { folder + "/" + String(repeating: "x", count: 200) + "\($0)" }
         for name in names { try Data().write(to: URL(fileURLWithPath: name)) }
@@ -35,19 +35,20 @@ final class ScratchDirectory: Sendable {
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
 
-    /// Out of the way at once, and removed at the end of the run: ext4 does not give the numbers of removed files to
-    /// new ones for a minute, and looks at each of them whenever a file is made. The long form needs the room.
+    /// The directory is moved out of the way at once, and removed at the end of the run: for a minute, ext4 does not
+    /// reuse the inodes of removed files, and passes over each of them whenever a file is created. In the long form it
+    /// is removed at once, to save space.
     deinit {
         let gone = Self.root.url.appendingPathComponent("gone-\(UUID().uuidString)", isDirectory: true)
         if TestLength.isLong || rename(url.path, gone.path) != 0 { try? FileManager.default.removeItem(at: url) }
     }
 
-    /// A place inside; nothing is made there.
+    /// A path inside; nothing is created there.
     func appending(_ name: String) -> URL {
         url.appendingPathComponent(name)
     }
 
-    /// Paths of all regular files inside, relative and sorted.
+    /// The paths of all regular files inside, relative and sorted.
     func files() -> [String] {
         let all = FileManager.default.enumerator(atPath: url.path)?.compactMap { $0 as? String } ?? []
         return all.filter { path in

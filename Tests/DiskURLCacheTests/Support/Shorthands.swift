@@ -6,15 +6,15 @@ import Foundation
     import FoundationNetworking
 #endif
 
-// Ways that only tests take.
+// Short forms that only tests use.
 
 extension DiskURLCache.KeyPolicy {
-    /// The key of a request; nil when the request has none.
+    /// The key of a request; nil if it has none.
     func key(for request: URLRequest) -> RequestKey? { decision(for: DiskURLCache.Request(request)).key }
 }
 
 extension HeaderFields {
-    /// Each value of `name` as it came, in order.
+    /// All values of `name`, unchanged and in order.
     func values(of name: String) -> [String] {
         fields.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
     }

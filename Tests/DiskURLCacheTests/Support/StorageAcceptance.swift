@@ -6,14 +6,14 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What every layer must do, told through the public API alone: copy this file to check a `DiskURLCache.EntryStorage`
-/// of your own.
+/// Checks what every disk layer must do, through the public API only. Copy this file to check your own
+/// `DiskURLCache.EntryStorage`.
 ///
-/// `make` opens a cache whose one layer is the storage under test; called again with the same label, it opens the same
-/// storage anew where `isPersistent`.
+/// `make` opens a cache whose only layer is the storage under test. If `isPersistent`, calling it again with the same
+/// label opens the same storage again.
 struct StorageAcceptance {
     var isPersistent: Bool
-    /// Entries of 20 KB that are more than the storage holds.
+    /// A number of entries of 20 KB that is more than the storage can hold.
     var fillingCount = 100
     var make: () throws -> DiskURLCache
 
@@ -34,7 +34,8 @@ struct StorageAcceptance {
     }
 
     func run() throws {
-        // Each opens the storage anew. What one has not written by then would come behind the next one's back.
+        // Each step opens the storage again. Anything that a step had not yet written by then would interfere with the
+        // next step.
         let steps = [
             storesReplacesAndRemoves, keepsVariantsApart, removesManyAtOnce, staysWithinItsCapacity,
             keepsWholeResponses, removesBeforeItTells,
@@ -98,8 +99,8 @@ struct StorageAcceptance {
         #expect(!cache.contains(request("/z")))
     }
 
-    /// What is removed by tag, URL, host, age or prefix is gone when the call returns, and nothing else is; whatever
-    /// was replaced before.
+    /// When a removal by tag, URL, host, age or prefix returns, the matching entries are gone and all others are there,
+    /// also if entries were replaced before.
     private func removesBeforeItTells(_ cache: DiskURLCache) throws {
         cache.removeAllCachedResponses()
         let removals: [(DiskURLCache) -> Void] = [

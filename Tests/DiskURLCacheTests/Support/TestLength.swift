@@ -1,6 +1,6 @@
 import Foundation
 
-/// How long the tests run that find more the longer they run: crash loops, soaks, fuzzers and the like.
+/// The length of those tests that find more the longer they run: crash loops, soaks, fuzzers and the like.
 ///
 /// `swift test` runs the plain form. `DISKURLCACHE_LONG=1 swift test` runs the long form, as the step `long` of
 /// `.ci/run` does for the suites that have one. A variable with a number sets one of the counts by itself, in either
@@ -14,7 +14,7 @@ enum TestLength {
     static let crashRounds = count("DISKURLCACHE_CRASH_ROUNDS", plain: 4, long: 200)
     /// Inputs for each decoder and each parser.
     static let fuzzIterations = count("DISKURLCACHE_FUZZ_ITERATIONS", plain: 2_000, long: 1_000_000)
-    /// Another seed for the parsers' inputs than the fixed one, with which what fails once fails again.
+    /// A seed for the parsers' inputs, instead of the fixed one, which makes a failure repeat.
     static let fuzzSeed = number("DISKURLCACHE_FUZZ_SEED")
     /// Megabytes that are stored under a hard limit of memory.
     static let soakMegabytes = count("DISKURLCACHE_SOAK_MEGABYTES", plain: 64, long: 4096)
