@@ -27,7 +27,9 @@ extension DiskURLCache {
         public var scope: Scope {
             if let key = criteria.key { return .name(key.digest.hex, variant: criteria.variant) }
             var rest = criteria
-            (rest.resource, rest.hostHash, rest.tag) = (nil, nil, nil)
+            rest.resource = nil
+            rest.hostHash = nil
+            rest.tag = nil
             // If there are several conditions, each entry has to be checked.
             guard rest == .everything else { return .anywhere }
             switch (criteria.resource, criteria.hostHash, criteria.tag) {

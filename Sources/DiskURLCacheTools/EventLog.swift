@@ -78,7 +78,8 @@ extension DiskURLCache {
             var urlError: Int?
 
             init(at time: TimeInterval, event: Event) {
-                (at, self.event) = (time, event)
+                at = time
+                self.event = event
                 if case .load(let load) = event { urlError = (load.error as? URLError)?.code.rawValue }
             }
 

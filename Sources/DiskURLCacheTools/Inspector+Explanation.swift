@@ -27,7 +27,9 @@ extension DiskURLCache.Inspector {
         now: Date = Date()
     ) -> DiskURLCache.Explanation {
         let request = DiskURLCache.Request(request)
-        var (key, variants, name) = (decision(request, variant), [StoredVariant](), variant)
+        var key = decision(request, variant)
+        var variants = [StoredVariant]()
+        var name = variant
         var options = CachingOptions()
         var otherVariants: [String] = []
         // It is not known whether the cache is shared, so both are tried.
@@ -37,7 +39,10 @@ extension DiskURLCache.Inspector {
             let found = decision.key.map { self.variants(of: $0) } ?? []
             guard !found.isEmpty else { continue }
             if variants.isEmpty {
-                (key, variants, name, options.isShared) = (decision, found, candidate, isShared)
+                key = decision
+                variants = found
+                name = candidate
+                options.isShared = isShared
             } else if let candidate, candidate != name {
                 otherVariants.append(candidate)
             }
@@ -45,7 +50,8 @@ extension DiskURLCache.Inspector {
         let received = response.map { ($0, sentAt: sentAt ?? now, options: options) }
         var explainer = Explainer(
             request, key: key, variants: variants, now: now, options: options, received: received)
-        (explainer.variant, explainer.otherVariants) = (name, otherVariants)
+        explainer.variant = name
+        explainer.otherVariants = otherVariants
         return explainer.explanation()
     }
 

@@ -54,16 +54,21 @@ extension DiskURLCache.Inspector {
             _ name: RecordName, _ reading: RecordReading, path: String, status file: FileStatus?, lastUsed: Date?,
             now: Date
         ) {
-            (self.name, self.now, allocated) = (name, now, file?.allocated ?? 0)
+            self.name = name
+            self.now = now
+            allocated = file?.allocated ?? 0
             self.lastUsed = lastUsed ?? file.map { Date(recordSeconds: $0.modifiedSeconds) }
             switch reading {
             case .record(let record): (problem, footer, metadata) = (nil, record.footer, record.metadata)
             case .unreadable(let error):
                 problem = DiskURLCache.Error(.notReadable, path: path, errno: error.code)
-                (footer, metadata) = (nil, nil)
+                footer = nil
+                metadata = nil
             case .foreign, .damaged, .missing:
                 let code: DiskURLCache.Error.Code = if case .foreign = reading { .foreign } else { .damaged }
-                (problem, footer, metadata) = (DiskURLCache.Error(code, path: path), nil, nil)
+                problem = DiskURLCache.Error(code, path: path)
+                footer = nil
+                metadata = nil
             }
             freshness = metadata?.http.map { Freshness(of: ReuseFacts($0), options: CachingOptions(), now: now) }
         }

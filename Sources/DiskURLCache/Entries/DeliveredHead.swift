@@ -20,19 +20,25 @@ package final class DeliveredHead: @unchecked Sendable {
     @exclusivity(unchecked) private var made: URLResponse?
 
     package init(to request: DiskURLCache.Request, status: Int, fields: HeaderFields) {
-        (self.status, self.fields, source) = (status, fields, .request(request))
+        self.status = status
+        self.fields = fields
+        source = .request(request)
     }
 
     /// The head of a response object of Foundation.
     package init(_ response: URLResponse) {
         let http = response as? HTTPURLResponse
-        (made, source) = (response, .response(response.url))
-        (status, fields) = (http?.statusCode ?? 0, http.map { HeaderFields($0) } ?? [:])
+        made = response
+        source = .response(response.url)
+        status = http?.statusCode ?? 0
+        fields = http.map { HeaderFields($0) } ?? [:]
     }
 
     /// The same head with other fields.
     init(_ head: DeliveredHead, fields: HeaderFields) {
-        (status, self.fields, source) = (head.status, fields, head.source)
+        status = head.status
+        self.fields = fields
+        source = head.source
     }
 
     var isHTTP: Bool { status != 0 }
@@ -47,7 +53,9 @@ package final class DeliveredHead: @unchecked Sendable {
     /// Foundation's object: the same one at each call.
     package var response: URLResponse {
         SharedLock.once(
-            of: self, { made }, { .http(url: url ?? DiskURLCache.Request.noURL, status: status, fields: fields) },
-            keep: { made = $0 })
+            of: self,
+            get: { made },
+            make: { .http(url: url ?? DiskURLCache.Request.noURL, status: status, fields: fields) },
+            set: { made = $0 })
     }
 }

@@ -36,7 +36,7 @@
         override var data: Data { body?() ?? super.data }
 
         override var response: URLResponse {
-            SharedLock.once(of: self, { built }, build, keep: { built = $0 })
+            SharedLock.once(of: self, get: { built }, make: build, set: { built = $0 })
         }
 
         private func build() -> URLResponse {

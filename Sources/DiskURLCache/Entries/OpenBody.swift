@@ -13,7 +13,8 @@ package struct OpenBody: Sendable {
 
     /// - Parameter read: returns these bytes of the body, nil if they cannot be read. The closure keeps the file open.
     init(count: Int, read: @escaping @Sendable (Range<Int>) -> Data?) {
-        (range, self.read) = (0..<count, read)
+        range = 0..<count
+        self.read = read
     }
 
     var count: Int { range.count }

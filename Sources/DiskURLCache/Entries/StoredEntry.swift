@@ -72,7 +72,7 @@ package final class StoredEntry: @unchecked Sendable {
     }
 
     func cachedURLResponse(_ make: () -> CachedURLResponse) -> CachedURLResponse {
-        given ?? SharedLock.once(of: self, { made.cached }, make, keep: { made.cached = $0 })
+        given ?? SharedLock.once(of: self, get: { made.cached }, make: make, set: { made.cached = $0 })
     }
 
     /// The head as a load delivers it. Loads with the same `Age` (within one second) share it, and with it Foundation's
@@ -87,7 +87,8 @@ package final class StoredEntry: @unchecked Sendable {
     /// The facts that decide about reuse, parsed once. Nil for a response that is not HTTP.
     var reuseFacts: ReuseFacts? {
         metadata.http.map { http in
-            SharedLock.once(of: self, { made.reuseFacts }, { ReuseFacts(http) }, keep: { made.reuseFacts = $0 })
+            SharedLock.once(
+                of: self, get: { made.reuseFacts }, make: { ReuseFacts(http) }, set: { made.reuseFacts = $0 })
         }
     }
 

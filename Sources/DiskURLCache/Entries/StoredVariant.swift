@@ -20,8 +20,12 @@ package final class StoredVariant: Sendable {
         _ metadata: EntryMetadata, bodyLength: Int, from layer: DiskURLCache.Layer, entry: StoredEntry? = nil,
         open: (@Sendable () -> OpenBody?)? = nil, load: @escaping @Sendable () -> StoredEntry?
     ) {
-        (self.metadata, self.bodyLength, self.layer, self.entry) = (metadata, bodyLength, layer, entry)
-        (self.open, self.load) = (open, load)
+        self.metadata = metadata
+        self.bodyLength = bodyLength
+        self.layer = layer
+        self.entry = entry
+        self.open = open
+        self.load = load
     }
 
     /// A variant whose body is in memory.

@@ -65,7 +65,11 @@ extension DiskURLCache {
         private let details: String
 
         package init(_ code: Code, path: String = "", errno: Int32 = 0, userID: UInt32? = nil, details: String = "") {
-            (self.code, self.path, self.errno, self.userID, self.details) = (code, path, errno, userID, details)
+            self.code = code
+            self.path = path
+            self.errno = errno
+            self.userID = userID
+            self.details = details
         }
 
         /// The problem without the load that revealed it, so that it is reported once and not for each load.

@@ -27,7 +27,8 @@ enum HTTPDate {
     static func format(_ date: Date) -> String {
         // The form has four digits for the year.
         let seconds = min(max(date.timeIntervalSince1970.wholeSeconds, -62_167_219_200), 253_402_300_799)
-        var (time, parts) = (time_t(clamping: seconds), tm())
+        var time = time_t(clamping: seconds)
+        var parts = tm()
         gmtime_r(&time, &parts)
         let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { padded($0, to: 2) }.joined(separator: ":")
         let day = "\(padded(parts.tm_mday, to: 2)) \(months[Int(parts.tm_mon)]) \(padded(1900 + parts.tm_year, to: 4))"
@@ -68,7 +69,12 @@ extension HTTPDate {
     private static func seconds(of bytes: [UInt8], in form: [UInt8], reference: Date) -> Int64? {
         var rest = bytes[...]
         var month = 0
-        var (day, hour, minute, second, year, yearDigits) = (0, 0, 0, 0, 0, 0)
+        var day = 0
+        var hour = 0
+        var minute = 0
+        var second = 0
+        var year = 0
+        var yearDigits = 0
         for symbol in form {
             switch symbol {
             case UInt8(ascii: "W"): guard word(&rest, of: shortDays) != nil else { return nil }

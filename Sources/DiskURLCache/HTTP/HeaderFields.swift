@@ -131,24 +131,35 @@ package struct HeaderFields: Sendable, Equatable {
     }
 }
 
-/// Shared by all copies of the fields.
+/// Fields that are made when they are first read. All copies of the `HeaderFields` share them.
 private final class LaterFields: @unchecked Sendable {
-    // @unchecked: `source` and `made` are reached only while this object's `SharedLock` is held, and the rest is
-    // constant.
-    let estimatedSize: Int
-    /// Nil once the fields are made, so that the memory which the closure holds is released.
-    @exclusivity(unchecked) private var source: (@Sendable () -> [HeaderFields.Field])?
-    @exclusivity(unchecked) private var made: [HeaderFields.Field]?
+    // @unchecked: `state` is reached only while this object's `SharedLock` is held, and the rest is constant.
+    private enum State {
+        case later(@Sendable () -> [HeaderFields.Field])
+        /// The closure is released then, and with it the memory that it holds.
+        case made([HeaderFields.Field])
+    }
 
-    init(estimatedSize: Int, _ source: @escaping @Sendable () -> [HeaderFields.Field]) {
-        (self.estimatedSize, self.source) = (estimatedSize, source)
+    let estimatedSize: Int
+    @exclusivity(unchecked) private var state: State
+
+    init(estimatedSize: Int, _ make: @escaping @Sendable () -> [HeaderFields.Field]) {
+        self.estimatedSize = estimatedSize
+        state = .later(make)
     }
 
     var fields: [HeaderFields.Field] {
-        // If a second thread was faster, there is no source, and the fields of that thread count.
-        SharedLock.once(
-            of: self, { made }, { SharedLock.withLock(of: self, { source })?() ?? [] },
-            keep: { (made, source) = ($0, nil) })
+        switch SharedLock.withLock(of: self, { state }) {
+        case .made(let fields): return fields
+        case .later(let make):
+            let new = make()
+            return SharedLock.withLock(of: self) {
+                // If a second thread was faster, its fields count.
+                if case .made(let fields) = state { return fields }
+                state = .made(new)
+                return new
+            }
+        }
     }
 }
 
@@ -163,11 +174,13 @@ extension String {
     func equalsIgnoringASCIICase(_ other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         // Compares bytes in place: this runs for each field of a message at every lookup by name.
-        var (left, right) = (self, other)
+        var left = self
+        var right = other
         return left.withUTF8 { left in
             right.withUTF8 { right in
                 for index in 0..<left.count {
-                    let (a, b) = (left[index], right[index])
+                    let a = left[index]
+                    let b = right[index]
                     guard a == b || (a ^ b == 0x20 && (a | 0x20) &- 97 < 26) else { return false }
                 }
                 return true

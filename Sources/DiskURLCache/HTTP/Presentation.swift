@@ -23,7 +23,8 @@ package struct ResponseHead: Sendable, Equatable {
     package var fields: HeaderFields
 
     package init(status: Int, fields: HeaderFields) {
-        (self.status, self.fields) = (status, fields)
+        self.status = status
+        self.fields = fields
     }
 }
 

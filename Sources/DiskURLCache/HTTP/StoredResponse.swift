@@ -42,7 +42,9 @@ struct RequestFacts: Sendable {
     let salt: CredentialSalt?
 
     init(method: String, fields: HeaderFields, salt: CredentialSalt? = nil) {
-        (self.method, self.fields, self.salt) = (method, fields, salt)
+        self.method = method
+        self.fields = fields
+        self.salt = salt
         directives = RequestDirectives(fields)
     }
 

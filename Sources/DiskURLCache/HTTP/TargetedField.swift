@@ -9,7 +9,8 @@ struct TargetedField {
         for name in names {
             var parser = Parser(bytes: Array((fields[name] ?? "").utf8)[...])
             guard let directives = parser.directives() else { continue }
-            (self.name, control) = (name, CacheControl(directives: directives))
+            self.name = name
+            control = CacheControl(directives: directives)
             return
         }
         return nil

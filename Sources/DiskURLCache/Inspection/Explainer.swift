@@ -42,7 +42,10 @@ package struct Explainer {
         _ request: DiskURLCache.Request, key: KeyDecision, variants: [StoredVariant], now: Date,
         options: CachingOptions, received: Received?
     ) {
-        (self.request, self.key, self.now, self.received) = (request, key, now, received)
+        self.request = request
+        self.key = key
+        self.now = now
+        self.received = received
         self.variants = variants.filter { $0.candidate != nil }
         candidates = variants.compactMap(\.candidate)
         facts = RequestFacts(request)
@@ -239,7 +242,8 @@ package struct Explainer {
     // MARK: The answer
 
     private mutating func sayStoring(_ received: Received) -> DiskURLCache.Reason? {
-        let (fields, status) = (HeaderFields(received.response), received.response.statusCode)
+        let fields = HeaderFields(received.response)
+        let status = received.response.statusCode
         let exchange = Exchange(
             request: facts, url: request.url, candidates: candidates, status: status, fields: fields,
             requestTime: received.sentAt, responseTime: now, policy: policy)

@@ -54,11 +54,11 @@ enum RuleCheck {
         var rest = cacheOptions
         rest.storage = nil
         if cacheOptions.storage == .never, rest != DiskURLCache.Options() {
-            return "what is not stored needs no other options; drop the rest or the storage."
+            return "storage: .never makes the other options meaningless; remove them, or the storage."
         }
         if cacheOptions.storage == .memoryOnly, cacheOptions.isPinned == true || cacheOptions.minimumDiskLifetime != nil
         {
-            return "pins and disk lifetimes mean nothing for what stays in memory."
+            return "pins and disk lifetimes have no effect with storage: .memoryOnly; remove them."
         }
         return nil
     }

@@ -30,7 +30,8 @@ struct URLPattern: Sendable {
             throw Problem("URLs are compared without their fragments; leave out what follows the \"#\".")
         }
         let end = written.firstIndex { $0 == "/" || $0 == "?" } ?? written.endIndex
-        let (head, rest) = (written[..<end], written[end...])
+        let head = written[..<end]
+        let rest = written[end...]
         if head.hasSuffix(":"), rest.hasPrefix("//") {
             self.init([try Self.absolute(scheme: head.dropLast().lowercased(), rest.dropFirst(2), of: written)])
             return
@@ -89,7 +90,8 @@ struct URLPattern: Sendable {
 /// Text patterns in which `*` stands for any characters.
 enum Glob {
     static func matches<Pattern: Collection<UInt8>, Text: Collection<UInt8>>(_ pattern: Pattern, _ text: Text) -> Bool {
-        var (p, t) = (pattern.startIndex, text.startIndex)
+        var p = pattern.startIndex
+        var t = text.startIndex
         // Where to continue after a mismatch, with the last star matching one byte more. The search is linear except
         // for these retries.
         var retry: (pattern: Pattern.Index, text: Text.Index)?
@@ -98,10 +100,12 @@ enum Glob {
                 p = pattern.index(after: p)
                 retry = (p, t)
             } else if p != pattern.endIndex, pattern[p] == text[t] {
-                (p, t) = (pattern.index(after: p), text.index(after: t))
+                p = pattern.index(after: p)
+                t = text.index(after: t)
             } else if let last = retry {
                 retry = (last.pattern, text.index(after: last.text))
-                (p, t) = (last.pattern, text.index(after: last.text))
+                p = last.pattern
+                t = text.index(after: last.text)
             } else {
                 return false
             }

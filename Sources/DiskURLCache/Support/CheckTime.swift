@@ -20,7 +20,8 @@ package final class CheckTime: Sendable {
     @inline(__always)
     package func isDue(at now: UInt64) -> Bool {
         #if canImport(Glibc) || canImport(Musl)
-            let (due, later) = (next.load(ordering: .relaxed), now &+ Self.interval)
+            let due = next.load(ordering: .relaxed)
+            let later = now &+ Self.interval
             guard now >= due else { return false }
             return next.compareExchange(expected: due, desired: later, ordering: .acquiringAndReleasing).exchanged
         #else

@@ -53,7 +53,8 @@ struct LRUList: Sendable {
     }
 
     mutating func remove(_ slot: Int) {
-        let (newer, older) = (links[slot].newer, links[slot].older)
+        let newer = links[slot].newer
+        let older = links[slot].older
         if newer == Self.none { head = older } else { links[Int(newer)].older = older }
         if older == Self.none { tail = newer } else { links[Int(older)].newer = newer }
     }

@@ -15,15 +15,19 @@ enum SharedLock {
 
     /// A value that is made once for an object. If two threads make it at the same time, both get the one that was
     /// stored first.
+    /// - Parameters:
+    ///   - get: returns the stored value, nil if there is none yet. The lock is held.
+    ///   - make: makes the value, perhaps in two threads at once. The lock is not held.
+    ///   - set: stores the value. The lock is held.
     @inline(__always)
     static func once<Value>(
-        of object: AnyObject, _ made: () -> Value?, _ make: () -> Value, keep: (Value) -> Void
+        of object: AnyObject, get: () -> Value?, make: () -> Value, set: (Value) -> Void
     ) -> Value {
-        if let value = withLock(of: object, made) { return value }
+        if let value = withLock(of: object, get) { return value }
         let new = make()
         return withLock(of: object) {
-            if let value = made() { return value }
-            keep(new)
+            if let value = get() { return value }
+            set(new)
             return new
         }
     }
