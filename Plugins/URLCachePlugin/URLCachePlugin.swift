@@ -11,16 +11,25 @@ import PackagePlugin
 struct URLCachePlugin: CommandPlugin {
     func performCommand(context: PluginContext, arguments: [String]) throws {
         guard let root = Self.sources(context.package) else { throw Problem("The package DiskURLCache was not found.") }
+        let folders = [
+            "--package-path", root.appendingPathComponent("Examples").path,
+            "--scratch-path", context.pluginWorkDirectoryURL.path,
+        ]
+        // Standard output is the tool's alone, so that `--json` can be piped: the lines of the build are diagnostics.
+        let build = try Self.run(["swift", "build", "--product", "urlcache"] + folders, output: .standardError)
+        guard build == 0 else { throw Problem("urlcache could not be built.") }
+        let status = try Self.run(["swift", "run", "--skip-build"] + folders + ["urlcache"] + arguments)
+        if status != 0 { throw Problem("urlcache exited with status \(status).") }
+    }
+
+    private static func run(_ arguments: [String], output: FileHandle = .standardOutput) throws -> Int32 {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments =
-            [
-                "swift", "run", "--package-path", root.appendingPathComponent("Examples").path,
-                "--scratch-path", context.pluginWorkDirectoryURL.path, "urlcache",
-            ] + arguments
+        process.arguments = arguments
+        process.standardOutput = output
         try process.run()
         process.waitUntilExit()
-        if process.terminationStatus != 0 { throw Problem("urlcache exited with status \(process.terminationStatus).") }
+        return process.terminationStatus
     }
 
     /// The folder of this package: the package itself, or a dependency that has the product.

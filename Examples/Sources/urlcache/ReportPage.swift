@@ -29,11 +29,9 @@ enum ReportPage {
     static func json(_ data: ReportData) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // URLs and header values come from servers: a "<" in them must not end the script element.
-        return String(decoding: try encoder.encode(data), as: UTF8.self)
-            .replacingOccurrences(of: "<", with: "\\u003c")
-            .replacingOccurrences(of: "\u{2028}", with: "\\u2028")
-            .replacingOccurrences(of: "\u{2029}", with: "\\u2029")
+        // URLs and header values come from servers: a "<" in them must not end the script element, and a control
+        // character must not change what a terminal or an editor shows of the file.
+        return escapingControls(try encoder.encode(data)).replacingOccurrences(of: "<", with: "\\u003c")
     }
 
     private static func text(_ bytes: [UInt8]) -> String {

@@ -76,16 +76,36 @@ struct Filter: ParsableArguments {
         host == nil && url == nil && type == nil && status == nil && tag == nil && olderThan == nil && !stale
     }
 
+    func validate() throws {
+        guard let host, Self.name(of: host) == nil else { return }
+        throw ValidationError(
+            "\"\(host)\" is not a host: give the name alone, without scheme, port and path, as in \"example.com\".")
+    }
+
+    /// A host in the letters of URLs: an international name has several forms. Nil for a text that is no host.
+    private static func name(of host: String) -> String? {
+        let plain = host.removingPercentEncoding ?? host
+        guard !plain.contains(where: { "/?#@: ".contains($0) }) || plain.hasPrefix("[") else { return nil }
+        return URL(string: "http://\(plain)/")?.host?.lowercased()
+    }
+
     /// An entry whose URL is not known matches no filter by host or URL.
     func matches(_ record: DiskURLCache.Inspector.Record, now: Date = Date()) -> Bool {
-        if let host, record.host?.lowercased() != host.lowercased() { return false }
-        if let url, record.url?.contains(url) != true { return false }
+        if let host, record.host?.lowercased() != Self.name(of: host) { return false }
+        if let url, !Self.spellings(of: url).contains(where: { record.url?.contains($0) == true }) { return false }
         if let type, !matches(type.lowercased(), record.contentType ?? "") { return false }
         if let status, record.status != status { return false }
         if let tag, !record.tags.contains(tag) { return false }
         if let olderThan, now.timeIntervalSince(record.lastUsed ?? .distantPast) < olderThan.seconds { return false }
         if stale, record.isFresh(at: now) { return false }
         return true
+    }
+
+    /// A part of a URL as it is written, and as URLs have it.
+    private static func spellings(of part: String) -> [String] {
+        let allowed = CharacterSet.urlQueryAllowed.union(CharacterSet(charactersIn: "%#"))
+        let url = part.contains("://") ? URL(string: part)?.absoluteString : nil
+        return [part, url, part.addingPercentEncoding(withAllowedCharacters: allowed)].compactMap { $0 }
     }
 
     private func matches(_ pattern: String, _ type: String) -> Bool {

@@ -12,11 +12,16 @@ struct Why: AsyncParsableCommand {
         abstract:
             "Explains, clause by clause, the cache's decision about a URL: key, variants, freshness, and changes that help.",
         usage:
-            "urlcache why [<directory>] <url> [--load] [--method <method>] [--header <header> ...] [--variant <variant>]",
+            "urlcache why [<directory>] <url> [--load] [--method <method>] [--body <text>] [--header <header> ...] [--variant <variant>] [--shared] [--rules <file>]",
         discussion: """
             With a directory the command reads the stored responses, changes nothing and sends no request. Without a \
-            directory, or with --load, it sends the request and stores nothing. It knows the standard settings, not the \
-            settings of an app: in a program use DiskURLCache.explanation(for:variant:response:sentAt:).
+            directory, or with --load, it sends the request and stores nothing. It knows the standard settings, those of \
+            --shared, and the rules of --rules: in a program use DiskURLCache.explanation(for:variant:response:sentAt:).
+
+            A file of rules is a JSON list. Each rule has one of "url" (a pattern), "path", "host" and "contentType", \
+            or none for all; and of "storage" (memoryAndDisk, memoryOnly, never), "lifetime" (always so many seconds), \
+            "lifetimeWhenMissing", "staleWhileRevalidate", "staleIfError", "minimumDiskLifetime", "tags" and "isPinned" \
+            what it sets: [{"host": "example.com", "lifetimeWhenMissing": 3600}].
             """)
 
     @Argument(help: "The cache's directory, if any, and an http or https URL.")
@@ -27,6 +32,15 @@ struct Why: AsyncParsableCommand {
 
     @Option(help: "The request's method.")
     var method = "GET"
+
+    @Option(help: "The request's body, as text; with a method other than GET and HEAD it is part of the key.")
+    var body: String?
+
+    @Flag(help: "As a shared cache, for many users (Configuration.isShared).")
+    var shared = false
+
+    @Option(help: "A file with rules, in JSON.", completion: .file(extensions: ["json"]))
+    var rules: String?
 
     @Option(help: "A field of the request, such as 'Accept-Language: de'. May be given several times.")
     var header: [String] = []
@@ -56,22 +70,27 @@ struct Why: AsyncParsableCommand {
         let directory = arguments.count == 2 ? arguments.first { $0 != text } : nil
         var request = URLRequest(url: try webURL(text))
         request.httpMethod = method
+        request.httpBody = body.map { Data($0.utf8) }
         for field in header {
             let parts = field.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
             request.addValue(parts.count > 1 ? parts[1] : "", forHTTPHeaderField: parts[0])
         }
-        let inspector = try directory.map {
-            try DiskURLCache.Inspector(directory: URL(fileURLWithPath: $0, isDirectory: true))
+        let folder = directory.map { URL(fileURLWithPath: $0, isDirectory: true) }
+        let inspector = try folder.map { try DiskURLCache.Inspector(directory: $0) }
+        // An inspector knows the standard settings only.
+        let cache = try hasSettings || inspector == nil ? settled(folder) : nil
+        func explanation(_ response: HTTPURLResponse? = nil, sentAt: Date? = nil) -> DiskURLCache.Explanation? {
+            cache?.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
+                ?? inspector?.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
         }
         print("\(method) \(printable(text))")
         // A request that may change something at the origin is sent only with --load.
         let isSafe = ["GET", "HEAD", "OPTIONS"].contains(method.uppercased())
         guard load || (inspector == nil && isSafe) else {
-            let explanation =
-                inspector?.explanation(for: request, variant: variant) ?? Self.empty.explanation(for: request)
+            let explanation = explanation()
             show(explanation)
             if let directory { showHistory(of: request.url, in: directory) }
-            if explanation.description.contains("Loads from the network.") {
+            if explanation?.description.contains("Loads from the network.") == true {
                 print("\nAdd --load to see the origin's response, and whether it would be stored.")
             }
             return
@@ -83,20 +102,32 @@ struct Why: AsyncParsableCommand {
         for (name, value) in Self.fields(of: response) where names.contains(name.lowercased()) {
             print("  \(printable("\(name): \(value)"))")
         }
-        show(
-            inspector?.explanation(for: request, variant: variant, response: response, sentAt: sentAt)
-                ?? Self.empty.explanation(for: request, response: response, sentAt: sentAt))
+        // It decides in a shared cache; its value is a secret.
+        if response.value(forHTTPHeaderField: "Set-Cookie") != nil { print("  Set-Cookie: …") }
+        show(explanation(response, sentAt: sentAt))
         if let directory { showHistory(of: request.url, in: directory) }
     }
 
-    /// An empty cache with the standard settings, without memory and disk.
-    private static var empty: DiskURLCache { DiskURLCache(memoryCapacity: 0, diskCapacity: 0) }
+    private var hasSettings: Bool { shared || rules != nil || body != nil }
+
+    /// A cache with the settings of the arguments that stores nothing, and reads a directory if one is given.
+    private func settled(_ directory: URL?) throws -> DiskURLCache {
+        var settings = DiskURLCache.Configuration(memoryCapacity: 0, diskCapacity: 0)
+        settings.fallbackDirectories = directory.map { [$0] } ?? []
+        settings.isShared = shared
+        if body != nil { settings.keyPolicy = .standard.includingBody(ofMethods: method) }
+        if let rules { settings.rules = try RulesFile.read(rules) }
+        let cache = DiskURLCache(configuration: settings)
+        if let error = cache.openingError { throw Problem("\(error)") }
+        return cache
+    }
 
     private static func fields(of response: HTTPURLResponse) -> [(String, String)] {
         response.allHeaderFields.map { ("\($0.key)", "\($0.value)") }.sorted { $0.0 < $1.0 }
     }
 
-    private func show(_ explanation: DiskURLCache.Explanation) {
+    private func show(_ explanation: DiskURLCache.Explanation?) {
+        guard let explanation else { return }
         print("")
         for line in explanation.description.split(separator: "\n", omittingEmptySubsequences: false) {
             print(printable(String(line)))

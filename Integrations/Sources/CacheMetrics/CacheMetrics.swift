@@ -17,7 +17,7 @@ import ServiceLifecycle
 ///
 /// | Metric | Kind | Counts |
 /// |---|---|---|
-/// | `http_cache_hits` | counter, `layer`: `memory`, `disk` | answers from this layer |
+/// | `http_cache_hits` | counter, `layer`: `memory`, `disk` or the storage's name (`redis`) | answers from this layer |
 /// | `http_cache_misses` | counter | answers from the origin |
 /// | `http_cache_loads` | counter, `outcome`: `hit`, `stale`, `revalidated`, `miss`, `bypass`, `failed` | loads that ended |
 /// | `http_cache_load_duration` | timer, `outcome` | the duration of loads; a histogram if the metrics system makes
@@ -27,7 +27,7 @@ import ServiceLifecycle
 /// | `http_cache_not_stored` | counter | answers of the origin that were not stored; the log has the reasons on level `debug` |
 /// | `http_cache_evictions` | counter | entries that were evicted from disk |
 /// | `http_cache_saved_bytes` | counter | bytes of bodies that did not cross the network |
-/// | `http_cache_memory_bytes`, `http_cache_disk_bytes` | gauge | the size of the layers |
+/// | `http_cache_memory_bytes`, `http_cache_disk_bytes` (`http_cache_redis_bytes`) | gauge | the size of the layers |
 /// | `http_cache_problems` | counter | problems, which the log has on level `warning` |
 ///
 /// Each metric has the dimension `cache`, whose value is the name.
@@ -79,7 +79,7 @@ public final class CacheMetrics: Service {
         named?[metadataKey: "cache"] = "\(name)"
         self.logger = named
         counters = Counters(
-            memoryHits: counter("hits", ("layer", "memory")), diskHits: counter("hits", ("layer", "disk")),
+            memoryHits: counter("hits", ("layer", "memory")), diskHits: counter("hits", ("layer", cache.diskLayer.rawValue)),
             misses: counter("misses"), revalidations: counter("revalidations"), stores: counter("stores"),
             notStored: counter("not_stored"), evictions: counter("evictions"), savedBytes: counter("saved_bytes"),
             problems: counter("problems"))
@@ -91,7 +91,7 @@ public final class CacheMetrics: Service {
                     factory: factory)
                 return (outcome, (counter("loads", ("outcome", outcome)), timer))
             })
-        (memoryBytes, diskBytes) = (gauge("memory_bytes"), gauge("disk_bytes"))
+        (memoryBytes, diskBytes) = (gauge("memory_bytes"), gauge("\(cache.diskLayer)_bytes"))
     }
 
     /// Counts and logs until its service group ends, or the task is cancelled. The counters are brought up to date

@@ -414,6 +414,8 @@ public final class RedisStorage: DiskURLCache.EntryStorage {
 
     // MARK: Removals by other processes
 
+    public var name: String { "redis" }
+
     public var isShared: Bool { true }
 
     public var isForSeveralUsers: Bool { true }
