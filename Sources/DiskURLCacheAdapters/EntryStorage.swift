@@ -29,6 +29,10 @@ extension DiskURLCache {
         /// Returns when everything that was stored or removed before is as durable as the storage makes it.
         func flush()
 
+        /// The name of the storage in events, logs, metrics and explanations, such as `redis`. The default is
+        /// `storage`. It is always the same.
+        var name: String { get }
+
         /// The largest body that the storage accepts, in bytes; the default is 16 MB. Read once, when the cache is
         /// made, so it must return at once.
         var largestEntry: Int { get }
@@ -60,6 +64,7 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache.EntryStorage {
+    public var name: String { "storage" }
     public var largestEntry: Int { 16 << 20 }
     public var capacity: Int { .max }
     public var usage: Int { 0 }

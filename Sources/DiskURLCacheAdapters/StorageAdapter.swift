@@ -5,6 +5,7 @@ import Foundation
 final class StorageAdapter: StorageLayer {
     private let storage: any DiskURLCache.EntryStorage
     private let keepsURLs: Bool
+    private let name: DiskURLCache.Layer
     private let canBeChangedByOthers: Bool
     let largestEntry: Int
     /// The time when the next lookup asks for removals by others.
@@ -16,6 +17,7 @@ final class StorageAdapter: StorageLayer {
     init(_ storage: any DiskURLCache.EntryStorage, keepsURLs: Bool) {
         self.storage = storage
         self.keepsURLs = keepsURLs
+        name = DiskURLCache.Layer(rawValue: storage.name)
         canBeChangedByOthers = storage.isShared
         largestEntry = storage.largestEntry
     }
@@ -35,7 +37,7 @@ final class StorageAdapter: StorageLayer {
         for entry in entries.dropFirst(StoredVariant.limit) {
             storage.removeEntries(matching: DiskURLCache.Criteria(EntryCriteria(key, variant: entry.variant)))
         }
-        return entries.prefix(StoredVariant.limit).map { StoredVariant($0.entry, from: .disk) }
+        return entries.prefix(StoredVariant.limit).map { StoredVariant($0.entry, from: name) }
     }
 
     func contains(_ key: RequestKey) -> Bool { !entries(of: key.diskKey).isEmpty }
@@ -120,5 +122,6 @@ final class StorageAdapter: StorageLayer {
 struct CustomStorage: StorageMaker {
     let storage: any DiskURLCache.EntryStorage
     var isForSeveralUsers: Bool { storage.isForSeveralUsers }
+    var name: DiskURLCache.Layer { DiskURLCache.Layer(rawValue: storage.name) }
     func layer(keepsURLs: Bool) -> any StorageLayer { StorageAdapter(storage, keepsURLs: keepsURLs) }
 }

@@ -46,7 +46,7 @@ extension DiskURLCache {
         }
 
         private let state = Mutex(State())
-        private let request: Request
+        let request: Request
         private let receiver: any FetchReceiver
 
         init(_ receiver: any FetchReceiver, of request: Request) {

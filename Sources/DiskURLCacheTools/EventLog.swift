@@ -22,7 +22,7 @@ extension DiskURLCache {
         static let waitingLimit = 10_000
 
         private let cache: DiskURLCache
-        private let path: String
+        let path: String
         private let limit: Int
         private let keepsURLs: Bool
         private let files: any FileSystem = SystemFiles()

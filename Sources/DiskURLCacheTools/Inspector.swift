@@ -19,7 +19,7 @@ extension DiskURLCache {
         public init(directory: URL) throws(DiskURLCache.Error) {
             self.directory = directory
             paths = DiskPaths(directory: directory.path)
-            guard directory.isFileURL else { throw DiskURLCache.Error(.notAFileURL, path: directory.absoluteString) }
+            guard directory.isFileURL else { throw DiskURLCache.Error(.notAFileURL, path: directory.printed) }
             do throws(Errno) {
                 owner = .user(try files.status(at: paths.directory + "/.").owner)
             } catch {

@@ -35,11 +35,13 @@ extension DiskURLCache {
     /// The stored answer at once, stale or not, then the answer of the network.
     ///
     /// The load begins with the call of this method, not with the first element. Yields one element when nothing is
-    /// stored, or when the stored answer is fresh; otherwise two. A request whose policy or `Cache-Control` wants the
-    /// origin's answer (`no-cache`, `no-store`, `max-age=0`, a policy that reloads) gets only that; one that forbids
-    /// the network (`.returnCacheDataDontLoad`, `only-if-cached`) gets only the stored answer. If the network fails
-    /// after a stored answer was yielded, the sequence throws that error; an error of the origin (5xx) replaces no
-    /// stored answer, so the sequence ends without it. Ending the loop early cancels the load.
+    /// stored, or when a load of the request would be answered from the store: the stored answer is fresh, or as stale
+    /// as the request accepts (`max-stale`, `.returnCacheDataElseLoad`). Otherwise it yields two, also when the request
+    /// refuses a fresh answer by `max-age` or `min-fresh`. A request whose policy or `Cache-Control` wants the origin's
+    /// answer (`no-cache`, `no-store`, `max-age=0`, a policy that reloads) gets only that; one that forbids the network
+    /// (`.returnCacheDataDontLoad`, `only-if-cached`) gets only the stored answer. If the network fails after a stored
+    /// answer was yielded, the sequence throws that error; an error of the origin (5xx) replaces no stored answer, so
+    /// the sequence ends without it. Ending the loop early cancels the load.
     /// - Parameters:
     ///   - request: the request.
     ///   - alwaysRefreshing: sends a request even if the stored answer is fresh.
@@ -47,10 +49,13 @@ extension DiskURLCache {
     public func answers(
         for request: URLRequest, alwaysRefreshing: Bool = false, session: URLSession? = nil
     ) -> AsyncThrowingStream<Answer, any Swift.Error> {
-        let request = session.map { SessionLink(session: $0).effectiveRequest(request) } ?? request
+        // Foundation on Linux traps when a request without a URL is changed.
+        let hasURL = request.url != nil
+        let request = hasURL ? session.map { SessionLink(session: $0).effectiveRequest(request) } ?? request : request
         return AsyncThrowingStream { continuation in
             let task = Task {
                 do {
+                    try request.requireURL()
                     let hop = keyed(Request(request))
                     let (policy, directives) = (hop.request.policy, hop.facts.directives)
                     let wantsOrigin =
@@ -62,10 +67,8 @@ extension DiskURLCache {
                     var (fresh, hasStored) = (request, false)
                     if mayAsk, !wantsOrigin, let answer = try? await data(for: stored, session: session) {
                         continuation.yield(answer)
-                        // A stored redirect may lead to a stale response.
-                        guard alwaysRefreshing || answer.isStale || isStale(hop) else {
-                            return continuation.finish()
-                        }
+                        let isEnough = await perform { $0.isAnsweredByStore(hop) }
+                        guard alwaysRefreshing || !isEnough else { return continuation.finish() }
                         fresh.cachePolicy = .reloadRevalidatingCacheData
                         hasStored = true
                     }
@@ -82,13 +85,28 @@ extension DiskURLCache {
         }
     }
 
-    private func isStale(_ hop: KeyedRequest) -> Bool {
-        guard let key = hop.key,
-            let variant = store.lookup(key).variants().first(where: { $0.metadata.answers(hop.facts.fields) }),
-            let response = variant.metadata.http
-        else { return true }
-        let options = cachingOptions(for: hop.target, response: response.fields)
-        return !ReuseFacts(response).governed(by: options).needNoValidation(options, now: now)
+    /// Whether a load would answer the request from the store and ask the origin for nothing: the stored response is
+    /// fresh, or as stale as the request accepts (`max-stale`), and so is each one that a stored redirect leads to.
+    /// Reads the disk on the caller's thread.
+    private func isAnsweredByStore(_ first: KeyedRequest) -> Bool {
+        var hop = first
+        for _ in 0...Request.redirectLimit {
+            guard let key = hop.key else { return false }
+            let candidates = store.lookup(key).variants().compactMap(\.candidate)
+            let decider = RequestDecider(
+                request: hop.facts, candidates: candidates, policy: hop.request.policy,
+                options: cachingOptions(for: hop.target, response: candidates.first?.response.fields)
+                    .caching(hop.facts.method, hasKey: true), now: now)
+            guard case .useStored(let reuse) = decider.decision(),
+                reuse.allowance == nil || reuse.allowance == .maxStale || reuse.allowance == .anyAge
+            else { return false }
+            let response = candidates[reuse.index].response
+            guard reuse.presentation.keepsStatus,
+                let next = hop.request.following(status: response.status, fields: response.fields)
+            else { return true }
+            hop = keyed(next)
+        }
+        return false
     }
 
     /// Stores data that the app made, as a 200 response that replaces an earlier one. Does nothing for a request
@@ -121,33 +139,35 @@ extension DiskURLCache {
     ///   - session: see ``data(for:session:)``. That session's own loads find the responses.
     ///   - progress: counts requests as they end. To cancel it, or the Swift task, stops the loads that have not begun.
     /// - Returns: the requests whose response is not stored now, and why: the error of the load, or a ``Reason`` for a
-    ///   response that arrived and is not stored, such as an error of the origin or a response with `no-store`.
+    ///   response that arrived and is not stored, such as an error of the origin or a response with `no-store`; and the
+    ///   status of that response, nil if none arrived.
     @discardableResult
     public func prefetch(
         _ requests: [URLRequest], maximumConcurrency: Int = 4, session: URLSession? = nil,
         progress: Progress = Progress(totalUnitCount: 0)
-    ) async -> [(request: URLRequest, error: any Swift.Error)] {
+    ) async -> [(request: URLRequest, error: any Swift.Error, status: Int?)] {
         progress.totalUnitCount = Int64(requests.count)
-        return await withTaskGroup(of: (URLRequest, (any Swift.Error)?).self) { group in
-            var failed: [(request: URLRequest, error: any Swift.Error)] = []
+        return await withTaskGroup(of: (URLRequest, (any Swift.Error)?, Int?).self) { group in
+            var failed: [(request: URLRequest, error: any Swift.Error, status: Int?)] = []
             var waiting = requests[...]
             func startNext() {
                 guard !progress.isCancelled, let request = waiting.popFirst() else { return }
                 group.addTask { [self] in
                     do {
-                        return (request, try await data(for: request, session: session).report.notStoredReason)
+                        let report = try await data(for: request, session: session).report
+                        return (request, report.notStoredReason, report.status)
                     } catch {
-                        return (request, error)
+                        return (request, error, nil)
                     }
                 }
             }
             for _ in 0..<max(1, maximumConcurrency) { startNext() }
-            for await (request, error) in group {
+            for await (request, error, status) in group {
                 progress.completedUnitCount += 1
-                if let error { failed.append((request, error)) }
+                if let error { failed.append((request, error, status)) }
                 startNext()
             }
-            return failed + waiting.map { ($0, CancellationError()) }
+            return failed + waiting.map { ($0, CancellationError(), nil) }
         }
     }
 }

@@ -55,9 +55,9 @@ extension DiskURLCache {
         /// How chosen requests and responses are treated. See ``Options`` for the order of precedence.
         ///
         /// A rule that cannot be (it matches nothing, does nothing, contradicts itself or an earlier one, or names a
-        /// key policy that ``keyPolicies`` does not have) is reported by `openingError` and logged. A rule with a
-        /// pattern that cannot be is applied to no request; if it is to keep responses off the disk or out of the
-        /// cache, it is applied to every request.
+        /// key policy that ``keyPolicies`` does not have) is reported by `openingError`, by an event, and in the log. A
+        /// rule whose pattern cannot match is applied to no request. If it restricts where responses are stored, it is
+        /// applied to every request, to be safe: the report says so, and so does the reason of each load.
         public var rules: [Rule] = []
         /// The largest entry as a share of the layer's capacity. A larger one is not stored, and an event says so.
         public var maximumEntryFraction = 0.5
@@ -148,5 +148,15 @@ extension DiskURLCache {
     static var cachesFolder: URL {
         FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
             ?? URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
+    }
+}
+
+extension DiskURLCache.Configuration: PrintedByDescription {
+    /// Capacities, folder, and how many rules there are, in one line. A disk layer of the app's own is not printed: it
+    /// may hold a key.
+    public var description: String {
+        let disk = storageMaker == nil ? (directory?.path ?? "the default folder") : "a storage of the app"
+        return "\(memoryCapacity) bytes in memory, \(diskCapacity) bytes in \(disk),"
+            + " \(isShared ? "shared" : "private"), key: \(keyPolicy), rules: \(rules.count)"
     }
 }

@@ -22,11 +22,13 @@ extension DiskURLCache {
     }
 
     /// Removes every entry of a host, but not of its subdomains, from memory and disk before it returns.
-    /// - Parameter host: the name as in a URL; upper and lower case and a trailing dot make no difference. A text that
-    ///   is no host's name removes nothing, and an event says so (``Error/Code/invalidPattern``).
+    /// - Parameter host: the name as in a URL, an international one in any form that Foundation gives; upper and lower
+    ///   case and a trailing dot make no difference. A text that is no host's name removes nothing, and an event says
+    ///   so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(host: String) {
         guard let name = URLCanonicalizer.host(host) else {
-            return reportNothingRemoved("\"\(host)\" is not a host; give the name alone.")
+            return reportNothingRemoved(
+                "\(host.quotedWithoutCredentials) is not a host; give the name alone, as in \"example.com\".")
         }
         store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(name)))
     }
@@ -40,7 +42,8 @@ extension DiskURLCache {
     ///   nothing, and an event says so (``Error/Code/invalidPattern``).
     public func removeCachedResponses(urlPrefix prefix: String) {
         guard let canonical = URLCanonicalizer.prefix(prefix) else {
-            return reportNothingRemoved("no URL begins with \"\(prefix)\"; write \"https://example.com/path\".")
+            return reportNothingRemoved(
+                "no URL begins with \(prefix.quotedWithoutCredentials); write \"https://example.com/path\".")
         }
         store.remove(
             matching: EntryCriteria(hostHash: canonical.host.map(RequestKey.hostHash), urlPrefix: canonical.text))
@@ -72,11 +75,13 @@ extension DiskURLCache {
 
     /// Empties one layer; the other is left as it is. Returns at once, however many entries there are. Fallback
     /// directories are read-only: `.fallback` removes nothing, and an event says so (``Error/Code/invalidPattern``).
+    /// `.disk` is also a storage of the app, whatever its name.
     public func removeAllCachedResponses(from layer: Layer) {
         switch layer {
         case .memory: store.removeMemory()
-        case .disk: store.removeDisk()
+        case .disk, diskLayer: store.removeDisk()
         case .fallback: reportNothingRemoved("fallback directories are read-only; give .memory or .disk.")
+        default: reportNothingRemoved("there is no layer \(layer); give .memory or .disk.")
         }
     }
 

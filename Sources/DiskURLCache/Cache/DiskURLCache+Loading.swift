@@ -59,9 +59,10 @@ extension DiskURLCache {
         _ response: StoredResponse, _ body: ArrivedBody, edited: LoadMachine.EditedResponse, for hop: KeyedRequest,
         ticket: StoreTicket?
     ) -> Reason? {
+        let response = ContentLength.corrected(response, to: body.count)
         guard let key = hop.key?.keeping(response),
             let metadata = metadata(of: response, edited: edited, for: hop.target)
-        else { return .keptOut }
+        else { return keptOutReason(for: hop.target, contentType: response.fields["Content-Type"]) ?? .keptOut }
         return store.store(metadata, body, presented: edited.presented, for: key, ticket: ticket)
     }
 

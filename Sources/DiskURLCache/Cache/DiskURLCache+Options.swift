@@ -35,7 +35,7 @@ extension DiskURLCache {
 
     /// The key, or the reason why there is none.
     func keyDecision(for target: RuleTarget, variant: String? = nil) -> KeyDecision {
-        guard !isKeptOut(target) else { return .none(.keptOut) }
+        if let reason = keptOutReason(for: target) { return .none(reason) }
         var policy = configuration.keyPolicy
         if let name = cacheOptions(for: target).keyPolicy {
             guard let named = configuration.keyPolicies[name] else { return .none(.keyPolicy) }
@@ -46,19 +46,36 @@ extension DiskURLCache {
             RequestKey.Form(isShared: configuration.isShared, variant: variant, salt: store.salt))
     }
 
-    /// Whether a request is never cached, whatever its response. A rule by content type that stores can be judged only
-    /// when the response is known: until then no later rule keeps the request out.
-    private func isKeptOut(_ target: RuleTarget) -> Bool {
-        if let storage = target.request.options?.storage { return storage == .never }
-        for rule in configuration.rules {
+    /// Why a request is never cached, whatever its response: which options say `.never`. A rule by content type that
+    /// stores can be judged only when the response is known: until then no later rule keeps the request out.
+    private func keptOutReason(for target: RuleTarget) -> Reason? {
+        if let storage = target.request.options?.storage { return storage == .never ? .keptOut : nil }
+        for (index, rule) in configuration.rules.enumerated() {
             guard let storage = rule.cacheOptions.storage else { continue }
             if case .contentType = rule.match.kind {
-                if storage != .never { return false }
+                if storage != .never { return nil }
             } else if rule.matches(target, contentType: nil) {
-                return storage == .never
+                return storage == .never ? keptOut(by: rule, at: index) : nil
             }
         }
-        return false
+        return nil
+    }
+
+    private func keptOut(by rule: Rule, at index: Int) -> Reason {
+        let problem: String? = if case .nothing(let problem) = rule.match.kind { problem } else { nil }
+        return .keptOut(byRule: index, "\(rule.match)", problem: problem)
+    }
+
+    /// Why a response is not stored: which options say `.never`. Nil if none does.
+    func keptOutReason(for target: RuleTarget, contentType: String?) -> Reason? {
+        if let storage = target.request.options?.storage { return storage == .never ? .keptOut : nil }
+        for (index, rule) in configuration.rules.enumerated() {
+            guard let storage = rule.cacheOptions.storage, rule.matches(target, contentType: contentType) else {
+                continue
+            }
+            return storage == .never ? keptOut(by: rule, at: index) : nil
+        }
+        return nil
     }
 
     func cachingOptions(for target: RuleTarget, response: HeaderFields?) -> CachingOptions {
@@ -109,11 +126,11 @@ extension DiskURLCache {
     /// An entry that answers a request with tags gets them, whatever request it was stored for.
     func addTags(to metadata: EntryMetadata, of key: RequestKey, for target: RuleTarget) {
         let tags = tagsToAdd(for: target)
-        guard !tags.isSubset(of: metadata.tags) else { return }
+        guard metadata.tags.joined(withTags: tags).count > metadata.tags.count else { return }
         // A rule may use the cache, so this is not under a lock.
         let response = metadata.http
         _ = store.update(metadata.sequence, of: key.keeping(response)) {
-            $0.tags = Set($0.tags).union(tags).sorted()
+            $0.tags = $0.tags.joined(withTags: tags)
         }
     }
 
@@ -122,7 +139,7 @@ extension DiskURLCache {
         let now = now
         let tags = tagsToAdd(for: hop.target)
         _ = store.update(sequence, of: key.keeping(response)) { metadata in
-            metadata.tags = Set(metadata.tags).union(tags).sorted()
+            metadata.tags = metadata.tags.joined(withTags: tags)
             metadata.response = .http(response)
             metadata.storedAt = now
         }

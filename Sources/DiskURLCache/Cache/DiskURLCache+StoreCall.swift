@@ -16,7 +16,9 @@ extension DiskURLCache {
         var fields = response.map { HeaderFields($0) }
         if isBySystem { fields = fields.map { SystemHead.restored($0) } }
         let cacheOptions = cacheOptions(for: target, contentType: fields?["Content-Type"])
-        guard cacheOptions.storage != .never else { return .keptOut }
+        if cacheOptions.storage == .never {
+            return keptOutReason(for: target, contentType: fields?["Content-Type"]) ?? .keptOut
+        }
         guard cached.storagePolicy != .notAllowed else { return .refused }
         // A response stored for `HEAD` cannot answer a `GET`.
         let key = lookupKey.isForHead ? lookupKey.storedForHead : lookupKey
@@ -40,13 +42,18 @@ extension DiskURLCache {
         {
             return refuse(reason)
         }
-        let (userInfo, lost) = cached.persistentUserInfo
         let time = now
+        var head = EntryMetadata.Response(
+            cached.response, fields: fields, method: facts.method, vary: vary, time: time)
+        if case .http(let response) = head {
+            let length = cached.data.count
+            if let objection = ContentLength.objection(to: length, of: response) { return refuse(objection) }
+            head = .http(ContentLength.corrected(response, to: length))
+        }
+        let (userInfo, lost) = cached.persistentUserInfo
         let metadata = EntryMetadata(
             sequence: 0, url: cached.response.url?.withoutCredentials,
-            response: EntryMetadata.Response(
-                cached.response, fields: fields, method: facts.method, vary: vary, time: time),
-            storedAt: time,
+            response: head, storedAt: time,
             placement: cached.storagePolicy == .allowedInMemoryOnly || cacheOptions.storage == .memoryOnly
                 ? .memoryOnly : .memoryAndDisk,
             userInfo: userInfo, tags: tags(of: cacheOptions, for: target.request),

@@ -48,7 +48,7 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         self.configuration = configuration
 
         let foreignURL = ([directory] + configuration.fallbackDirectories).first { !$0.isFileURL }
-        var problem = foreignURL.map { DiskURLCache.Error(.notAFileURL, path: $0.absoluteString) }
+        var problem = foreignURL.map { DiskURLCache.Error(.notAFileURL, path: $0.printed) }
         if let storage = configuration.storageMaker {
             let isRefused = !configuration.isShared && storage.isForSeveralUsers
             if isRefused { problem = Error(.sharedStorage) }
@@ -66,9 +66,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 problem = problem ?? Error(.settingsWithoutEffect, path: directory.path, details: names)
             }
         }
-        problem =
-            problem ?? RuleCheck.problem(in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
-        configurationError = problem
+        let wrongRules = RuleCheck.problems(
+            in: configuration.rules, keyPolicies: Set(configuration.keyPolicies.keys))
+        configurationError = problem ?? RuleCheck.summary(of: wrongRules)
         rulesHaveTags = configuration.rules.contains { !$0.cacheOptions.tags.isEmpty }
         keysArePlain = configuration.rules.isEmpty && configuration.keyPolicy.isPlain && !configuration.isShared
         let platform = configuration.platform
@@ -82,8 +82,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         #endif
         isOpen.withLock { $0 = true }
         // A path may name a user, so it is not logged.
-        if let configurationError, configurationError.path.isEmpty { hub.report(once: configurationError) }
-        if let configurationError, !configurationError.path.isEmpty { hub.emit(.problem(configurationError)) }
+        if let problem, problem.path.isEmpty { hub.report(once: problem) }
+        if let problem, !problem.path.isEmpty { hub.emit(.problem(problem)) }
+        for rule in wrongRules { hub.report(once: rule) }
         if platform.attachesLoader { CachingURLProtocol.register() }
         #if canImport(Darwin)
             appLife = AppLifeObserver(
@@ -91,6 +92,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
                 flush: { [weak self] in self?.flush() })
         #endif
     }
+
+    /// The settings of the cache, in one line.
+    public override var description: String { "DiskURLCache: \(configuration)" }
 
     /// Opens a cache with the standard configuration.
     ///
@@ -292,9 +296,12 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
 
     // MARK: State
 
+    /// The layer under memory: `.disk`, or a storage of the app by its name (`DiskURLCache.EntryStorage.name`).
+    public var diskLayer: Layer { configuration.storageMaker?.name ?? .disk }
+
     /// The part of the configuration that the cache cannot fulfil: there is no disk layer, and the cache works in
     /// memory; a fallback directory cannot be read; a second cache of this process has the folder open with other
-    /// settings; a rule cannot be. Nil without a problem. Waits for the first look at the folders.
+    /// settings; rules cannot be (the text names each one, and there is an event for each). Nil without a problem. Waits for the first look at the folders.
     public var openingError: DiskURLCache.Error? {
         configurationError ?? store.openingError
     }
@@ -311,9 +318,11 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         hub.stream()
     }
 
-    /// True: no request is sent, and stored responses are served however stale; a request without a stored response
-    /// fails with `URLError.notConnectedToInternet` (RFC 9111 §4.2.4). Apple's own loader does not obey it:
-    /// <doc:ApplePlatforms>.
+    /// True: no request is sent, and stored responses are served however stale (RFC 9111 §4.2.4). Two kinds are not: a
+    /// response with `no-cache`, and a stale one with `must-revalidate` (§5.2.2.2, §5.2.2.4). For these the request
+    /// needs the policy `.returnCacheDataDontLoad`, which uses any stored response. A request without a response that
+    /// may be served fails with `URLError.notConnectedToInternet`, and the error's failure reason says why. Apple's own
+    /// loader does not obey it: <doc:ApplePlatforms>.
     public var isOffline: Bool {
         get { offline.withLock { $0 } }
         set { offline.withLock { $0 = newValue } }
@@ -323,3 +332,6 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         hub.emit(.notStored(url: request.url?.removingCredentials, reason: reason))
     }
 }
+
+// Dumping the class would print the keys in memory, and `Authorization` is part of a key.
+extension DiskURLCache: PrintedByDescription {}

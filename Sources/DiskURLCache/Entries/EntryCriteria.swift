@@ -22,7 +22,7 @@ package struct EntryCriteria: Sendable, Hashable {
 
     /// Whether the metadata meets the conditions; those on key and hashes are not checked.
     func matches(_ metadata: EntryMetadata) -> Bool {
-        if let tag, !metadata.tags.contains(tag) { return false }
+        if let tag, !metadata.tags.contains(where: tag.hasSameBytes) { return false }
         if let storedAfter, metadata.storedAt < storedAfter { return false }
         if let storedBefore, metadata.storedAt >= storedBefore { return false }
         guard let urlPrefix, let url = metadata.url else { return true }
@@ -40,6 +40,15 @@ package struct EntryCriteria: Sendable, Hashable {
 
     func matches(_ key: RequestKey, _ metadata: EntryMetadata) -> Bool {
         matches(metadata, resource: key.resource, hostHash: key.hostHash)
+    }
+}
+
+extension [String] {
+    /// The tags of an entry with further ones, sorted. Tags are compared by their bytes, as a removal compares them.
+    func joined(withTags further: some Sequence<String>) -> [String] {
+        var tags = self
+        for tag in further where !contains(where: tag.hasSameBytes) { tags.append(tag) }
+        return tags.sorted()
     }
 }
 

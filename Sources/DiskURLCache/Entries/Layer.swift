@@ -1,11 +1,21 @@
 extension DiskURLCache {
-    /// Where responses are stored. The names of the cases are the spelling in the event log.
-    public enum Layer: String, Sendable, Hashable, Codable {
+    /// Where responses are stored. Printed, and written to the event log, by its name.
+    public struct Layer: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
+        /// The name.
+        public let rawValue: String
+
+        /// A storage of the app (`DiskURLCache.EntryStorage`) by its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        // Not constants: a lookup compares layers, and the access to a constant is a call.
+
         /// The memory layer.
-        case memory
+        public static var memory: Layer { Layer(rawValue: "memory") }
         /// The disk layer.
-        case disk
+        public static var disk: Layer { Layer(rawValue: "disk") }
         /// One of ``DiskURLCache/DiskURLCache/Configuration/fallbackDirectories``.
-        case fallback
+        public static var fallback: Layer { Layer(rawValue: "fallback") }
+
+        public var description: String { rawValue }
     }
 }

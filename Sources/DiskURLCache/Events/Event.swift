@@ -147,3 +147,42 @@ extension DiskURLCache {
         }
     }
 }
+
+// MARK: How they print
+
+extension DiskURLCache.Report: PrintedByDescription {
+    /// Method, URL, status, length of the body, and outcome, in one line. User name, password and query of the URL are
+    /// not printed.
+    public var description: String {
+        var parts = [status == 0 ? "no answer" : "\(status)", "\(bytes) bytes", outcome.description]
+        if let notStoredReason { parts.append("not stored: \(notStoredReason)") }
+        if let error {
+            let error = error as NSError
+            // The error's own text may have the whole URL.
+            parts.append("error \(error.domain) \(error.code)")
+        }
+        return "\(method) \(url?.printed ?? "without a URL"): " + parts.joined(separator: ", ")
+    }
+}
+
+extension DiskURLCache.Event: PrintedByDescription {
+    /// What happened, in one line. User names, passwords and queries of URLs are not printed.
+    public var description: String {
+        switch self {
+        case .load(let report): report.description
+        case .stored(let url, let bytes, let inMemoryOnly):
+            "stored \(url?.printed ?? "a response"), \(bytes) bytes\(inMemoryOnly ? ", in memory only" : "")"
+        case .notStored(let url, let reason): "not stored \(url?.printed ?? "a response"): \(reason)"
+        case .evicted(let entries, let bytes): "evicted \(entries) entries, \(bytes) bytes"
+        case .problem(let error): "problem: \(error)"
+        }
+    }
+}
+
+extension DiskURLCache.Statistics: PrintedByDescription {
+    /// The counts in one line.
+    public var description: String {
+        "\(memoryHits) memory hits, \(diskHits) disk hits, \(misses) misses, \(revalidations) revalidations,"
+            + " \(stores) stores, \(evictions) evictions, \(bytesSaved) bytes saved, \(timeSaved) s saved"
+    }
+}

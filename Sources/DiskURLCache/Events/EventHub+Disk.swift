@@ -18,7 +18,7 @@ extension DiskURLCache.Statistics {
     mutating func countHit(_ layer: DiskURLCache.Layer, bytes: Int) {
         switch layer {
         case .memory: memoryHits += 1
-        case .disk, .fallback: diskHits += 1
+        default: diskHits += 1
         }
         bytesSaved += bytes
     }

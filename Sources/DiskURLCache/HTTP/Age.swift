@@ -2,10 +2,23 @@ import Foundation
 
 /// How old a stored response is (RFC 9111 §4.2.3).
 enum Age {
-    /// `current_age` in seconds. Never negative, even if the clock was set back; never above `greatestDeltaSeconds`.
+    /// `current_age` in seconds, from 0 to `greatestDeltaSeconds`.
+    ///
+    /// A response that arrived "later than now" was stored before the clock was set back. Its age is not known, so it
+    /// gets the greatest one: it is asked for again, and no stale window holds.
     static func current(of facts: ReuseFacts, now: Date) -> Int64 {
+        guard !isUnknown(facts, now: now) else { return FieldSyntax.greatestDeltaSeconds }
         let residentTime = max(0, now.timeIntervalSince(facts.responseTime).wholeSeconds)
         return min(facts.ageOnArrival.corrected.addingSaturated(residentTime), FieldSyntax.greatestDeltaSeconds)
+    }
+
+    /// Seconds by which a clock is corrected in use: by NTP, or beside the clock of another machine with the same store.
+    static let clockTolerance: TimeInterval = 10
+
+    /// Whether the clock was set back since the response arrived.
+    static func isUnknown(_ facts: ReuseFacts, now: Date) -> Bool {
+        // False also for a time that is no number.
+        !(now.timeIntervalSince(facts.responseTime) >= -clockTolerance)
     }
 
     /// How old a response was when it arrived, in seconds.

@@ -29,18 +29,33 @@ struct CacheControl: Sendable, Equatable {
 
     /// - Parameter value: the combined value of the field; nil when there is none.
     init(_ value: String?) {
-        directives = value.map { FieldSyntax.members(of: $0).compactMap(Self.directive) } ?? []
+        guard var value else {
+            directives = []
+            return
+        }
+        directives = value.withUTF8 { bytes in
+            var directives: [Directive] = []
+            FieldSyntax.forEachMember(of: bytes) { place in
+                if let directive = Self.directive(bytes[place]) { directives.append(directive) }
+            }
+            return directives
+        }
     }
 
-    private static func directive(_ member: Substring) -> Directive? {
-        let bytes = member.utf8
-        let end = bytes.firstIndex { !FieldSyntax.isTokenByte($0) } ?? bytes.endIndex
-        guard end > bytes.startIndex else { return nil }
-        let name = member[..<end].lowercased()
-        guard end < bytes.endIndex else { return Directive(name: name, argument: .none) }
-        guard bytes[end] == UInt8(ascii: "=") else { return Directive(name: name, argument: .malformed) }
-        let rest = member[bytes.index(after: end)...]
-        if FieldSyntax.isToken(rest) { return Directive(name: name, argument: .value(String(rest))) }
+    private static func directive(_ member: Slice<UnsafeBufferPointer<UInt8>>) -> Directive? {
+        let end = member.firstIndex { !FieldSyntax.isTokenByte($0) } ?? member.endIndex
+        guard end > member.startIndex else { return nil }
+        // A token is ASCII.
+        let name = String(unsafeUninitializedCapacity: end - member.startIndex) { room in
+            for (index, byte) in member[..<end].enumerated() { room[index] = byte &- 65 < 26 ? byte | 0x20 : byte }
+            return end - member.startIndex
+        }
+        guard end < member.endIndex else { return Directive(name: name, argument: .none) }
+        guard member[end] == UInt8(ascii: "=") else { return Directive(name: name, argument: .malformed) }
+        let rest = member[(end + 1)...]
+        if !rest.isEmpty, rest.allSatisfy(FieldSyntax.isTokenByte) {
+            return Directive(name: name, argument: .value(String(decoding: rest, as: UTF8.self)))
+        }
         // "a recipient ought to accept both forms" (RFC 9111 §5.2): token and quoted string.
         return Directive(name: name, argument: FieldSyntax.unquoting(rest).map(Argument.value) ?? .malformed)
     }
@@ -113,11 +128,13 @@ package struct ResponseDirectives: Sendable, Equatable {
     /// The name of the targeted field from which the directives were read; nil if they are those of `Cache-Control`.
     var targetedField: String?
 
-    /// - Parameter targeted: names of fields to look at before `Cache-Control` (RFC 9213).
-    init(_ fields: HeaderFields, targeted: [String] = []) {
+    /// - Parameters:
+    ///   - known: the directives of `Cache-Control`, when the caller has parsed them.
+    ///   - targeted: names of fields to look at before `Cache-Control` (RFC 9213).
+    init(_ fields: HeaderFields, control known: CacheControl? = nil, targeted: [String] = []) {
         let field = targeted.isEmpty ? nil : TargetedField(in: fields, listed: targeted)
         targetedField = field?.name
-        let control = field?.control ?? CacheControl(fields["Cache-Control"])
+        let control = field?.control ?? known ?? CacheControl(fields["Cache-Control"])
         noStore = control.contains("no-store")
         mustUnderstand = control.contains("must-understand")
         // A targeted field that withholds a field withholds the whole response.

@@ -25,6 +25,10 @@ struct EntityTag: Sendable, Equatable {
         self.isWeak = isWeak
     }
 
+    static func == (left: EntityTag, right: EntityTag) -> Bool {
+        left.isWeak == right.isWeak && left.text.hasSameBytes(as: right.text)
+    }
+
     /// Weak comparison (RFC 9110 §8.8.3.2): for `If-None-Match`.
     func weaklyMatches(_ other: EntityTag) -> Bool {
         opaque.elementsEqual(other.opaque)

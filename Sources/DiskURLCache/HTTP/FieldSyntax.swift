@@ -5,12 +5,26 @@ enum FieldSyntax {
     /// A comma inside a quoted string does not separate. A quote that is never closed counts as an ordinary character,
     /// so that a directive behind it is not lost.
     static func members(of value: String) -> [Substring] {
-        var members: [Substring] = []
-        let bytes = value.utf8
-        var start = bytes.startIndex
-        var index = start
+        var text = value
+        var places: [Range<Int>] = []
+        text.withUTF8 { bytes in forEachMember(of: bytes) { places.append($0) } }
+        let bytes = text.utf8
+        return places.map { place in
+            let start = bytes.index(bytes.startIndex, offsetBy: place.lowerBound)
+            return text[start..<bytes.index(start, offsetBy: place.count)]
+        }
+    }
+
+    /// Calls with the place of each member in the bytes of a list.
+    static func forEachMember(of bytes: UnsafeBufferPointer<UInt8>, _ body: (Range<Int>) -> Void) {
+        var start = 0
+        var index = 0
         var mayBeQuoted = true
-        while index < bytes.endIndex {
+        func endMember() {
+            let place = trimming(start..<index, of: bytes)
+            if !place.isEmpty { body(place) }
+        }
+        while index < bytes.count {
             let byte = bytes[index]
             if byte == UInt8(ascii: "\""), mayBeQuoted {
                 if let end = endOfQuotedString(in: bytes, from: index) {
@@ -22,18 +36,20 @@ enum FieldSyntax {
                 mayBeQuoted = false
             }
             if byte == UInt8(ascii: ",") {
-                append(value[start..<index], to: &members)
-                start = bytes.index(after: index)
+                endMember()
+                start = index + 1
             }
-            index = bytes.index(after: index)
+            index += 1
         }
-        append(value[start...], to: &members)
-        return members
+        endMember()
     }
 
-    private static func append(_ member: Substring, to members: inout [Substring]) {
-        let trimmed = trimming(member)
-        if !trimmed.isEmpty { members.append(trimmed) }
+    /// A place in bytes without optional whitespace (RFC 9110 §5.6.3) at both ends.
+    static func trimming(_ place: Range<Int>, of bytes: UnsafeBufferPointer<UInt8>) -> Range<Int> {
+        var (first, last) = (place.lowerBound, place.upperBound)
+        while first < last, isWhitespace(bytes[first]) { first += 1 }
+        while first < last, isWhitespace(bytes[last - 1]) { last -= 1 }
+        return first..<last
     }
 
     /// The index behind the closing quote of the quoted string that begins at `start`; nil when none closes it.
@@ -62,8 +78,9 @@ enum FieldSyntax {
     }
 
     /// The text between the quotes of a whole quoted string; nil when `value` is not one.
-    static func unquoting(_ value: Substring) -> String? {
-        let bytes = value.utf8
+    static func unquoting(_ value: Substring) -> String? { unquoting(value.utf8) }
+
+    static func unquoting(_ bytes: some BidirectionalCollection<UInt8>) -> String? {
         guard bytes.first == UInt8(ascii: "\""),
             endOfQuotedString(in: bytes, from: bytes.startIndex) == bytes.endIndex
         else { return nil }

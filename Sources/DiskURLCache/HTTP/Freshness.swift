@@ -72,9 +72,10 @@ package struct Freshness: Sendable, Equatable {
         return min((unchangedFor * fraction).wholeSeconds, max(0, options.heuristicLimit))
     }
 
-    /// RFC 9110 §6.6.1: a response without a valid `Date` counts as made when it arrived.
+    /// RFC 9110 §6.6.1: a response without a valid `Date` counts as made when it arrived. Of several dates the oldest
+    /// counts.
     static func date(of response: StoredResponse) -> Date {
-        response.fields["Date"].flatMap { HTTPDate.parse($0, reference: response.responseTime) }
+        response.fields["Date"].flatMap { HTTPDate.oldest($0, reference: response.responseTime) }
             ?? response.responseTime
     }
 }

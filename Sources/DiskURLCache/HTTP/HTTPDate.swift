@@ -13,14 +13,35 @@ enum HTTPDate {
 
     /// - Parameter reference: about now; RFC 850 dates have two digits of the year, and are at most 50 years ahead.
     static func parse(_ value: String, reference: Date) -> Date? {
-        // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; a far longer text is no date.
-        let bytes = Array(FieldSyntax.trimming(Substring(value)).utf8.prefix(64))
-        for form in forms {
-            if let seconds = seconds(of: bytes, in: form, reference: reference) {
-                return Date(timeIntervalSince1970: TimeInterval(seconds))
+        var value = value
+        return value.withUTF8 { bytes in
+            // The longest form is "Wednesday, 09-Nov-94 08:49:37 GMT"; a far longer text is no date.
+            let text = bytes[FieldSyntax.trimming(0..<bytes.count, of: bytes)].prefix(64)
+            for form in forms {
+                if let seconds = seconds(of: text, in: form, reference: reference) {
+                    return Date(timeIntervalSince1970: TimeInterval(seconds))
+                }
             }
+            return nil
         }
-        return nil
+    }
+
+    /// The oldest date of a field that may have come several times: its values then arrive joined by commas, and most
+    /// dates have a comma, too. Nil without a valid date.
+    static func oldest(_ value: String, reference: Date) -> Date? {
+        if let date = parse(value, reference: reference) { return date }
+        var oldest: Date?
+        // Enough for four dates: no server sends more, and a hostile one must not cost time.
+        var rest = value.split(separator: ",", maxSplits: 8, omittingEmptySubsequences: false).prefix(8)
+        while let part = rest.popFirst() {
+            var date = parse(String(part), reference: reference)
+            if date == nil, let next = rest.first {
+                date = parse("\(part),\(next)", reference: reference)
+                if date != nil { rest.removeFirst() }
+            }
+            if let date { oldest = min(date, oldest ?? date) }
+        }
+        return oldest
     }
 
     /// The preferred form (IMF-fixdate).
@@ -66,8 +87,8 @@ extension HTTPDate {
     ]
 
     /// Reads a date from left to right; nil if it does not have this form exactly.
-    private static func seconds(of bytes: [UInt8], in form: [UInt8], reference: Date) -> Int64? {
-        var rest = bytes[...]
+    private static func seconds(of text: Text, in form: [UInt8], reference: Date) -> Int64? {
+        var rest = text
         var month = 0
         var day = 0
         var hour = 0
@@ -105,17 +126,22 @@ extension HTTPDate {
         return Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
     }
 
-    private static func digit(_ rest: inout ArraySlice<UInt8>, of number: inout Int) -> Bool {
+    /// The bytes of a date, in place.
+    private typealias Text = Slice<UnsafeBufferPointer<UInt8>>
+
+    private static func digit(_ rest: inout Text, of number: inout Int) -> Bool {
         guard let byte = rest.popFirst(), byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return false }
         number = number * 10 + Int(byte - UInt8(ascii: "0"))
         return true
     }
 
     /// Takes the letters at the front; gives the index of the word that they spell, nil if they spell none.
-    private static func word(_ rest: inout ArraySlice<UInt8>, of words: [String]) -> Int? {
+    private static func word(_ rest: inout Text, of words: [String]) -> Int? {
         let letters = rest.prefix { ($0 | 0x20) &- 97 < 26 }
         rest = rest.dropFirst(letters.count)
-        return words.firstIndex(where: String(decoding: letters, as: UTF8.self).equalsIgnoringASCIICase)
+        return words.firstIndex { word in
+            word.utf8.count == letters.count && word.utf8.elementsEqual(letters) { $0 | 0x20 == $1 | 0x20 }
+        }
     }
 }
 

@@ -2,8 +2,10 @@ import Foundation
 
 /// How the answer to a HEAD updates or invalidates a stored GET (RFC 9111 §4.3.5).
 enum HeadUpdate {
-    /// If the answer describes the stored response that a GET would have selected, that response is updated. If not,
-    /// the stored response is out of date and is removed, since a HEAD brings no body to replace it with.
+    /// If a validator of the answer shows that it describes the stored response that a GET would have selected, that
+    /// response is updated. A stored response that the answer contradicts is out of date and is removed, since a HEAD
+    /// brings no body to replace it with. An answer without a validator shows neither, and changes nothing: not the
+    /// lifetime, and no field that protects a page, such as `Content-Security-Policy`.
     static func changes(by exchange: Exchange, options: CachingOptions) -> [StoreChange] {
         guard exchange.request.method == "HEAD", exchange.status == 200,
             !exchange.request.directives.noStore,
@@ -18,7 +20,7 @@ enum HeadUpdate {
                 changes.append(.remove(index: index))
                 continue
             }
-            guard isChosen else { continue }
+            guard isChosen, ["ETag", "Last-Modified"].contains(where: { exchange.fields[$0] != nil }) else { continue }
             isChosen = false
             var updated = StorableFields.updated(candidate.response, by: exchange, isShared: options.isShared)
             updated.vary = VaryKey(response: updated.fields, request: exchange.request)
@@ -33,7 +35,8 @@ enum HeadUpdate {
     private static func describes(_ exchange: Exchange, _ candidate: Candidate) -> Bool {
         let stored = candidate.response
         for name in ["ETag", "Last-Modified"] {
-            if let new = exchange.fields[name], new != stored.fields[name] { return false }
+            guard let new = exchange.fields[name] else { continue }
+            guard stored.fields[name]?.hasSameBytes(as: new) == true else { return false }
         }
         if let new = exchange.fields["Content-Length"], new != length(of: candidate) { return false }
         guard let names = VaryKey.names(in: exchange.fields["Vary"]) else { return false }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The header fields of a message, with case-insensitive names (RFC 9110 §5.1), in the order of the message if that is
 /// known.
 ///
@@ -10,6 +12,10 @@ package struct HeaderFields: Sendable, Equatable {
         package init(name: String, value: String) {
             self.name = name
             self.value = value
+        }
+
+        package static func == (left: Field, right: Field) -> Bool {
+            left.name.hasSameBytes(as: right.name) && left.value.hasSameBytes(as: right.value)
         }
     }
 
@@ -170,10 +176,30 @@ extension HeaderFields: ExpressibleByDictionaryLiteral {
 }
 
 extension String {
+    /// Texts of the network and the system are compared by this. `==` takes two texts for equal that are equal in
+    /// Unicode, such as the two spellings of é; for an origin they are different.
+    package func hasSameBytes(as other: String) -> Bool {
+        var left = self
+        var right = other
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                guard left.count == right.count else { return false }
+                guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+                return memcmp(first, second, left.count) == 0
+            }
+        }
+    }
+
     /// Field names, directives and codings compare without regard to ASCII case (RFC 9110 §5.1).
+    ///
+    /// Runs for each field of a message at every lookup by name, and nearly all names differ in their lengths.
+    @inline(__always)
     func equalsIgnoringASCIICase(_ other: String) -> Bool {
-        guard utf8.count == other.utf8.count else { return false }
-        // Compares bytes in place: this runs for each field of a message at every lookup by name.
+        utf8.count == other.utf8.count && hasSameLetters(as: other)
+    }
+
+    private func hasSameLetters(as other: String) -> Bool {
+        // Compares bytes in place.
         var left = self
         var right = other
         return left.withUTF8 { left in
@@ -187,4 +213,9 @@ extension String {
             }
         }
     }
+}
+
+extension HeaderFields {
+    /// The names alone: a value may be a credential, under any name.
+    package var printedNames: String { fields.map(\.name).joined(separator: ", ") }
 }

@@ -60,15 +60,19 @@ extension DiskURLCache.Reason {
         "variant-not-stored", "not in the cache for this request's values of the fields in Vary", "RFC 9111 §4.1")
     /// The stored response is stale, and may not be used before the origin confirms it.
     public static let stale = Self("stale", "expired, revalidation required", "RFC 9111 §4.2.4")
-    static let noCache = Self("no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4")
+    static let noCache = Self(
+        "no-cache", "the stored response says no-cache", "RFC 9111 §5.2.2.4",
+        advice: "Without the network, only cachePolicy .returnCacheDataDontLoad uses it all the same.")
     static let requestDirective = Self(
         "request-directive", "the request's Cache-Control or Pragma does not accept the stored response",
-        "RFC 9111 §5.2.1")
+        "RFC 9111 §5.2.1", advice: "Leave no-cache, max-age and min-fresh out of the request.")
     static let requestNoStore = Self(
         "request-no-store", "the request says no-store", "RFC 9111 §5.2.1.5",
         advice: "Leave no-store out of the request's Cache-Control.")
     /// `URLRequest.cachePolicy` asks for a reload or for a revalidation.
-    public static let cachePolicy = Self("cache-policy", "the request's cachePolicy requires the network")
+    public static let cachePolicy = Self(
+        "cache-policy", "the request's cachePolicy requires the network",
+        advice: "Leave the request's cachePolicy at .useProtocolCachePolicy.")
     static let unsupportedRange = Self(
         "unsupported-range", "the request asks for several ranges, or uses a unit other than bytes", "RFC 9110 §14.2")
     static let rangeNotHeld = Self(
@@ -97,7 +101,8 @@ extension DiskURLCache.Reason {
 extension DiskURLCache.Reason {
     static let mustRevalidate = Self(
         "must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids stale use",
-        "RFC 9111 §5.2.2.2", advice: "Offline too: only cachePolicy .returnCacheDataDontLoad uses it all the same.")
+        "RFC 9111 §5.2.2.2",
+        advice: "Without the network, only cachePolicy .returnCacheDataDontLoad uses it all the same.")
     static let noErrorWindow = Self(
         "no-stale-if-error", "neither the response nor a setting has stale-if-error", "RFC 5861 §4",
         advice:
@@ -114,6 +119,9 @@ extension DiskURLCache.Reason {
     static let download = Self("download", "download tasks are not cached")
     static let noKey = Self("no-key", "the request has no key")
     static let notHTTP = Self("scheme", "only http and https URLs with a host are cached", "RFC 9111 §1")
+    static let unusualHost = Self(
+        "host", "its host or port is not one that every client reads alike", "RFC 3986 §3.2.2",
+        advice: "Write a name (an international one unescaped), four decimal numbers, or an IPv6 address.")
     static let dotSegments = Self(
         "dot-segments",
         "its path has a segment . or ..: some clients remove it, so the response could belong to a different URL",
@@ -134,8 +142,18 @@ extension DiskURLCache.Reason {
         "query-without-content", "it is a QUERY without a body, or its body is not known", "RFC 10008 §2",
         advice: "Give the query as the request's body (httpBody).")
     static let keyPolicy = Self("key-policy", "the key policy makes no key for it, or no key policy has that name")
-    /// A rule or the request's options say `.never`.
-    public static let keptOut = Self("never", "a rule or the request's options say storage: .never")
+    /// A rule or the request's options say `.never`; the words say which.
+    public static let keptOut = Self("never", "the request's options say storage: .never")
+    /// - Parameters:
+    ///   - index: the rule's position in `Configuration.rules`.
+    ///   - match: what the rule applies to.
+    ///   - problem: why nothing can match the rule; nil for a rule that can be.
+    static func keptOut(byRule index: Int, _ match: String, problem: String?) -> Self {
+        guard let problem else { return Self("never", "rule \(index) (\(match)) says storage: .never") }
+        return Self(
+            "never", "rule \(index) matches nothing, and keeps every response out of the cache to be safe",
+            advice: "Mend the rule: \(problem)")
+    }
 }
 
 // MARK: Why a response was not stored
@@ -180,8 +198,16 @@ extension DiskURLCache.Reason {
             "user-info", "its userInfo values of \(keys.joined(separator: ", ")) are kept in memory only",
             advice: "Use property-list types: numbers, texts, dates, data, and arrays and dictionaries of these.")
     }
-    static let forOneUser = Self("private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7")
-    static let setsCookie = Self("set-cookie", "the response sets a cookie, and the cache is shared", "RFC 9111 §3.5")
+    static let forOneUser = Self(
+        "private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7",
+        advice:
+            "The origin could leave private out, if every user may have it; a cache for one user (isShared = false) stores it."
+    )
+    static let setsCookie = Self(
+        "set-cookie", "the response sets a cookie, and the cache is shared", "RFC 9111 §3.5",
+        advice:
+            "The origin could set the cookie in another response; a cache for one user (isShared = false) stores it without the cookie."
+    )
     static let authorized = Self(
         "authorization", "the request has Authorization, the cache is shared, and the response does not say public",
         "RFC 9111 §3.5", advice: "The origin could say public, must-revalidate or s-maxage, if every user may have it.")
@@ -219,6 +245,13 @@ extension DiskURLCache.Reason {
         "RFC 9111 §4.1", advice: "A session of makeSession stores it.")
     static let partialContent = Self(
         "partial-content", "it is a 206 that does not continue the stored part", "RFC 9111 §3.3")
+    /// - Parameter stated: the length that the response states, or that its status allows.
+    static func wrongLength(_ length: Int, stated: Int) -> Self {
+        Self(
+            "length", "its body has \(length) bytes, and its head says \(stated)", "RFC 9111 §3.3",
+            advice: length < stated
+                ? "The connection may have ended too early: ask again." : "A 204 or 205 has no body: the server errs.")
+    }
     static let notModified = Self(
         "not-modified", "a 304 has no body: it only confirms a stored response", "RFC 9111 §4.3.4")
     static let malformed = Self(

@@ -104,7 +104,7 @@ struct RequestDecider {
         mayUseNetwork ? .fetch(reason, fields: endToEndFields) : .unsatisfiable(reason)
     }
 
-    private var mayUseNetwork: Bool {
+    var mayUseNetwork: Bool {
         !options.isOffline && policy != .dontLoad && !directives.onlyIfCached
     }
 

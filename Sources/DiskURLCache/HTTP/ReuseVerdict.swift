@@ -24,7 +24,10 @@ extension RequestDecider {
         if acceptsAnyAge { return .reuse(freshness.isFresh ? nil : .anyAge) }
         if !overrulesResponse(freshness.source) {
             if said.noCache { return .ask(.noCache) }
-            if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared) { return .ask(.stale) }
+            if !freshness.isFresh, said.mustRevalidate(inSharedCache: options.isShared) {
+                // With a network the response is only stale; without one the directive is what forbids its use.
+                return .ask(mayUseNetwork ? .stale : .mustRevalidate)
+            }
         }
         if let reason = clientsObjection(freshness, said: said) {
             return options.isOffline ? .reuse(freshness.isFresh ? nil : .offline) : .ask(reason)

@@ -14,7 +14,7 @@ enum SharedCache {
         if said.isPrivate { return .forOneUser }
         if said.targetedField != nil, said.noStore, !said.mustUnderstand { return .responseNoStore }
         // No rule of RFC 9111, but of every well-known shared cache: a cookie is for one user.
-        if fields["Set-Cookie"] != nil { return .setsCookie }
+        if fields["Set-Cookie"] != nil || fields["Set-Cookie2"] != nil { return .setsCookie }
         let isAllowed = said.isPublic || said.mustRevalidate || said.sharedMaxAge != nil
         if request["Authorization"] != nil, !isAllowed { return .authorized }
         if options.isCautious, !options.keysCookie, request["Cookie"] != nil, !isAllowed,

@@ -4,7 +4,8 @@ import Foundation
 enum Storability {
     static func verdict(for exchange: Exchange, options: CachingOptions) -> StorageVerdict {
         let request = exchange.request
-        let directives = ResponseDirectives(exchange.fields, targeted: options.targetedFields)
+        let control = CacheControl(exchange.fields["Cache-Control"])
+        let directives = ResponseDirectives(exchange.fields, control: control, targeted: options.targetedFields)
         guard var response = response(of: exchange, options: options) else { return .refuse(.methodNotCached) }
         if let reason = prohibition(of: response, by: exchange, said: directives, options: options) {
             return .refuse(reason)
@@ -12,13 +13,14 @@ enum Storability {
         guard (200...599).contains(exchange.status) else { return .refuse(.statusNotCacheable) }
         if exchange.status == 304 { return .refuse(.notModified) }
         if StatusCode.isAboutRequestOnly(exchange.status) { return .refuse(.aboutRequestOnly) }
-        guard StorableFields.areWellFormed(exchange.fields) else { return .refuse(.malformed) }
+        let look = StorableFields.look(at: exchange.fields, control: control, isShared: options.isShared)
+        guard look.areWellFormed else { return .refuse(.malformed) }
         let facts = ReuseFacts(response, directives: directives)
         let (lifetime, _) = Freshness.lifetime(of: facts, options: options)
         let servesOthers = facts.needNoValidation(options, now: exchange.responseTime)
-        response.fields = StorableFields.filtered(exchange.fields, isShared: options.isShared)
+        response.fields = HeaderFields(look.kept)
         // RFC 9110 §6.6.1
-        if response.fields["Date"] == nil { response.fields.append("Date", HTTPDate.format(exchange.responseTime)) }
+        if !look.hasDate { response.fields.append("Date", HTTPDate.format(exchange.responseTime)) }
 
         var digests = FieldDigests(of: request.fields)
         let matching = exchange.candidates.indices.filter {

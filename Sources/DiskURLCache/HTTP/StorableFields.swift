@@ -10,32 +10,75 @@ enum StorableFields {
         "proxy-connection", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// The fields without those above, those that `Connection` names, and those that `no-cache="…"` withholds from
-    /// reuse, which arrive again with each validation. In a shared cache also without those that `private="…"` names
-    /// (RFC 9111 §5.2.2.7).
-    static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
-        // A set: a server may name any number of them.
-        var named = Set<String>()
-        if let connection = fields["Connection"] {
-            named.formUnion(FieldSyntax.members(of: connection).map { $0.lowercased() })
-        }
-        let control = CacheControl(fields["Cache-Control"])
-        named.formUnion(control.fieldNames("no-cache") ?? [])
-        if isShared { named.formUnion(control.fieldNames("private") ?? []) }
-        // The fields that decide about reuse stay, even if `Connection` or `no-cache` names them.
-        if !named.isEmpty { named.subtract(["cache-control", "vary", "date", "age", "expires"]) }
-        return HeaderFields(
-            fields.fields.filter { field in
-                if excluded.contains(where: field.name.equalsIgnoringASCIICase) { return false }
-                return named.isEmpty || !named.contains(field.name.lowercased())
-            })
+    /// Fields that concern one user, or one exchange (RFC 9110 §11.6.3): a shared cache would hand them to others.
+    private static let excludedWhenShared = ["authentication-info", "clear-site-data", "set-cookie2"]
+
+    /// What one look at each field of a response tells.
+    struct Look {
+        /// The fields that are stored.
+        fileprivate(set) var kept: [HeaderFields.Field] = []
+        /// See `areWellFormed`.
+        fileprivate(set) var areWellFormed = true
+        fileprivate(set) var hasDate = false
     }
 
-    /// Whether every field can be written down and read again as the same field (RFC 9110 §5.1, §5.5).
-    static func areWellFormed(_ fields: HeaderFields) -> Bool {
-        fields.fields.allSatisfy { field in
-            FieldSyntax.isToken(field.name) && field.value.utf8.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }
+    /// Looks at each field once.
+    ///
+    /// Not stored are the fields above, those that `Connection` names, and those that `no-cache="…"` withholds from
+    /// reuse: they come again with each validation. In a shared cache also those that `private="…"` names (RFC 9111
+    /// §5.2.2.7). The fields that decide about reuse are stored, even if `Connection` or `no-cache` names them.
+    /// - Parameter control: the directives of `Cache-Control`.
+    static func look(at fields: HeaderFields, control: CacheControl, isShared: Bool) -> Look {
+        var look = Look()
+        look.kept.reserveCapacity(fields.count + 1)
+        // A set: a server may name any number of them.
+        var named = Set(control.fieldNames("no-cache") ?? [])
+        if isShared { named.formUnion(control.fieldNames("private") ?? []) }
+        fields.forEachField { name, value in
+            look.areWellFormed = look.areWellFormed && isWellFormed(name, value)
+            guard !isExcluded(name, isShared: isShared) else {
+                if name.equalsIgnoringASCIICase("connection") {
+                    named.formUnion(FieldSyntax.members(of: value).map { $0.lowercased() })
+                }
+                // RFC 9112 §6.3: it overrides the length, and is not stored itself.
+                if name.equalsIgnoringASCIICase("transfer-encoding") { named.insert("content-length") }
+                return
+            }
+            look.hasDate = look.hasDate || name.equalsIgnoringASCIICase("date")
+            look.kept.append(HeaderFields.Field(name: name, value: value))
         }
+        named.subtract(["cache-control", "vary", "date", "age", "expires"])
+        if !named.isEmpty { look.kept.removeAll { named.contains($0.name.lowercased()) } }
+        return look
+    }
+
+    /// The fields that are stored: see `look(at:control:isShared:)`.
+    static func filtered(_ fields: HeaderFields, isShared: Bool = false) -> HeaderFields {
+        HeaderFields(look(at: fields, control: CacheControl(fields["Cache-Control"]), isShared: isShared).kept)
+    }
+
+    private static func isExcluded(_ name: String, isShared: Bool) -> Bool {
+        // Of most names no excluded one has the length.
+        guard excludedLengths & (1 << UInt64(truncatingIfNeeded: min(name.utf8.count, 63))) != 0 else { return false }
+        return excluded.contains(where: name.equalsIgnoringASCIICase)
+            || isShared && excludedWhenShared.contains(where: name.equalsIgnoringASCIICase)
+    }
+
+    /// A bit for each length, in bytes, of the names above.
+    private static let excludedLengths = (excluded + excludedWhenShared).reduce(into: UInt64(0)) {
+        $0 |= 1 << UInt64($1.utf8.count)
+    }
+
+    /// Whether every field can be written down and read again as the same field (RFC 9110 §5.1, §5.5). A control
+    /// character could hide a directive from one reader and not from another one.
+    static func areWellFormed(_ fields: HeaderFields) -> Bool {
+        fields.fields.allSatisfy { isWellFormed($0.name, $0.value) }
+    }
+
+    private static func isWellFormed(_ name: String, _ value: String) -> Bool {
+        var (name, value) = (name, value)
+        return name.withUTF8 { !$0.isEmpty && $0.allSatisfy(FieldSyntax.isTokenByte) }
+            && value.withUTF8 { $0.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 } }
     }
 
     /// The stored response after a 304, a HEAD or the rest of a partial response (RFC 9111 §3.2): each new field

@@ -35,8 +35,10 @@ extension VaryKey {
 
     /// The field names that a `Vary` lists, in lower case and sorted; nil when no request matches it.
     static func names(in vary: String?) -> [String]? {
+        let members = vary.map(FieldSyntax.members) ?? []
+        if members.isEmpty { return [] }
         var names = Set<String>()
-        for member in vary.map(FieldSyntax.members) ?? [] {
+        for member in members {
             // A member that is no field name cannot be compared, so it must not match either.
             guard member != "*", FieldSyntax.isToken(member) else { return nil }
             names.insert(member.lowercased())
@@ -67,7 +69,13 @@ extension VaryKey {
 
     /// Whether a request has these values.
     func hasValues(_ values: [String?], in request: HeaderFields) -> Bool {
-        for (field, value) in zip(fields, values) where request[field.name] != value { return false }
+        for (field, value) in zip(fields, values) {
+            switch (request[field.name], value) {
+            case (nil, nil): continue
+            case (let asked?, let value?) where asked.hasSameBytes(as: value): continue
+            default: return false
+            }
+        }
         return true
     }
 
@@ -79,7 +87,7 @@ extension VaryKey {
     fileprivate static func digest(of name: String, in request: HeaderFields, _ salt: CredentialSalt?) -> KeyDigest? {
         guard let value = request[name] else { return nil }
         if let salt { return salt.digest(of: "\(name):\(normalized(value, of: name))") }
-        let known = negotiated.withLock { $0.first { $0.value == value && $0.name == name } }
+        let known = negotiated.withLock { $0.first { $0.name == name && $0.value.hasSameBytes(as: value) } }
         if let known { return known.digest }
         let digest = SHA256Digest.digest(of: "\(name):\(normalized(value, of: name))")
         guard name.hasPrefix("accept") else { return digest }

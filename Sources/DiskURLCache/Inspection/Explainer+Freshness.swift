@@ -22,6 +22,9 @@ extension Explainer {
                 "On arrival: the larger of \(arrival.value) s (Age) + \(arrival.delay) s (on the way), and"
                     + " \(arrival.apparent) s (time of arrival - Date).", "RFC 9111 §4.2.3")
         }
+        if Age.isUnknown(reuse, now: now) {
+            say(topic, "The clock was set back since it arrived: its age is not known, and counts as the greatest one.")
+        }
         let sum = "\(freshness.lifetime) s - \(freshness.age) s"
         let rest = span(TimeInterval(freshness.staleness))
         if freshness.isFresh {
@@ -89,8 +92,10 @@ extension Explainer {
                 "RFC 9111 §5.2.2.1")
         case .option: break
         }
+        let isOldOnArrival = sayOldOnArrival(reuse, response, freshness)
+        sayMisspelt(response)
         if !said.noCache, !said.mustRevalidate(inSharedCache: options.isShared), freshness.lifetime > 0,
-            reuse.staleWhileRevalidate(options) == nil
+            !isOldOnArrival, reuse.staleWhileRevalidate(options) == nil
         {
             say(
                 .advice, "With stale-while-revalidate=… it is used at once and refreshed in the background.",
@@ -109,6 +114,64 @@ extension Explainer {
                 "Vary names \(names), which differs in most requests: few of them are answered from the store.",
                 "RFC 9110 §12.5.5")
         }
+    }
+
+    /// Says that a response has no lifetime left when it arrives, and who is to blame. False if it has.
+    private mutating func sayOldOnArrival(
+        _ reuse: ReuseFacts, _ response: StoredResponse, _ freshness: Freshness
+    ) -> Bool {
+        let arrival = reuse.ageOnArrival
+        guard freshness.lifetime > 0, arrival.corrected >= freshness.lifetime else { return false }
+        if response.fields["Age"] != nil, arrival.value >= arrival.apparent {
+            say(
+                .advice,
+                "It arrives stale: a cache on the way has kept it for \(arrival.value) s, and its lifetime is \(freshness.lifetime) s."
+                    + " That cache should ask the origin sooner; a longer lifetime in DiskURLCache.Options(lifetime: .always(seconds)) bridges it.",
+                "RFC 9111 §5.1")
+        } else if response.fields["Age"] == nil {
+            say(
+                .advice,
+                "It arrives stale: its Date is \(span(TimeInterval(arrival.apparent))) before its arrival, and no cache on the way says Age."
+                    + " The origin's clock seems to be behind (or this one ahead).", "RFC 9110 §6.6.1")
+        }
+        return true
+    }
+
+    /// Directives that a cache knows (RFC 9111 §5.2.2, RFC 5861, RFC 8246).
+    private static let knownDirectives = [
+        "max-age", "s-maxage", "no-cache", "no-store", "no-transform", "must-revalidate", "proxy-revalidate",
+        "must-understand", "private", "public", "immutable", "stale-while-revalidate", "stale-if-error",
+    ]
+
+    /// Names a directive that is nearly one that caches know: they ignore it as it is.
+    private mutating func sayMisspelt(_ response: StoredResponse) {
+        for directive in CacheControl(response.fields["Cache-Control"]).directives
+        where !Self.knownDirectives.contains(directive.name) {
+            func letters(_ name: String) -> String { name.filter(\.isLetter) }
+            let meant = Self.knownDirectives.first {
+                letters($0) == letters(directive.name) || Self.distance($0, directive.name) == 1
+            }
+            guard let meant else { continue }
+            say(
+                .advice, "Caches do not know the directive \(directive.name): did the origin mean \(meant)?",
+                "RFC 9111 §5.2.3")
+        }
+    }
+
+    /// How many letters have to be added, left out or replaced to make one text of the other.
+    private static func distance(_ left: String, _ right: String) -> Int {
+        let (left, right) = (Array(left.utf8.prefix(64)), Array(right.utf8.prefix(64)))
+        var row = Array(0...right.count)
+        for (line, letter) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = line + 1
+            for (column, other) in right.enumerated() {
+                let replaced = diagonal + (letter == other ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(replaced, row[column] + 1, diagonal + 1)
+            }
+        }
+        return row[right.count]
     }
 
     /// `12 s`, `5 min`, `3 h`, `7 days`.

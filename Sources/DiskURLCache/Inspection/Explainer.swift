@@ -73,8 +73,8 @@ package struct Explainer {
         sayStored()
         if let selected { sayFreshness(of: selected, options, .freshness, .validators) }
         say(decision)
-        let refusal = received.flatMap { sayStoring($0) }
-        if received == nil, let selected { sayAdvice(selected, options) }
+        let refusal = received.flatMap { sayStoring($0, decision) }
+        if received == nil, let selected { sayAdvice(selected, for: decision, options) }
         return DiskURLCache.Explanation(outcome: outcome(of: decision), notStoredReason: refusal, description: text)
     }
 
@@ -105,6 +105,32 @@ package struct Explainer {
             return .revalidated(variants[revalidation.index ?? 0].layer)
         case .fetch(let reason, _): return .miss(reason)
         case .unsatisfiable(let reason): return .notAllowed(reason)
+        }
+    }
+
+    /// Why the request itself wants the origin's answer: then no change of the response helps. Nil if it does not.
+    private func wish(in decision: CacheDecision) -> DiskURLCache.Reason? {
+        let reason: DiskURLCache.Reason? =
+            switch decision {
+            case .fetch(let reason, _), .unsatisfiable(let reason): reason
+            case .revalidate(let revalidation): revalidation.reason
+            case .useStored: nil
+            }
+        return reason.flatMap {
+            [.cachePolicy, .requestDirective, .requestNoStore, .precondition].contains($0) ? $0 : nil
+        }
+    }
+
+    /// Advice about a response, if it is the response that has to change.
+    private mutating func sayAdvice(
+        _ response: StoredResponse, for decision: CacheDecision, _ options: CachingOptions
+    ) {
+        if let wish = wish(in: decision) {
+            if let advice = wish.advice { say(.advice, advice, wish.source) }
+        } else if case .unsatisfiable = decision {
+            // What forbids the use was said with the decision.
+        } else {
+            sayAdvice(response, options)
         }
     }
 
@@ -206,6 +232,7 @@ package struct Explainer {
             return
         case .unsatisfiable(let reason):
             say(.decision, "Fails, since no request may be sent. Why one would be needed", because: reason)
+            if let advice = reason.advice { say(.advice, advice) }
             return
         case .revalidate(let revalidation):
             let fields = revalidation.fields.fields.map { "\($0.name): \($0.value)" }.joined(separator: "; ")
@@ -225,7 +252,10 @@ package struct Explainer {
             )
         case .refused(let reason):
             say(.decision, "If the network fails, the load fails. Why", because: reason)
-            if received == nil, let advice = reason.advice { say(.advice, advice, reason.source) }
+            // Advice about a failure helps nobody whose request wants the network in any case.
+            if received == nil, wish(in: decision) == nil, let advice = reason.advice {
+                say(.advice, advice, reason.source)
+            }
         }
     }
 
@@ -241,7 +271,7 @@ package struct Explainer {
 
     // MARK: The answer
 
-    private mutating func sayStoring(_ received: Received) -> DiskURLCache.Reason? {
+    private mutating func sayStoring(_ received: Received, _ decision: CacheDecision) -> DiskURLCache.Reason? {
         let fields = HeaderFields(received.response)
         let status = received.response.statusCode
         let exchange = Exchange(
@@ -249,6 +279,11 @@ package struct Explainer {
             requestTime: received.sentAt, responseTime: now, policy: policy)
         let control = fields["Cache-Control"].map { $0.isEmpty ? "" : ", Cache-Control: \($0)" } ?? ""
         let what = "The response (status \(status)\(control))"
+        if isStored(fields, status: status) {
+            say(.storing, "\(what) is the stored one, as it was delivered: nothing new is stored.")
+            if let selected { sayAdvice(selected, for: decision, received.options) }
+            return nil
+        }
         let (response, replacing): (StoredResponse, [Int])
         switch Storability.verdict(for: exchange, options: received.options) {
         case .store(let stored, let others, _): (response, replacing) = (stored, others)
@@ -276,8 +311,25 @@ package struct Explainer {
         if cacheOptions.storage == .memoryOnly {
             say(.storing, "The response stays in memory: the options say storage: .memoryOnly.")
         }
-        sayAdvice(response, received.options)
+        sayAdvice(response, for: decision, received.options)
         return nil
+    }
+}
+
+extension Explainer {
+    /// Fields that a cache adds to what it delivers, or keeps as they are true of the stored body.
+    private static let ofDelivery: Set<String> = ["age", "cache-status", "content-length", "date"]
+
+    /// Whether the given response is the stored one as a load delivered it.
+    private func isStored(_ fields: HeaderFields, status: Int) -> Bool {
+        guard let selected, selected.status == status else { return false }
+        func compared(_ fields: HeaderFields) -> HeaderFields {
+            let stored = StorableFields.filtered(fields, isShared: options.isShared).fields
+            return HeaderFields(stored.filter { !Self.ofDelivery.contains($0.name.lowercased()) })
+        }
+        // Foundation joins the values of a repeated field.
+        return HeaderFields(dictionary: compared(fields).dictionary)
+            == HeaderFields(dictionary: compared(selected.fields).dictionary)
     }
 }
 

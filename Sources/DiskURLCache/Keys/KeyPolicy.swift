@@ -110,3 +110,16 @@ extension DiskURLCache {
         }
     }
 }
+
+extension DiskURLCache.KeyPolicy: PrintedByDescription {
+    /// What the policy adds to the key of a request and takes from it, in one line.
+    public var description: String {
+        if custom != nil { return "a key that the app makes" }
+        var parts: [String] = []
+        if !headerNames.isEmpty { parts.append("headers: \(headerNames.joined(separator: ", "))") }
+        if !bodyForms.isEmpty { parts.append("body of \(bodyForms.keys.sorted().joined(separator: ", "))") }
+        if droppedQueryItems != nil { parts.append("without some query items") }
+        if sortsQueryItems { parts.append("query items in order of their names") }
+        return parts.isEmpty ? "method and URL" : "method and URL, " + parts.joined(separator: ", ")
+    }
+}

@@ -76,3 +76,25 @@ extension DiskURLCache {
         }
     }
 }
+
+extension DiskURLCache.Options: PrintedByDescription {
+    /// The properties that are set, in one line.
+    public var description: String {
+        let lifetimeText: String? =
+            switch lifetime {
+            case .whenMissing(let seconds)?: "\(seconds) s when missing"
+            case .always(let seconds)?: "always \(seconds) s"
+            case nil: nil
+            }
+        let set: [(String, String?)] = [
+            ("storage", storage?.rawValue), ("lifetime", lifetimeText),
+            ("staleWhileRevalidate", staleWhileRevalidate.map { "\($0) s" }),
+            ("staleIfError", staleIfError.map { "\($0) s" }),
+            ("minimumDiskLifetime", minimumDiskLifetime.map { "\($0) s" }), ("keyPolicy", keyPolicy),
+            ("tags", tags.isEmpty ? nil : tags.sorted().joined(separator: " ")),
+            ("isPinned", isPinned.map { "\($0)" }),
+        ]
+        let texts = set.compactMap { name, value in value.map { "\(name): \($0)" } }
+        return texts.isEmpty ? "no options" : texts.joined(separator: ", ")
+    }
+}

@@ -90,28 +90,6 @@ extension DiskURLCache.Request {
     package static let noURL = URL(fileURLWithPath: "/")
 }
 
-extension URL {
-    /// The text for files: without user name and password.
-    var withoutCredentials: String? {
-        // Without "@" there are none, and searching for the byte is faster than parsing.
-        guard absoluteString.utf8.contains(UInt8(ascii: "@")), user != nil || password != nil else {
-            return absoluteString
-        }
-        var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
-        components?.user = nil
-        components?.password = nil
-        return components?.string
-    }
-
-    /// The URL for reports.
-    var removingCredentials: URL? {
-        withoutCredentials.flatMap { $0 == absoluteString ? absoluteURL : URL(string: $0) }
-    }
-
-    /// As a log may have it: a query may hold what is secret.
-    var withoutQuery: String? { withoutCredentials.map { String($0.prefix { $0 != "?" && $0 != "#" }) } }
-}
-
 extension HeaderFields {
     init(_ request: URLRequest) {
         self.init(dictionary: request.allHTTPHeaderFields ?? [:])
@@ -133,5 +111,17 @@ extension ReusePolicy {
         case .reloadRevalidatingCacheData: self = .revalidate
         default: self = .useProtocol
         }
+    }
+}
+
+extension DiskURLCache.Request: PrintedByDescription {
+    /// Method, URL, names of the header fields and length of the body, in one line. Values of header fields, user
+    /// name, password, query and body are not printed.
+    public var description: String {
+        var parts = ["\(method) \(foundationURL?.printed ?? "without a URL")"]
+        if !headerFields.fields.isEmpty { parts.append("fields: \(headerFields.printedNames)") }
+        if let body { parts.append("body: \(body.count) bytes") }
+        if hasBodyStream { parts.append("body: a stream") }
+        return parts.joined(separator: ", ")
     }
 }

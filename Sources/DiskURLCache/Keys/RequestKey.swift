@@ -159,7 +159,10 @@ extension DiskURLCache.KeyPolicy {
     func generalDecision(for request: DiskURLCache.Request, _ form: RequestKey.Form) -> KeyDecision {
         let credentials = request.headerFields["Authorization"]
         let hostField = request.headerFields["Host"]?.lowercased()
-        guard let parts = URLCanonicalizer.parts(of: request.url) else { return .none(.notHTTP) }
+        guard let parts = URLCanonicalizer.parts(of: request.url) else {
+            let isHTTP = ["http://", "https://"].contains { request.url.prefix($0.count).lowercased() == $0 }
+            return .none(isHTTP ? .unusualHost : .notHTTP)
+        }
         if parts.hasDotSegments { return .none(.dotSegments) }
         // The body that will be sent is unknown, so no answer may be shared.
         guard !request.hasBodyStream else { return .none(.streamedBody) }

@@ -68,12 +68,20 @@ enum URLCanonicalizer {
         var host = asciiLowercased(normalizedPercentEncoding(authority[hostStart..<hostEnd]))
         let hasTrailingDot = host.hasSuffix(".")
         if hasTrailingDot { host.removeLast() }
-        // A colon or bracket outside of an IPv6 literal, or a port that is no number: no request could be sent to such
-        // a URL.
-        let name = host.hasPrefix("[") && host.hasSuffix("]") ? "ipv6" : host
-        guard !host.isEmpty, !host.hasSuffix("."),
-            !name.utf8.contains(where: { [.colon, .openingBracket, .closingBracket].contains($0) }),
-            port.allSatisfy({ $0 >= 48 && $0 <= 57 })
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            guard let literal = ipv6(host) else { return nil }
+            host = literal
+        } else {
+            // A colon or bracket outside of an IPv6 literal: no request could be sent to such a URL. A host with an
+            // escape is another host for each client.
+            guard !host.utf8.contains(where: { [.colon, .openingBracket, .closingBracket, .percent].contains($0) }),
+                let name = asciiHost(host), isReadAlike(name.utf8)
+            else { return nil }
+            host = name
+        }
+        // Port 0 is no port that a request could be sent to.
+        guard !host.isEmpty, !host.hasSuffix("."), port.allSatisfy({ $0 >= 48 && $0 <= 57 }),
+            port.isEmpty || port.contains(where: { $0 != 48 })
         else { return nil }
 
         var origin = "\(scheme)://\(host)"
@@ -111,6 +119,12 @@ enum URLCanonicalizer {
         let hostStart = index
         while index < count, isHostByte(bytes[index]) { index += 1 }
         guard index > hostStart, index < count, bytes[index - 1] != .dot else { return false }
+        // A last label that begins with a digit may be a part of an address.
+        var label = index - 1
+        while label > hostStart, bytes[label - 1] != .dot { label -= 1 }
+        if bytes[label] &- 48 < 10, !isReadAlike(UnsafeBufferPointer(rebasing: bytes[hostStart..<index])) {
+            return false
+        }
         if bytes[index] == .colon {
             let portStart = index + 1
             var port = 0

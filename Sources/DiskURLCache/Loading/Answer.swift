@@ -68,3 +68,8 @@ extension StoredVariant {
         }
     }
 }
+
+extension DiskURLCache.Answer: PrintedByDescription {
+    /// The request, the status, and the source of the answer, in one line. Header fields and body are not printed.
+    public var description: String { report.description }
+}

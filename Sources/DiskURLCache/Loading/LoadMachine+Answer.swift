@@ -146,6 +146,17 @@ extension LoadMachine {
         return URLError(code, userInfo: userInfo)
     }
 
+    /// The error of the network, with the reason why the stored response does not replace it. An error that says why
+    /// by itself, and one of a transport of the app, stay as they are.
+    static func explained(_ error: Swift.Error, because reason: DiskURLCache.Reason) -> Swift.Error {
+        guard let error = error as? URLError, error.code != .cancelled,
+            error.errorUserInfo[NSLocalizedFailureReasonErrorKey] == nil
+        else { return error }
+        var userInfo = error.errorUserInfo
+        userInfo[NSLocalizedFailureReasonErrorKey] = "A stored response was not used instead: \(reason)."
+        return URLError(error.code, userInfo: userInfo)
+    }
+
     /// The text that Foundation has for the errors that a load makes itself.
     private static func description(of code: URLError.Code) -> String {
         switch code {

@@ -108,7 +108,11 @@ extension LoadMachine {
             guard hop.key != nil else { return proceed(answer) }
             let actions = changes.map { Action.change($0) }
             guard case .store(let response, _, _) = verdict else { return actions + proceed(answer) }
-            if confirmsStorage, PartialContent.isConsistent(response, length: arrivedBytes) {
+            if let objection = ContentLength.objection(to: arrivedBytes, of: response) {
+                report.storage = .refused(objection)
+                return actions + proceed(answer)
+            }
+            if confirmsStorage {
                 state = .confirmingStorage(answer)
                 return actions + [.confirmStorage(response, byDelegate: answer.redirect == nil)]
             }
@@ -141,11 +145,16 @@ extension LoadMachine {
     private mutating func failed(_ fetch: Fetch, error: Swift.Error, now: Date) -> [Action] {
         if isRefresh { return endRefresh() }
         // Not after the beginning of another answer was delivered.
-        if fetch.answer?.isDelivered != true, hop.key != nil, let reuse = decider(now: now).errorFallback().reuse {
+        guard fetch.answer?.isDelivered != true, hop.key != nil else { return fail(error) }
+        let decider = decider(now: now)
+        switch decider.errorFallback() {
+        case .reuse(let reuse):
             state = .reading(reuse)
             return [.readBody(index: reuse.index)]
+        case .refused(let reason):
+            let hasStored = candidates.contains { $0.response.status != 206 && $0.response.answers(facts) }
+            return fail(hasStored ? Self.explained(error, because: reason) : error)
         }
-        return fail(error)
     }
 
     /// A 304, or the rest of a response that is stored in part: both need the stored body.
@@ -209,6 +218,6 @@ extension StorageVerdict {
 extension ResponseHead {
     /// The body's length as the head gives it. Nil for a coded body, since bodies arrive decoded.
     var bodyLength: Int? {
-        fields["Content-Encoding"] == nil ? fields["Content-Length"].flatMap { Int($0) } : nil
+        fields["Content-Encoding"] == nil ? ContentLength.stated(in: fields) : nil
     }
 }

@@ -65,7 +65,9 @@ extension DiskURLCache {
 
             private static func canonicalHost(_ name: String) throws(URLPattern.Problem) -> String {
                 guard let host = URLCanonicalizer.host(name) else {
-                    throw .init("\"\(name)\" is not a host; give the name alone, as in \"example.com\".")
+                    throw .init(
+                        "\(name.quotedWithoutCredentials) is not a host; give the name alone, without scheme, port and path,"
+                            + " as in \"example.com\".")
                 }
                 return host
             }
@@ -148,5 +150,25 @@ package struct RuleTarget: Sendable {
         else { return false }
         let rest = url[start...].utf8.dropFirst(path.utf8.count)
         return path.hasSuffix("/") || rest.first.map { "/?;".utf8.contains($0) } ?? true
+    }
+}
+
+extension DiskURLCache.Rule: PrintedByDescription {
+    /// What the rule applies to, and its options, in one line.
+    public var description: String { "\(match): \(cacheOptions)" }
+}
+
+extension DiskURLCache.Rule.Match: PrintedByDescription {
+    /// The pattern, in its canonical form.
+    public var description: String {
+        switch kind {
+        case .all: "all"
+        case .url(let pattern): "url \(pattern.text)"
+        case .path(let path, let host): "path \(path)\(host.map { " of \($0)" } ?? "")"
+        case .host(let name): "host \(name)"
+        case .contentType(let pattern): "content type \(pattern)"
+        case .request: "a condition of the app"
+        case .nothing(let problem): "nothing, since \(problem)"
+        }
     }
 }

@@ -2,28 +2,42 @@ import Foundation
 
 /// Finds rules that make no sense, by themselves or beside the other rules.
 enum RuleCheck {
-    /// Nil if all rules make sense.
-    static func problem(in rules: [DiskURLCache.Rule], keyPolicies: Set<String>) -> DiskURLCache.Error? {
+    /// All problems in one error, for `DiskURLCache.openingError`; nil without one.
+    static func summary(of problems: [DiskURLCache.Error]) -> DiskURLCache.Error? {
+        guard let first = problems.first, problems.count > 1, case .invalidRule(let index) = first.code else {
+            return problems.first
+        }
+        let words = problems.map(\.description).joined(separator: " ")
+        return DiskURLCache.Error(first.code, details: String(words.dropFirst("Rule \(index): ".count)))
+    }
+
+    /// Of each rule that is wrong its fault, in the order of the rules.
+    static func problems(in rules: [DiskURLCache.Rule], keyPolicies: Set<String>) -> [DiskURLCache.Error] {
         var seen: [String: DiskURLCache.Options] = [:]
+        var problems: [DiskURLCache.Error] = []
         for (index, rule) in rules.enumerated() {
             let pattern: String? = if case .nothing(let problem) = rule.match.kind { problem } else { nil }
-            let text =
+            var text =
                 pattern ?? problem(in: rule.cacheOptions, keyPolicies: keyPolicies) ?? conflict(of: rule, with: &seen)
-            if let text { return DiskURLCache.Error(.invalidRule(index: index), details: text) }
+            if pattern != nil, let storage = rule.cacheOptions.storage, storage != .memoryAndDisk {
+                let place = storage == .never ? "out of the cache" : "off the disk"
+                text = (text ?? "") + " Until then the rule keeps every response \(place), to be safe."
+            }
+            if let text { problems.append(DiskURLCache.Error(.invalidRule(index: index), details: text)) }
         }
-        return cancelled(in: rules)
+        return problems.isEmpty ? cancelled(in: rules) : problems
     }
 
     /// A rule for all requests with `storage: .never` takes the effect from rules by content type, except from those
     /// before it that set a storage themselves.
-    private static func cancelled(in rules: [DiskURLCache.Rule]) -> DiskURLCache.Error? {
+    private static func cancelled(in rules: [DiskURLCache.Rule]) -> [DiskURLCache.Error] {
         let last = rules.firstIndex {
             if case .all = $0.match.kind { $0.cacheOptions.storage == .never } else { false }
         }
-        guard let last else { return nil }
-        for (index, rule) in rules.enumerated() {
+        guard let last else { return [] }
+        return rules.enumerated().compactMap { index, rule in
             guard case .contentType = rule.match.kind, index > last || rule.cacheOptions.storage == nil else {
-                continue
+                return nil
             }
             let advice =
                 index < last
@@ -31,7 +45,6 @@ enum RuleCheck {
             return DiskURLCache.Error(
                 .invalidRule(index: index), details: "rule \(last) keeps every response out of the cache; \(advice).")
         }
-        return nil
     }
 
     private static func problem(in cacheOptions: DiskURLCache.Options, keyPolicies: Set<String>) -> String? {

@@ -39,11 +39,31 @@ struct URLPattern: Sendable {
         let literal = head.prefix { $0 != "*" }.lowercased()
         guard head.contains("*"), ["http://", "https://"].contains(where: { $0.hasPrefix(literal) }) else {
             throw Problem(
-                "no URL matches \"\(written)\": a URL begins with its scheme; write \"https://example.com/path\" or \"*/path\"."
+                "no URL matches \(written.quotedWithoutCredentials): a URL begins with its scheme; write \"https://example.com/path\" or \"*/path\"."
             )
         }
         let tail = try Self.canonicalTail(rest)
-        self.init(rest.isEmpty || head.lowercased() == head ? [head + tail] : [head + tail, head.lowercased() + tail])
+        // The part may end a host, or begin in a path.
+        let asPath = try Self.canonicalTail(head) + tail
+        let asHost = (try? Self.asciiLabels(head.lowercased())).map { $0 + tail } ?? asPath
+        self.init(rest.isEmpty || asHost == asPath ? [asPath] : [asPath, asHost])
+    }
+
+    /// A host of a pattern in the letters of URLs. A label with a star that is not all ASCII cannot be written so:
+    /// which letters it has would depend on what the star stands for.
+    private static func asciiLabels(_ host: String) throws(Problem) -> String {
+        var labels: [String] = []
+        for label in host.split(separator: ".", omittingEmptySubsequences: false) {
+            let isPlain = label.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
+            guard let ascii = isPlain ? String(label) : label.contains("*") ? nil : URLCanonicalizer.host(String(label))
+            else {
+                throw Problem(
+                    "\"\(label)\" is not the label of a host; write international labels whole, as in \"*.bücher.example\"."
+                )
+            }
+            labels.append(ascii)
+        }
+        return labels.joined(separator: ".")
     }
 
     /// - Parameter rest: the text after the two slashes.
@@ -51,19 +71,23 @@ struct URLPattern: Sendable {
         scheme: String, _ rest: Substring, of written: String
     ) throws(Problem) -> String {
         guard ["http", "https"].contains(where: { Glob.matches(scheme.utf8, $0.utf8) }) else {
-            throw Problem("no URL matches \"\(written)\": only http and https are cached.")
+            throw Problem("no URL matches \(written.quotedWithoutCredentials): only http and https are cached.")
         }
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         var host = rest[..<end].lowercased()
         if let at = host.lastIndex(of: "@") { host = String(host[host.index(after: at)...]) }
         host = String(decoding: URLCanonicalizer.normalizedPercentEncoding(Array(host.utf8)), as: UTF8.self)
+        if !host.utf8.allSatisfy({ $0 < 0x80 && $0 != UInt8(ascii: "%") }), !host.hasPrefix("[") {
+            let colon = host.lastIndex(of: ":") ?? host.endIndex
+            host = try asciiLabels(String(host[..<colon])) + host[colon...]
+        }
         for port in [":", scheme == "https" ? ":443" : scheme == "http" ? ":80" : ":"] where host.hasSuffix(port) {
             host.removeLast(port.count)
         }
         if host.hasSuffix(".") { host.removeLast() }
         guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x80 }) else {
             throw Problem(
-                "no URL matches \"\(written)\": its host is missing, or not written as in a URL (\"xn--...\").")
+                "no URL matches \(written.quotedWithoutCredentials): its host is missing, or is none.")
         }
         // A canonical URL has a path. The star may match it.
         let hasPath = rest[end...].hasPrefix("/") || host.hasSuffix("*")
@@ -73,10 +97,7 @@ struct URLPattern: Sendable {
     /// Path and query of a pattern in canonical form. Characters that no URL can hold are escaped, as Foundation does
     /// it.
     static func canonicalTail(_ tail: Substring) throws(Problem) -> String {
-        let escaped = tail.utf8.flatMap { byte -> [UInt8] in
-            let isAllowed = byte > 0x20 && byte < 0x7F && !"\"<>\\^`{|}".utf8.contains(byte)
-            return isAllowed ? [byte] : Array("%".utf8) + Array(String(byte, radix: 16, uppercase: true).utf8)
-        }
+        let escaped = URLCanonicalizer.escaped(tail.utf8)
         let query = escaped.firstIndex(of: UInt8(ascii: "?")) ?? escaped.endIndex
         let path = URLCanonicalizer.normalizedPercentEncoding(escaped[..<query])
         let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

@@ -2,6 +2,7 @@
 package protocol StorageMaker: Sendable {
     /// Whether caches of several users keep their entries in it.
     var isForSeveralUsers: Bool { get }
+    var name: DiskURLCache.Layer { get }
     func layer(keepsURLs: Bool) -> any StorageLayer
 }
 

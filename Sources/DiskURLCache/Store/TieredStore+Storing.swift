@@ -79,8 +79,7 @@ extension TieredStore {
                 return .removedMeanwhile
             }
         }
-        let tags = replaced.reduce(into: Set(metadata.tags)) { $0.formUnion($1.tags) }
-        if tags.count > metadata.tags.count { metadata.tags = tags.sorted() }
+        for other in replaced where !other.tags.isEmpty { metadata.tags = metadata.tags.joined(withTags: other.tags) }
         return nil
     }
 

@@ -142,6 +142,44 @@ import Testing
         #expect(origin.requests.count == 5)
     }
 
+    /// A load and `answers(for:)` agree whether a stored answer is enough.
+    @Test func answersAreJudgedAsLoadsAre() async throws {
+        let origin = try OriginServer { request in
+            .ok("version \(request.number)", ["Cache-Control": "max-age=60"])
+        }
+        let cache = makeCache()
+        let url = origin.url("/a")
+        func collect(_ directives: String, policy: URLRequest.CachePolicy = .useProtocolCachePolicy) async throws
+            -> [String]
+        {
+            var request = URLRequest(url, ["Cache-Control": directives])
+            request.cachePolicy = policy
+            return try await texts(cache.answers(for: request))
+        }
+        #expect(try await collect("max-age=60") == ["version 1"])
+        clock.advance(by: 10)
+        #expect(try await collect("max-age=30") == ["version 1"])
+        #expect(try await collect("max-age=5") == ["version 1", "version 2"])
+        clock.advance(by: 10)
+        #expect(try await collect("min-fresh=30") == ["version 2"])
+        #expect(try await collect("min-fresh=55") == ["version 2", "version 3"])
+        clock.advance(by: 70)
+        #expect(try await collect("max-stale=100") == ["version 3"])
+        #expect(try await collect("", policy: .returnCacheDataElseLoad) == ["version 3"])
+        #expect(try await collect("max-age=5, max-stale=3") == ["version 3", "version 4"])
+        #expect(origin.requests.count == 4)
+    }
+
+    /// Foundation traps when such a request is changed.
+    @Test func aRequestWithoutAURLFails() async throws {
+        var request = URLRequest(url: Responses.url())
+        request.url = nil
+        let cache = makeCache()
+        await #expect(throws: URLError.self) { for try await _ in cache.answers(for: request) {} }
+        let session = URLSession(configuration: .ephemeral)
+        await #expect(throws: URLError.self) { for try await _ in cache.answers(for: request, session: session) {} }
+    }
+
     /// The way to an answer may be stored longer than the answer. An error of the origin replaces no answer.
     @Test func answersAfterARedirectAndBeforeAnError() async throws {
         let fails = Flag()
@@ -264,15 +302,21 @@ import Testing
 
     @Test func prefetchingTellsWhatIsNotStoredAndWhy() async throws {
         let origin = try OriginServer { request in
-            .ok("x", ["Cache-Control": request.path == "/none" ? "no-store" : "max-age=60"])
+            if request.path == "/missing" { return OriginResponse(status: 404) }
+            if request.path == "/cut" { return OriginResponse(ending: .noResponse) }
+            return .ok("x", ["Cache-Control": request.path == "/none" ? "no-store" : "max-age=60"])
         }
         let cache = makeCache()
+        let others = await cache.prefetch(["/missing", "/cut"].map { URLRequest(url: origin.url($0)) })
+        #expect(Set(others.map(\.status)) == [404, nil])
+        #expect(others.first { $0.status == 404 }?.error as? DiskURLCache.Reason != nil)
         let requests = ["/a", "/none", "/b"].map { URLRequest(url: origin.url($0)) }
         // The second time two of them are fresh.
         for _ in 0..<2 {
             let failed = await cache.prefetch(requests)
             #expect(failed.map(\.request.url?.path) == ["/none"])
             #expect(failed.first?.error as? DiskURLCache.Reason == .responseNoStore)
+            #expect(failed.first?.status == 200)
             #expect(requests.map(cache.contains) == [true, false, true])
         }
     }

@@ -3,6 +3,9 @@ extension ConformanceRow {
     /// The rows of kind `check` that do not hold, each for its reason; all others do. An answer that changes is a
     /// change of behaviour that users see.
     static let answeredNo: Set<String> = [
+        // An answer to HEAD without a validator shows nothing about the stored body, and changes nothing (§4.3.5).
+        "head-200-freshness-update",
+        "head-200-update",
         // Where `max-age` is given twice, or is no number, the shorter life counts (§4.2.1).
         "freshness-max-age-two-fresh-stale-sameline",
         "freshness-max-age-two-fresh-stale-sepline",

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import DiskURLCache
@@ -51,5 +52,37 @@ import Testing
         #expect(EntityTagCondition("\"a\", \"open").tags.map(\.text) == ["\"a\""])
         #expect(!EntityTagCondition("\"a\"").matches(nil))
         #expect(EntityTagCondition("*").matches(nil))
+    }
+
+    /// Two spellings of é are equal texts for Swift, and different ones for an origin.
+    @Test func textsOfTheNetworkAreComparedByBytes() throws {
+        let (one, two) = ("caf\u{E9}", "cafe\u{301}")
+        #expect(one == two && !one.hasSameBytes(as: two))
+        #expect(EntityTag("\"\(one)\"") != EntityTag("\"\(two)\""))
+        #expect(HeaderFields([.init(name: "A", value: one)]) != HeaderFields([.init(name: "A", value: two)]))
+        // Both tags are offered.
+        var cache = PureCache()
+        for (language, tag) in [("a", one), ("b", two)] {
+            _ = cache.load(["L": language], answer: ["Vary": "L", "ETag": "\"\(tag)\"", "Cache-Control": "max-age=1"])
+        }
+        cache.now += 5
+        guard case .revalidate(let asked) = cache.load(["L": "c"]).decision else {
+            Issue.record("no validation")
+            return
+        }
+        #expect(EntityTagCondition(asked.fields["If-None-Match"] ?? "").tags.count == 2)
+        // Values that Vary compares, through the list of values whose digests are known.
+        for name in ["Accept", "X-A"] {
+            let key = VaryKey(name, request: [name: one])
+            #expect(key.matches([name: one]) && !key.matches([name: two]))
+            #expect(!key.hasValues([one], in: [name: two]) && key.hasValues([one], in: [name: one]))
+            #expect(!key.hasValues([nil], in: [name: two]) && !key.hasValues([one], in: [:]))
+        }
+        // A HEAD with the other spelling describes another response.
+        cache = PureCache()
+        _ = cache.load(answer: ["ETag": "\"\(one)\"", "Cache-Control": "max-age=1"])
+        cache.now += 5
+        _ = cache.load(method: "HEAD", answer: ["ETag": "\"\(two)\"", "Cache-Control": "max-age=99"], body: "")
+        #expect(cache.entries.isEmpty)
     }
 }

@@ -84,7 +84,53 @@ struct ReuseRow: Sendable, CustomTestStringConvertible {
         let response = StoredResponse(
             method: "GET", status: 200, fields: ["Date": httpDate(1e6)], requestTime: PureCache.start,
             responseTime: PureCache.start - 100, vary: .none)
-        #expect(Age.current(of: ReuseFacts(response), now: PureCache.start - 1e9) == 0)
+        #expect(Age.current(of: ReuseFacts(response), now: PureCache.start - 105) == 0)
+    }
+
+    /// The clock was ahead when the response was stored, and was set back since: its age is not known.
+    @Test(arguments: [3_600, 86_400, 3e8]) func whatWasStoredInTheFutureIsAskedForAgain(_ ahead: TimeInterval) {
+        let fields: HeaderFields = [
+            "Cache-Control": "max-age=60, stale-while-revalidate=600, stale-if-error=600", "ETag": "\"a\"",
+        ]
+        var cache = PureCache()
+        cache.now += ahead
+        _ = cache.load(answer: fields)
+        cache.now -= ahead
+        #expect(cache.load(status: 304, answer: fields).source != .stored)
+        // The validation corrects it.
+        cache.now += 59
+        #expect(cache.load().source == .stored)
+        // Within some seconds it is the same clock, corrected.
+        cache.now -= 60 + 9
+        #expect(cache.load().source == .stored)
+        cache.now -= 2
+        #expect(cache.load(status: 503).source == .origin)
+    }
+
+    /// An intermediary may repeat `Date`.
+    @Test(arguments: [(-5_000.0, 0.0), (0, -5_000), (-5_000, -5_000)])
+    func theOldestOfSeveralDatesCounts(_ first: TimeInterval, _ second: TimeInterval) {
+        var cache = PureCache()
+        _ = cache.load(
+            answer: HeaderFields(
+                [first, second].map { HeaderFields.Field(name: "Date", value: httpDate($0)) }
+                    + [HeaderFields.Field(name: "Cache-Control", value: "max-age=3600")]))
+        #expect(cache.load().source == .origin)
+    }
+
+    @Test func severalDatesInAnyForm() {
+        let oldest = Date(timeIntervalSince1970: 784_111_777)
+        let reference = PureCache.start
+        for text in [
+            "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT, Mon, 07 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT, Mon, 07 Nov 1994 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994, Mon, 07 Nov 1994 08:49:37 GMT", "0, Sun Nov  6 08:49:37 1994",
+        ] {
+            #expect(HTTPDate.oldest(text, reference: reference) == oldest, "\(text)")
+        }
+        for text in ["", ",", "Sun, 06 Nov", "Mon,Mon,Mon,Mon", String(repeating: ",", count: 100_000)] {
+            #expect(HTTPDate.oldest(text, reference: reference) == nil)
+        }
     }
 
     @Test(arguments: [Double.nan, .infinity, -.infinity, 1e300, -1e300])

@@ -80,14 +80,31 @@ import Testing
         return cache
     }
 
-    /// cache-tests `head-200-freshness-update`, `head-200-update`, `head-200-retain`
-    @Test func headFreshensAndUpdatesTheStoredGet() {
-        var cache = Self.stored(["B": "1"])
-        let head = cache.load(method: "HEAD", answer: ["A": "2", "Cache-Control": "max-age=1000"], body: "")
+    /// cache-tests `head-200-retain`
+    @Test(arguments: ["ETag", "Last-Modified"]) func headFreshensAndUpdatesTheStoredGet(_ validator: String) {
+        var cache = Self.stored(["B": "1", validator: "x"])
+        let head = cache.load(
+            method: "HEAD", answer: ["A": "2", "Cache-Control": "max-age=1000", validator: "x"], body: "")
         #expect(head.source == .origin && head.fields["A"] == "2")
         let answer = cache.load()
         #expect(answer.source == .stored && answer.fields["A"] == "2" && answer.fields["B"] == "1")
         #expect(answer.body == Data("body".utf8))
+    }
+
+    /// Nothing shows that it is the answer of the same page: neither lifetime nor protection changes.
+    @Test(arguments: [[:], ["Content-Length": "4"]] as [HeaderFields])
+    func headWithoutAValidatorChangesNothing(_ fields: HeaderFields) {
+        var cache = Self.stored(["Content-Security-Policy": "default-src 'none'", "ETag": "\"a\""])
+        var answer = fields
+        for (name, value) in [
+            ("Cache-Control", "max-age=999999"), ("Expires", httpDate(1e6)), ("Content-Security-Policy", ""),
+            ("A", "2"),
+        ] {
+            answer.append(name, value)
+        }
+        let stored = cache.entries.map(\.response)
+        _ = cache.load(method: "HEAD", answer: answer, body: "")
+        #expect(cache.entries.map(\.response) == stored)
     }
 
     @Test(arguments: ["Content-Length", "ETag", "Last-Modified"])
@@ -108,8 +125,9 @@ import Testing
     /// Where the GET came without `Content-Length`, its body tells, unless that was decoded.
     @Test(arguments: [("4", [:], true), ("9", [:], false), ("4", ["Content-Encoding": "gzip"], false)])
     func lengthIsComparedWithTheBody(_ length: String, _ stored: [String: String], _ isSame: Bool) {
-        var cache = Self.stored(HeaderFields(dictionary: stored))
-        _ = cache.load(method: "HEAD", answer: ["Content-Length": length, "Cache-Control": "max-age=99"], body: "")
+        var cache = Self.stored(HeaderFields(dictionary: stored.merging(["Last-Modified": "x"]) { $1 }))
+        let answer: HeaderFields = ["Content-Length": length, "Cache-Control": "max-age=99", "Last-Modified": "x"]
+        _ = cache.load(method: "HEAD", answer: answer, body: "")
         #expect(cache.load().source == (isSame ? .stored : .origin))
     }
 
@@ -137,9 +155,10 @@ import Testing
 
     @Test func headThatVariesAsBeforeUpdates() {
         var cache = PureCache()
-        _ = cache.load(["Foo": "1"], answer: ["Vary": "Foo", "Cache-Control": "max-age=2"])
+        _ = cache.load(["Foo": "1"], answer: ["Vary": "Foo", "Cache-Control": "max-age=2", "Last-Modified": "x"])
         cache.now += 5
-        _ = cache.load(method: "HEAD", ["Foo": "1"], answer: ["Vary": "foo", "Cache-Control": "max-age=99"], body: "")
+        let answer: HeaderFields = ["Vary": "foo", "Cache-Control": "max-age=99", "Last-Modified": "x"]
+        _ = cache.load(method: "HEAD", ["Foo": "1"], answer: answer, body: "")
         #expect(cache.load(["Foo": "1"]).source == .stored)
     }
 

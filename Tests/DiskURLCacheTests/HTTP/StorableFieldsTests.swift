@@ -13,6 +13,23 @@ import Testing
         #expect(StorableFields.filtered(["A": "1", name: "x"]) == ["A": "1"])
     }
 
+    /// They concern one user, or one exchange.
+    @Test(arguments: ["Set-Cookie2", "Authentication-Info", "Clear-Site-Data"])
+    func fieldIsNotStoredInASharedCache(_ name: String) {
+        #expect(StorableFields.filtered(["A": "1", name: "x"]) == ["A": "1", name: "x"])
+        #expect(StorableFields.filtered(["A": "1", name: "x"], isShared: true) == ["A": "1"])
+    }
+
+    /// One reader takes such a character for white space, another one for a part of the word: a directive may hide.
+    @Test(arguments: ["\u{0}", "\n", "\r", "\u{B}", "\u{C}", "\u{1B}", "\u{7F}"])
+    func aControlCharacterRefusesTheResponse(_ character: String) {
+        var cache = PureCache()
+        _ = cache.load(answer: ["Cache-Control": "max-age=60,\(character)no-store"])
+        #expect(cache.lastVerdict == .refuse(.malformed) && cache.entries.isEmpty)
+        _ = cache.load(answer: ["Cache-Control": "max-age=60", "X": "a\tb é ÿ"])
+        #expect(cache.entries.count == 1)
+    }
+
     /// cache-tests `headers-omit-headers-listed-in-Connection`
     @Test func fieldsNamedInConnectionAreNotStored() {
         let fields: HeaderFields = ["Connection": "a, B", "connection": "d", "A": "1", "b": "2", "c": "3", "D": "4"]

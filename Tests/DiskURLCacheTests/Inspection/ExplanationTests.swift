@@ -3,6 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 @testable import DiskURLCacheAdapters
+@testable import DiskURLCacheTesting
 @testable import DiskURLCacheTools
 
 #if canImport(FoundationNetworking)
@@ -134,6 +135,92 @@ struct ExplanationTests {
         #expect(text(explanation, .storing).contains("is stored."))
         #expect(text(explanation, .storing).contains("Lifetime: 90 s"))
         #expect(text(explanation, .storing).contains("a moment later: answered from the store"))
+    }
+
+    /// `explanation(for: request, response: answer.response)` after a load.
+    @Test func theStoredResponseIsNotStoredAgain() async throws {
+        let origin = try OriginServer.counting(["Cache-Control": "max-age=600", "ETag": "\"a\"", "Set-Cookie": "a=b"])
+        let request = URLRequest(origin.url("/a"))
+        for seconds in [0, 10, 1_000] {
+            clock.advance(by: TimeInterval(seconds))
+            let answer = try await cache.data(for: request)
+            let explanation = cache.explanation(for: request, response: answer.response)
+            let storing = text(explanation, .storing)
+            #expect(storing.contains("is the stored one, as it was delivered: nothing new is stored"))
+            #expect(!text(explanation, .storing).contains("replaces"))
+            #expect(explanation.notStoredReason == nil)
+        }
+        // Another response of the origin is.
+        let other = Responses.http(origin.url("/a"), fields: ["Cache-Control": "max-age=600", "ETag": "\"b\""])
+        let storing = text(cache.explanation(for: request, response: other), .storing)
+        #expect(storing.contains("is stored and replaces the stored one"))
+    }
+
+    /// No change of the response helps a request that wants the network.
+    @Test func adviceForAReloadIsAboutTheRequest() {
+        store("/a", ["Cache-Control": "max-age=600"])
+        let response = Responses.http(Responses.url("/a"), fields: ["Cache-Control": "max-age=601"])
+        for (policy, fields, words) in [
+            (URLRequest.CachePolicy.reloadIgnoringLocalCacheData, [:], "cachePolicy at .useProtocolCachePolicy"),
+            (.reloadRevalidatingCacheData, [:], "cachePolicy at .useProtocolCachePolicy"),
+            (.useProtocolCachePolicy, ["Cache-Control": "no-cache"], "Leave no-cache"),
+            (.useProtocolCachePolicy, ["Cache-Control": "max-age=0"], "Leave no-cache, max-age"),
+            (.useProtocolCachePolicy, ["Cache-Control": "no-store"], "Leave no-store out"),
+        ] as [(URLRequest.CachePolicy, [String: String], String)] {
+            var request = Responses.request("/a", fields: fields)
+            request.cachePolicy = policy
+            for response in [nil, response] {
+                clock.advance(by: 1)
+                let advice = text(cache.explanation(for: request, response: response), .advice)
+                #expect(advice.contains(words), "\(policy) \(fields)")
+                #expect(!advice.contains("stale-while") && !advice.contains("ETag") && !advice.contains("stale-if"))
+            }
+        }
+    }
+
+    @Test func adviceNamesTheCacheOnTheWayAndTheClockOfTheOrigin() {
+        func advice(_ fields: [String: String]) -> String {
+            let response = Responses.http(Responses.url("/b"), fields: fields)
+            return text(cache.explanation(for: Responses.request("/b"), response: response), .advice)
+        }
+        let control = "max-age=600"
+        let old = advice(["Cache-Control": control, "Age": "601"])
+        #expect(old.contains("a cache on the way has kept it for 601 s") && !old.contains("stale-while"))
+        let behind = advice(["Cache-Control": control, "Date": HTTPDate.format(clock.now.addingTimeInterval(-7_200))])
+        #expect(behind.contains("The origin's clock seems to be behind") && behind.contains("2 h before"))
+        #expect(!advice(["Cache-Control": control, "Age": "5"]).contains("arrives stale"))
+    }
+
+    @Test(arguments: [
+        ("maxage=600", "max-age"), ("max_age=600", "max-age"), ("nostore", "no-store"), ("s-max-age=3", "s-maxage"),
+        ("must-revalidat", "must-revalidate"), ("imutable", "immutable"),
+    ])
+    func aMisspeltDirectiveIsNamed(_ written: String, _ meant: String) {
+        let response = Responses.http(Responses.url("/b"), fields: ["Cache-Control": "\(written), x-own, group=\"a\""])
+        let advice = text(cache.explanation(for: Responses.request("/b"), response: response), .advice)
+        let name = written.prefix { $0 != "=" }
+        #expect(advice.contains("do not know the directive \(name): did the origin mean \(meant)?"))
+        #expect(!advice.contains("x-own") && !advice.contains("group"))
+    }
+
+    @Test func adviceForASharedCache() {
+        let shared = DiskURLCache.forTesting { $0.isShared = true }
+        for (fields, words) in [
+            (["Cache-Control": "private, max-age=60"], "isShared = false) stores it"),
+            (["Cache-Control": "max-age=60", "Set-Cookie": "a=b"], "set the cookie in another response"),
+        ] {
+            let response = Responses.http(Responses.url("/b"), fields: fields)
+            let explanation = shared.explanation(for: Responses.request("/b"), response: response)
+            #expect(text(explanation, .advice).contains(words))
+        }
+    }
+
+    @Test func aClockThatWasSetBackIsSaid() {
+        store("/a", ["Cache-Control": "max-age=600"])
+        clock.advance(by: -3_600)
+        let explanation = cache.explanation(for: Responses.request("/a"))
+        #expect(explanation.outcome == .miss(.stale))
+        #expect(text(explanation, .freshness).contains("The clock was set back since it arrived"))
     }
 
     @Test func rulesCount() {

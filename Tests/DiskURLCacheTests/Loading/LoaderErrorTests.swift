@@ -48,4 +48,54 @@ import Testing
         harness.cache.isOffline = false
         #expect(try await harness.load(origin.url("/a")).text == "2")
     }
+
+    /// The reason is the directive, not the age.
+    @Test(arguments: [
+        ("max-age=0, must-revalidate", "must-revalidate, proxy-revalidate or s-maxage forbids stale use."),
+        ("max-age=600, no-cache", "the stored response says no-cache."),
+    ])
+    func aDirectiveThatForbidsUseOfflineIsNamed(_ control: String, _ words: String) async throws {
+        let origin = try OriginServer.counting(["Cache-Control": control, "ETag": "\"a\""])
+        let harness = try LoadingHarness()
+        let request = URLRequest(origin.url("/a"))
+        _ = try await harness.cache.data(for: request)
+        harness.clock.advance(by: 60)
+        harness.cache.isOffline = true
+        let error = await #expect(throws: URLError.self) { _ = try await harness.cache.data(for: request) }
+        let reason = error?.errorUserInfo[NSLocalizedFailureReasonErrorKey] as? String
+        #expect(reason?.hasSuffix(words) == true, "\(reason ?? "")")
+        let explanation = harness.cache.explanation(for: request)
+        #expect(explanation.description.contains(words))
+        #expect(explanation.description.contains("only cachePolicy .returnCacheDataDontLoad uses it all the same"))
+        #expect(!explanation.description.contains("max-age above 0"))
+    }
+
+    /// A network error says why the stored response did not replace it.
+    @Test func aNetworkErrorSaysWhyTheStoredResponseWasNotUsed() async throws {
+        let isDown = Flag()
+        let origin = try OriginServer { request in
+            if isDown.value { return OriginResponse(ending: .noResponse) }
+            return .ok("x", ["Cache-Control": request.path == "/must" ? "max-age=1, must-revalidate" : "max-age=1"])
+        }
+        let harness = try LoadingHarness()
+        for path in ["/must", "/a"] { _ = try await harness.cache.data(for: URLRequest(origin.url(path))) }
+        harness.clock.advance(by: 60)
+        isDown.set()
+        for (path, words) in [
+            ("/must", "must-revalidate, proxy-revalidate or s-maxage forbids stale use"),
+            ("/a", "neither the response nor a setting has stale-if-error"),
+        ] {
+            let request = URLRequest(origin.url(path))
+            let error = await #expect(throws: URLError.self) { _ = try await harness.cache.data(for: request) }
+            #expect(error?.code != .notConnectedToInternet)
+            #expect(
+                error?.errorUserInfo[NSLocalizedFailureReasonErrorKey] as? String
+                    == "A stored response was not used instead: \(words).")
+        }
+        // Nothing is stored: nothing is said.
+        let error = await #expect(throws: URLError.self) {
+            _ = try await harness.cache.data(for: URLRequest(origin.url("/other")))
+        }
+        #expect(error?.errorUserInfo[NSLocalizedFailureReasonErrorKey] == nil)
+    }
 }

@@ -51,6 +51,38 @@ import Testing
         #expect(!harness.cache.contains(URLRequest(url)))
     }
 
+    /// `Cache-Status` (RFC 9211) is on what the cache has no part in, too; and nothing of it is stored.
+    @Test(.enabled(if: LoadingHarness.storesForSessions)) func bypassesCarryCacheStatus() async throws {
+        let origin = try OriginServer { request in
+            .ok("x", ["Cache-Control": "max-age=60", "Content-Location": request.target])
+        }
+        let rules = [DiskURLCache.Rule(.path("/never"), .init(storage: .never))]
+        let harness = try LoadingHarness {
+            $0.cacheStatusName = "App"
+            $0.rules = rules
+        }
+        func status(_ response: URLResponse) -> String? {
+            (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Cache-Status")
+        }
+        let body = Data("x".utf8)
+        #expect(
+            status(try await harness.load(origin.url("/a"), method: "POST", body: body).response)
+                == "App; fwd=bypass; fwd-status=200; detail=method")
+        #expect(
+            status(try await harness.load(origin.url("/never")).response)
+                == "App; fwd=bypass; fwd-status=200; detail=never")
+        let upload = try await harness.session.upload(for: URLRequest(origin.url("/a"), method: "PUT"), from: body)
+        #expect(status(upload.1) == "App; fwd=bypass; fwd-status=200; detail=upload")
+        let delegate = RecordingDelegate()
+        let session = LoadingHarness.session(of: harness.cache, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let record = await delegate.run(session.dataTask(with: URLRequest(origin.url("/never"))))
+        #expect(record.responses.map(status) == ["App; fwd=bypass; fwd-status=200; detail=never"])
+        // The answer to a POST that serves a GET, too.
+        try await harness.load(origin.url("/b"), method: "POST", body: body)
+        #expect(status(try await harness.load(origin.url("/b")).response)?.hasPrefix("App; hit") == true)
+    }
+
     @Test func uploads() async throws {
         let origin = try echo()
         let delegate = RecordingDelegate()

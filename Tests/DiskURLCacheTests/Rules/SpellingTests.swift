@@ -104,6 +104,121 @@ import Testing
         }
     }
 
+    /// Each form in which Foundation gives an international name is that name, for removals, prefixes and rules.
+    @Test(arguments: [
+        "bücher.example", "BÜCHER.example", "bu\u{308}cher.example", "b%C3%BCcher.example",
+        "xn--bcher-kva.example", "bücher.example.", "ｂücher。example",
+    ])
+    func internationalNames(_ name: String) throws {
+        let url = "http://xn--bcher-kva.example/a"
+        #expect(URLCanonicalizer.host(name) == "xn--bcher-kva.example")
+        for remove: (DiskURLCache) -> Void in [
+            { $0.removeCachedResponses(host: name) }, { $0.removeCachedResponses(urlPrefix: "http://\(name)/a") },
+            { $0.removeCachedResponses(urlPrefix: "http://u:p@\(name):80/a?b=é#c") },
+            { $0.removeCachedResponses(urlPrefix: "HTTP://\(name)") },
+        ] {
+            let cache = try makeCache()
+            try store("http://bücher.example/a", in: cache)
+            try store("http://bücher.example/a?b=é", in: cache)
+            #expect(cache.contains(try request(url)))
+            cache.flush()
+            cache.removeAllCachedResponses(from: .memory)
+            remove(cache)
+            #expect(!cache.contains(try request(url + "?b=%C3%A9")))
+            cache.removeAllCachedResponses()
+        }
+        for match: DiskURLCache.Rule.Match in [
+            .host(name), .path("/a", host: name), .url("http://\(name)/*"), .url("*://\(name)/a"),
+            .url("http://\(name):80/a"),
+        ] {
+            let cache = try makeCache([DiskURLCache.Rule(match, DiskURLCache.Options(storage: .never))])
+            #expect(cache.openingError == nil, "\(match)")
+            #expect(cache.key(for: try request("http://bücher.example/a")) == nil, "\(match)")
+            #expect(cache.key(for: try request("http://other.example/a")) != nil, "\(match)")
+        }
+    }
+
+    @Test func patternsWithStarsInInternationalHosts() throws {
+        for pattern in ["*.bücher.example/a", "http://*.BÜCHER.example/a", "*://img.bücher.*", "*é/a"] {
+            let cache = try makeCache([DiskURLCache.Rule(.url(pattern), DiskURLCache.Options(storage: .memoryOnly))])
+            #expect(cache.openingError == nil, "\(pattern)")
+            let text = pattern == "*é/a" ? "http://h.example/é/a" : "http://img.bücher.example/a"
+            #expect(cache.cacheOptions(for: cache.target(try request(text))).storage == .memoryOnly, "\(pattern)")
+        }
+        let cache = try makeCache([DiskURLCache.Rule(.url("http://bü*.example/"), DiskURLCache.Options(isPinned: true))]
+        )
+        #expect(cache.openingError?.description.contains("write international labels whole") == true)
+    }
+
+    /// `getaddrinfo` takes the numbers for 10.0.0.5, and for clients an escaped name is another host, or none.
+    @Test(arguments: [
+        "167772165", "0xa.0.0.5", "012.0.0.5", "10.5", "10.0.0.256", "0xa000005", "[::ffff:10.0.0.5]",
+        "%EF%BD%93ecret.example", "secret%E3%80%82example", "a%20b", "[nonsense]", "1.2.3.4.5", "h:0", "h:000",
+    ])
+    func aHostThatClientsReadDifferentlyHasNoKey(_ host: String) throws {
+        let request = try #require(DiskURLCache.Request(method: "GET", url: "http://\(host)/a"))
+        let decision = DiskURLCache.KeyPolicy.standard.decision(for: request)
+        #expect(decision.refusal?.code == "host", "\(host)")
+        #expect(!URLCanonicalizer.isNormal("http://\(host)/a"))
+    }
+
+    @Test func hostsThatLookLikeNumbersButAreNone() throws {
+        for host in ["10.0.0.5", "127.0.0.1", "1a.example", "4you", "0x1g", "10.example", "a.b.c.1d", "_a.example"] {
+            #expect(URLCanonicalizer.canonical("http://\(host)/") == "http://\(host)/")
+        }
+        #expect(URLCanonicalizer.canonical("http://[0:0::0:1]:8080/") == "http://[::1]:8080/")
+        #expect(URLCanonicalizer.canonical("http://[FE80::1%25eth0]/") == "http://[fe80::1%25eth0]/")
+        #expect(URLCanonicalizer.host("[0:0:0:0:0:0:0:1]") == "[::1]")
+    }
+
+    /// No request gets past a rule that could not be read, and that is said where one looks.
+    @Test func aRuleThatCannotBeSaysWhatItKeepsOut() throws {
+        let cache = try makeCache([
+            DiskURLCache.Rule(.contentType("image/*"), DiskURLCache.Options(isPinned: true)),
+            DiskURLCache.Rule(.host("https://example.com"), DiskURLCache.Options(storage: .never)),
+            DiskURLCache.Rule(.path("me"), DiskURLCache.Options(storage: .memoryOnly)),
+            DiskURLCache.Rule(.host("a b"), DiskURLCache.Options(isPinned: true)),
+        ])
+        let error = try #require(cache.openingError)
+        #expect(error.code == .invalidRule(index: 1))
+        for words in [
+            "Rule 1: \"https://example.com\" is not a host", "the rule keeps every response out of the cache",
+            "Rule 2: \"me\" is not a path", "the rule keeps every response off the disk",
+            "Rule 3: \"a b\" is not a host",
+        ] {
+            #expect(error.description.contains(words), "\(words)")
+        }
+        let reason = try #require(cache.keyDecision(for: cache.target(try request("http://other.example/"))).refusal)
+        #expect(reason.code == "never")
+        #expect(reason.description.hasPrefix("rule 1 matches nothing, and keeps every response out"))
+        #expect(reason.advice?.contains("is not a host") == true)
+    }
+
+    @Test func eachRuleThatCannotBeIsAProblemOfItsOwn() {
+        let rules = ["", "a b"].map { DiskURLCache.Rule(.host($0), DiskURLCache.Options(isPinned: true)) }
+        let problems = RuleCheck.problems(in: rules, keyPolicies: [])
+        #expect(problems.map(\.code) == [.invalidRule(index: 0), .invalidRule(index: 1)])
+        #expect(RuleCheck.summary(of: problems)?.code == .invalidRule(index: 0))
+    }
+
+    @Test func theReasonNamesTheRuleThatSaidNever() throws {
+        let cache = try makeCache([
+            DiskURLCache.Rule(.host("a.example"), DiskURLCache.Options(isPinned: true)),
+            DiskURLCache.Rule(.path("/me", host: "a.example"), DiskURLCache.Options(storage: .never)),
+        ])
+        func reason(_ request: URLRequest) -> DiskURLCache.Reason? {
+            cache.keyDecision(for: cache.target(request)).refusal
+        }
+        #expect(
+            reason(try request("http://a.example/me"))?.description
+                == "rule 1 (path /me of a.example) says storage: .never")
+        #expect(reason(try request("http://a.example/me")) == .keptOut)
+        var own = try request("http://a.example/you")
+        #expect(reason(own) == nil)
+        own.cacheOptions = DiskURLCache.Options(storage: .never)
+        #expect(reason(own)?.description == "the request's options say storage: .never")
+    }
+
     /// Without the URL, whether an entry begins with the prefix is not known: all of the host goes, and no other.
     @Test func withoutURLsAPrefixRemovesTheHost() throws {
         let cache = try makeCache { $0.keepsURLs = false }

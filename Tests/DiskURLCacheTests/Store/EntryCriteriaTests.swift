@@ -30,6 +30,22 @@ import Testing
         return request
     }
 
+    /// Two spellings of é are two tags, in memory as on disk.
+    @Test func tagsAreComparedByBytes() {
+        let (one, two) = ("caf\u{E9}", "cafe\u{301}")
+        let cache = DiskURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: scratch.appending("tags"))
+        for layers in [[DiskURLCache.Layer](), [.memory]] {
+            let requests = [one, two].map { store("https://a.example/\($0.utf8.count)", tags: [$0], in: cache) }
+            for layer in layers { cache.removeAllCachedResponses(from: layer) }
+            cache.removeCachedResponses(tag: one)
+            #expect(requests.map(cache.contains) == [false, true])
+            cache.removeCachedResponses(tag: two)
+            #expect(requests.map(cache.contains) == [false, false])
+        }
+        #expect([one].joined(withTags: [two]).count == 2)
+        #expect([one].joined(withTags: [one, "a"]) == ["a", one])
+    }
+
     /// Each removal says where to look, and there are exactly the entries that match.
     @Test func theScopeFindsWhatMatches() throws {
         let storage = RecordingStorage()

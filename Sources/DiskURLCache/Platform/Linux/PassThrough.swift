@@ -17,6 +17,8 @@
         /// Of a `POST`: its answer may serve a later `GET`.
         private let ticket: StoreTicket?
         private var bytes = 0
+        /// As it came: the task's response may have `Cache-Status`, too.
+        private var arrived: HTTPURLResponse?
         /// The whole body so far of an answer that may serve a `GET`.
         private var body: Data?
         /// See `ClientPort.hasEnded`.
@@ -62,7 +64,7 @@
         private func end(_ error: (any Swift.Error)? = nil) {
             guard let task = native?.task else { return }
             native = nil
-            let response = task.response as? HTTPURLResponse
+            let response = arrived ?? task.response as? HTTPURLResponse
             guard let cache, let request = task.originalRequest else { return }
             if let response {
                 invalidate(in: cache, after: response, request: request, task: task)
@@ -111,7 +113,7 @@
             let options = cache.cachingOptions(for: hop.target, response: exchange.fields)
             guard hop.key != nil,
                 case .store(var stored, _, _) = Storability.verdict(for: exchange, options: options),
-                stored.method == "GET",
+                stored.method == "GET", ContentLength.objection(to: body.count, of: stored) == nil,
                 let head = URLResponse.http(url: url, status: stored.status, fields: stored.fields) as? HTTPURLResponse
             else { return }
             let proposed = CachedURLResponse(response: head, data: body, userInfo: nil, storagePolicy: .allowed)
@@ -136,7 +138,33 @@
         func urlProtocol(
             _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
         ) {
-            client.urlProtocol(`protocol`, didReceive: response, cacheStoragePolicy: policy)
+            arrived = response as? HTTPURLResponse
+            client.urlProtocol(`protocol`, didReceive: withCacheStatus(response), cacheStoragePolicy: policy)
+        }
+
+        /// A completion handler gets the task's response, which Foundation's class sets at the end: so the client is
+        /// told of ours then. A delegate has got it before.
+        private func tellCompletionHandler(_ protocol: URLProtocol) {
+            guard let task = `protocol`.task, let response = task.response as? HTTPURLResponse,
+                let link = SessionLink(task),
+                case .completionHandler(nil)? = TaskSession.audience(of: task, in: link.session)
+            else { return }
+            arrived = arrived ?? response
+            let marked = withCacheStatus(arrived ?? response)
+            guard marked !== response else { return }
+            client.urlProtocol(`protocol`, didReceive: marked, cacheStoragePolicy: .notAllowed)
+        }
+
+        /// The response with this cache's member of `Cache-Status` (RFC 9211), if the configuration wants it.
+        private func withCacheStatus(_ response: URLResponse) -> URLResponse {
+            guard let reason, let name = cache?.cacheStatusName, let http = response as? HTTPURLResponse,
+                let url = http.url, let request = native?.request
+            else { return response }
+            var report = LoadReport(of: DiskURLCache.Request(request), at: startTime)
+            report.note(.bypass(reason), status: http.statusCode, forwardStatus: http.statusCode)
+            var fields = HeaderFields(http)
+            report.deliveredStatus(name: name)?.append(to: &fields)
+            return .http(url: url, status: http.statusCode, fields: fields)
         }
 
         func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
@@ -152,6 +180,7 @@
         }
 
         func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
+            if reason != nil, cache?.cacheStatusName != nil { tellCompletionHandler(`protocol`) }
             end()
             let isUnauthorized = (`protocol`.task?.response as? HTTPURLResponse)?.statusCode == 401
             client.urlProtocolDidFinishLoading(`protocol`)

@@ -1,0 +1,23 @@
+import Foundation
+
+/// A value that prints as its `description`: in a log line, by `dump`, in a debugger and in the message of a failed
+/// test.
+///
+/// Without it, Swift prints every stored property, however deep. Some hold what no log may have: the `Authorization`
+/// or `Cookie` of a request, a body, a password in a URL.
+package protocol PrintedByDescription: CustomStringConvertible, CustomReflectable {}
+
+extension PrintedByDescription {
+    public var customMirror: Mirror {
+        Mirror(self, children: [Mirror.Child](), ancestorRepresentation: .suppressed)
+    }
+}
+
+extension String {
+    /// A text that was given in place of a URL or a host, as an error message quotes it: in quotation marks, and
+    /// without a user name and password.
+    var quotedWithoutCredentials: String {
+        guard let at = lastIndex(of: "@") else { return "\"\(self)\"" }
+        return "\"…\(self[at...])\""
+    }
+}

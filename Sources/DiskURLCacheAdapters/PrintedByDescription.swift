@@ -1,0 +1,32 @@
+import DiskURLCache
+import Foundation
+
+// How public types of this module print: see `PrintedByDescription`.
+
+extension DiskURLCache.Head: PrintedByDescription {
+    /// The status and the names of the header fields, in one line.
+    public var description: String { "\(status), fields: \(HeaderFields(fields).printedNames)" }
+}
+
+extension DiskURLCache.Entry: PrintedByDescription {
+    /// The URL, the status and the length of the body, in one line.
+    public var description: String {
+        let url = entry.metadata.url.flatMap { URL(string: $0) }?.printed ?? "an entry without its URL"
+        return "\(url), status \(entry.metadata.http?.status ?? 0), \(bodyLength) bytes, variant \(variant)"
+    }
+}
+
+extension DiskURLCache.Criteria: PrintedByDescription {
+    /// Which entries are to be removed, in one line.
+    public var description: String { "entries of \(scope)" }
+}
+
+extension DiskURLCache.ResponseStream: PrintedByDescription {
+    /// The request, the status, and the source of the answer, in one line.
+    public var description: String { report.description }
+}
+
+extension DiskURLCache.Receiver: PrintedByDescription {
+    /// The request whose answer is received, in one line.
+    public var description: String { "receives the answer to \(request)" }
+}

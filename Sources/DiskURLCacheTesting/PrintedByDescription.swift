@@ -1,0 +1,21 @@
+import DiskURLCache
+import Foundation
+
+// How public types of this module print: see `PrintedByDescription`.
+
+extension DiskURLCache.StubOrigin: PrintedByDescription {
+    /// The URL, and how many requests came.
+    public var description: String { "\(url.printed), \(requests.count) requests" }
+}
+
+extension DiskURLCache.StubOrigin.Response: PrintedByDescription {
+    /// The status, the names of the header fields and the length of the body, in one line.
+    public var description: String {
+        "\(status), fields: \(fields.keys.sorted().joined(separator: ", ")), body: \(body.count) bytes"
+    }
+}
+
+extension DiskURLCache.TestClock: PrintedByDescription {
+    /// The time that the clock shows.
+    public var description: String { "\(now)" }
+}

@@ -1,0 +1,23 @@
+import DiskURLCache
+import Foundation
+
+// How public types of this module print: see `PrintedByDescription`.
+
+extension DiskURLCache.EventLog: PrintedByDescription {
+    /// The path of the log.
+    public var description: String { "event log \(path)" }
+}
+
+extension DiskURLCache.Inspector: PrintedByDescription {
+    /// The folder that is inspected.
+    public var description: String { "inspector of \(directory.path)" }
+}
+
+extension DiskURLCache.Inspector.Record: PrintedByDescription {
+    /// The file, the URL, the status and the length of the body, in one line.
+    public var description: String {
+        if let problem { return "\(fileName): \(problem)" }
+        let url = url.flatMap { URL(string: $0) }?.printed ?? "without its URL"
+        return "\(fileName): \(url), status \(status ?? 0), \(bodyLength) bytes"
+    }
+}

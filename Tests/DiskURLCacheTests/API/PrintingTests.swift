@@ -1,0 +1,210 @@
+import DiskURLCacheAdapters
+import DiskURLCacheTesting
+import DiskURLCacheTools
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a program prints has no credentials, no body and no password of a URL: a line of a log, `dump`, the message of
+/// a failed test.
+struct PrintingTests {
+    static let secret = "TOPSECRET"
+    private let scratch: ScratchDirectory
+
+    init() throws { scratch = try ScratchDirectory() }
+
+    /// Every way in which Swift turns a value into text.
+    private func texts<Value>(of value: Value) -> [String] {
+        var (printed, debugged, dumped) = ("", "", "")
+        print(value, to: &printed)
+        debugPrint(value, to: &debugged)
+        dump(value, to: &dumped)
+        var inContainers = ""
+        dump(["key": [value]], to: &inContainers)
+        return [
+            printed, debugged, dumped, inContainers, "\(value)", String(reflecting: value), "\([value])",
+            "\(Value?.some(value) as Any)",
+        ]
+    }
+
+    private func shows(_ text: String) -> Bool {
+        // `dump` prints the bytes of data as numbers, one on each line.
+        let numbers = text.split { !$0.isNumber }.joined(separator: " ")
+        let bytes = Self.secret.utf8.map { "\($0)" }.joined(separator: " ")
+        return text.contains(Self.secret) || numbers.contains(bytes)
+    }
+
+    @Test func noPublicTypePrintsCredentialsBodiesOrPasswords() async throws {
+        let samples = try await samples()
+        for (name, value) in samples {
+            for text in texts(of: value) {
+                #expect(!shows(text), "\(name) prints a secret")
+                #expect(!text.isEmpty)
+            }
+        }
+        // A type that is added needs a sample.
+        #expect(try Self.publicTypes().subtracting(samples.keys) == [])
+    }
+
+    /// The value without its own way to print would fail the test above.
+    @Test func theTestSeesSecrets() {
+        struct Plain { var text = PrintingTests.secret }
+        struct Bytes { var data = Data(PrintingTests.secret.utf8) }
+        #expect(texts(of: Plain()).allSatisfy(shows))
+        #expect(texts(of: Bytes()).contains(where: shows))
+    }
+
+    @Test func anAnswerPrintsItsRequestStatusAndSource() async throws {
+        let answer = try #require(try await samples()["Answer"])
+        #expect("\(answer)".hasPrefix("POST http://"))
+        #expect("\(answer)".contains("/a?…: 200, 9 bytes, miss: not in the cache"))
+    }
+
+    // MARK: One value of each type, full of secrets
+
+    private func samples() async throws -> [String: Any] {
+        let secret = Self.secret
+        var samples: [String: Any] = [:]
+        let clock = DiskURLCache.TestClock()
+        let origin = DiskURLCache.StubOrigin(clock: clock) { _ in
+            .init(fields: ["Cache-Control": "max-age=60", "Set-Cookie": "id=\(secret)"], body: secret)
+        }
+        let storage = SecretStorage()
+        let cache = DiskURLCache.forTesting(clock: clock) { settings in
+            settings.keyPolicy = .standard.includingBody(ofMethods: "POST").includingHeaders("Cookie")
+            settings.diskCapacity = 1 << 20
+            settings.diskStorage = storage
+            settings.rules = [.init(.url("http://user:\(secret)@example.com/*"), .init(storage: .memoryOnly))]
+        }
+        let host = try #require(origin.url.host)
+        var request = URLRequest(url: try #require(URL(string: "http://user:\(secret)@\(host)/a?token=\(secret)")))
+        request.httpMethod = "POST"
+        request.httpBody = Data(secret.utf8)
+        request.setValue("Bearer \(secret)", forHTTPHeaderField: "Authorization")
+        request.setValue("id=\(secret)", forHTTPHeaderField: "Cookie")
+
+        let answer = try await cache.data(for: request, session: URLSession(configuration: origin.configuration))
+        #expect(answer.data == Data(secret.utf8))
+        samples["Answer"] = answer
+        samples["Report"] = answer.report
+        samples["Outcome"] = answer.report.outcome
+        samples["Event"] = DiskURLCache.Event.load(answer.report)
+        // It shows the query to the person who asked.
+        var plainURL = request
+        plainURL.url = URL(string: "http://user:\(secret)@\(host)/a")
+        samples["Explanation"] = cache.explanation(for: plainURL, response: answer.response)
+        samples["Statistics"] = cache.statistics
+        samples["Configuration"] = {
+            var settings = DiskURLCache.Configuration()
+            settings.diskStorage = storage
+            return settings
+        }()
+        samples["DiskURLCache"] = cache
+        samples["StubOrigin"] = origin
+        samples["Response"] = DiskURLCache.StubOrigin.Response(fields: ["Set-Cookie": secret], body: secret)
+        samples["TestClock"] = clock
+
+        let caught = Caught()
+        let plain = DiskURLCache.Request(request)
+        samples["Request"] = plain
+        let stream = try await cache.load(plain, through: SecretTransport(caught: caught), variant: "other")
+        for try await _ in stream {}
+        samples["ResponseStream"] = stream
+        samples["Receiver"] = try #require(caught.receiver)
+        samples["Head"] = stream.head
+        samples["Entry"] = try #require(storage.entries.withLock { $0.first })
+        cache.removeCachedResponse(for: request)
+        samples["Criteria"] = try #require(storage.criteria.withLock { $0.first })
+        samples["Scope"] = try #require(storage.criteria.withLock { $0.first }).scope
+
+        let events = cache.events()
+        cache.removeCachedResponses(host: "user:\(secret)@example.com")
+        cache.removeCachedResponses(urlPrefix: "ftp://user:\(secret)@example.com/")
+        for await event in events.prefix(2) {
+            for text in texts(of: event) { #expect(!shows(text)) }
+            if case .problem(let error) = event { samples["Error"] = error }
+        }
+        samples["Code"] = (samples["Error"] as? DiskURLCache.Error)?.code
+        let wrong = DiskURLCache.Rule.Match.host("user:\(secret)@example.com/")
+        samples["Match"] = wrong
+        samples["Rule"] = DiskURLCache.Rule(wrong, .init(storage: .never))
+        samples["KeyPolicy"] = cache.configuration.keyPolicy
+        samples["Options"] = DiskURLCache.Options(lifetime: .always(3), tags: ["a"])
+        samples["Storage"] = DiskURLCache.Options.Storage.never
+        samples["Lifetime"] = DiskURLCache.Options.Lifetime.always(3)
+        samples["Layer"] = DiskURLCache.Layer.memory
+        samples["Reason"] = DiskURLCache.Reason.stale
+
+        let folder = scratch.url.appendingPathComponent("cache", isDirectory: true)
+        let onDisk = DiskURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: folder)
+        samples["EventLog"] = DiskURLCache.EventLog(onDisk)
+        request.httpMethod = "GET"
+        request.httpBody = nil
+        onDisk.storeCachedResponse(
+            CachedURLResponse(response: answer.response, data: answer.data), for: request)
+        onDisk.flush()
+        let inspector = try DiskURLCache.Inspector(directory: folder)
+        samples["Inspector"] = inspector
+        samples["Record"] = try #require(try inspector.records().first)
+        return samples
+    }
+
+    /// The names of the public types that have values, as the sources declare them.
+    private static func publicTypes() throws -> Set<String> {
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../../Sources").standardizedFileURL
+        let files =
+            FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)?
+            .compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" } ?? []
+        var names: Set<String> = []
+        for file in files {
+            for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+                let words = line.split { !$0.isLetter && !$0.isNumber }.map(String.init)
+                guard words.first == "public" || words.first == "open",
+                    let kind = words.firstIndex(where: { ["struct", "class", "enum", "actor"].contains($0) }),
+                    kind <= 2,
+                    kind + 1 < words.count, words[kind + 1].first?.isUppercase == true
+                else { continue }
+                names.insert(words[kind + 1])
+            }
+        }
+        #expect(names.count > 25)
+        return names
+    }
+}
+
+private final class SecretStorage: DiskURLCache.EntryStorage {
+    /// As an encrypted storage has it.
+    let key = PrintingTests.secret
+    let entries = Mutex<[DiskURLCache.Entry]>([])
+    let criteria = Mutex<[DiskURLCache.Criteria]>([])
+
+    func entries(named name: String) -> [DiskURLCache.Entry] { [] }
+    func store(_ entry: DiskURLCache.Entry, named name: String) { entries.withLock { $0.append(entry) } }
+    func removeEntries(matching criteria: DiskURLCache.Criteria) { self.criteria.withLock { $0.append(criteria) } }
+    func flush() {}
+}
+
+private final class Caught: Sendable {
+    private let kept = Mutex<DiskURLCache.Receiver?>(nil)
+    var receiver: DiskURLCache.Receiver? {
+        get { kept.withLock { $0 } }
+        set { kept.withLock { $0 = newValue } }
+    }
+}
+
+private struct SecretTransport: DiskURLCache.Transport {
+    let caught: Caught
+
+    func send(_ request: DiskURLCache.Request, to receiver: DiskURLCache.Receiver) async throws {
+        caught.receiver = receiver
+        let fields = [("Cache-Control", "max-age=60"), ("Set-Cookie", "id=\(PrintingTests.secret)")]
+        receiver.receive(DiskURLCache.Head(status: 200, fields: fields.map { (name: $0.0, value: $0.1) }))
+        await receiver.receive(Data(PrintingTests.secret.utf8))
+    }
+}
