@@ -44,6 +44,30 @@ import Testing
         }.run()
     }
 
+    /// An answer, an event and an explanation name the storage, not a disk.
+    @Test func aStorageHasItsName() async throws {
+        let storage = DictionaryStorage(capacity: 1 << 20)
+        var configuration = settings("none")
+        configuration.diskStorage = storage
+        let cache = DiskURLCache(configuration: configuration)
+        #expect(cache.diskLayer == DiskURLCache.Layer(rawValue: "storage"))
+        #expect(DiskURLCache(configuration: settings("other")).diskLayer == .disk)
+        let request = Responses.request("/a")
+        cache.storeCachedResponse(Responses.cached(Responses.url("/a")), for: request)
+        #expect(try await cache.data(for: request).report.outcome.description == "hit (storage)")
+        #expect(cache.explanation(for: request).description.contains("from storage"))
+        #expect(cache.statistics.diskHits == 1)
+        var events = cache.events().makeAsyncIterator()
+        cache.removeAllCachedResponses(from: DiskURLCache.Layer(rawValue: "another"))
+        guard case .problem(let error)? = await events.next() else {
+            Issue.record("no event")
+            return
+        }
+        #expect(error.code == .invalidPattern && storage.count == 1)
+        cache.removeAllCachedResponses(from: cache.diskLayer)
+        #expect(storage.count == 0)
+    }
+
     @Test func whatIsForMemoryOnlyDoesNotReachTheStorage() throws {
         let disk = DictionaryStorage(capacity: 1 << 20)
         var configuration = DiskURLCache.Configuration(directory: scratch.appending("none"))
