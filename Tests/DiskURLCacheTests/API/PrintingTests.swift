@@ -115,12 +115,15 @@ struct PrintingTests {
         let stream = try await cache.load(plain, through: SecretTransport(caught: caught), variant: "other")
         for try await _ in stream {}
         samples["ResponseStream"] = stream
-        samples["Receiver"] = try #require(caught.receiver)
+        let receiver: DiskURLCache.Receiver = try #require(caught.receiver)
+        samples["Receiver"] = receiver
         samples["Head"] = stream.head
-        samples["Entry"] = try #require(storage.entries.withLock { $0.first })
+        let entry: DiskURLCache.Entry = try #require(storage.entries.withLock { $0.first })
+        samples["Entry"] = entry
         cache.removeCachedResponse(for: request)
-        samples["Criteria"] = try #require(storage.criteria.withLock { $0.first })
-        samples["Scope"] = try #require(storage.criteria.withLock { $0.first }).scope
+        let criteria: DiskURLCache.Criteria = try #require(storage.criteria.withLock { $0.first })
+        samples["Criteria"] = criteria
+        samples["Scope"] = criteria.scope
 
         let events = cache.events()
         cache.removeCachedResponses(host: "user:\(secret)@example.com")
@@ -150,7 +153,8 @@ struct PrintingTests {
         onDisk.flush()
         let inspector = try DiskURLCache.Inspector(directory: folder)
         samples["Inspector"] = inspector
-        samples["Record"] = try #require(try inspector.records().first)
+        let record: DiskURLCache.Inspector.Record = try #require(try inspector.records().first)
+        samples["Record"] = record
         return samples
     }
 
