@@ -24,40 +24,23 @@ struct CacheStatus: Sendable, Equatable {
 
     /// The member as text for the field.
     var fieldValue: String {
-        var parts = [Self.tokenOrString(cacheName)]
+        var parts = [StructuredField.text(ofTokenOrString: cacheName)]
         if hit {
             parts.append("hit")
         } else {
             if let forward { parts.append("fwd=\(forward)") }
             if let forwardStatus { parts.append("fwd-status=\(forwardStatus)") }
         }
-        if let timeToLive { parts.append("ttl=\(min(max(timeToLive, -Self.integerBound), Self.integerBound))") }
+        if let timeToLive { parts.append("ttl=\(StructuredField.text(ofInteger: timeToLive))") }
         if !hit, stored { parts.append("stored") }
         if !hit, collapsed { parts.append("collapsed") }
-        if let detail { parts.append("detail=\(Self.tokenOrString(detail))") }
+        if let detail { parts.append("detail=\(StructuredField.text(ofTokenOrString: detail))") }
         return parts.joined(separator: "; ")
     }
 
     /// Adds this cache's member behind those of the caches on the way (RFC 9211 §2: nearest to the user last).
     func append(to fields: inout HeaderFields) {
         fields.set(Self.fieldName, [fields[Self.fieldName], fieldValue].compactMap { $0 }.joined(separator: ", "))
-    }
-
-    /// RFC 8941 §3.3.1: fifteen digits.
-    private static let integerBound: Int64 = 999_999_999_999_999
-
-    /// A structured-field token when the text is one, a string otherwise; characters that a string cannot hold are left
-    /// out.
-    private static func tokenOrString(_ text: String) -> String {
-        if let first = text.utf8.first, first | 0x20 >= 97, first | 0x20 <= 122, FieldSyntax.isToken(text) {
-            return text
-        }
-        var result = "\""
-        for scalar in text.unicodeScalars where (0x20...0x7E).contains(scalar.value) {
-            if scalar == "\"" || scalar == "\\" { result.append("\\") }
-            result.unicodeScalars.append(scalar)
-        }
-        return result + "\""
     }
 }
 

@@ -64,6 +64,46 @@ import Testing
         }
     }
 
+    @Test func structuredFields() {
+        let seeds = [
+            "a;q=1, (1 \"b\";x -2.5);y, :AQ==:;z=?0", "max-age=60, b;x=2, c=(1 2), d=@12, a=?0",
+            "%\"a %c3%bc %f0%9f%98%80\", \"a\\\"\\\\\"", "999999999999999, -999999999999.999, *a/b:c",
+        ]
+        var mutator = Mutator(seeds: seeds)
+        var (parsed, isBounded) = (0, true)
+        func look(_ value: StructuredField.BareItem) {
+            switch value {
+            case .integer(let number), .decimal(let number), .date(let number):
+                isBounded = isBounded && abs(number) <= StructuredField.greatestInteger
+            case .string(let text):
+                isBounded = isBounded && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+                // Written as one it is read as it was.
+                let written = StructuredField.item(StructuredField.text(ofTokenOrString: text))?.value
+                isBounded = isBounded && (written == value || written == .token(text))
+            case .token, .bytes, .boolean, .displayString: break
+            }
+        }
+        func look(_ members: [StructuredField.Member]) {
+            for member in members {
+                switch member {
+                case .item(let item): ([item.value] + item.parameters.list.map(\.value)).forEach(look)
+                case .innerList(let items, _): look(items.map { .item($0) })
+                }
+            }
+        }
+        for _ in 0..<Self.iterations {
+            let text = mutator.next()
+            let list = StructuredField.list(text)
+            look(list ?? [])
+            look(StructuredField.dictionary(text)?.list.map(\.value) ?? [])
+            if let item = StructuredField.item(text) { check(list == [.item(item)], text) }
+            parsed += list == nil ? 0 : 1
+            check(isBounded, text)
+            isBounded = true
+        }
+        #expect(parsed > Self.iterations / 100)
+    }
+
     @Test func lists() {
         var mutator = Mutator(seeds: ["a, \"b, c\", d", "\"\\", "a=\"\\\"\",,", "*, Foo", "en;q=0.5, de"])
         for _ in 0..<Self.iterations {
