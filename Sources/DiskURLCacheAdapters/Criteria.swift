@@ -30,9 +30,11 @@ extension DiskURLCache {
             rest.resource = nil
             rest.hostHash = nil
             rest.tag = nil
+            // The tag of a group names its origin, and so the host.
+            let hostHash = criteria.isOfGroup ? nil : criteria.hostHash
             // If there are several conditions, each entry has to be checked.
             guard rest == .everything else { return .anywhere }
-            switch (criteria.resource, criteria.hostHash, criteria.tag) {
+            switch (criteria.resource, hostHash, criteria.tag) {
             case (nil, nil, nil): return .everything
             case (let hash?, nil, nil): return .group(EntryGroup.uri(hash).name)
             case (nil, let hash?, nil): return .group(EntryGroup.host(hash).name)

@@ -168,7 +168,7 @@ extension DiskURLCache.Event {
         case .load(let load): counts.contains(load.bytes) && abs(load.duration) < Self.mostSeconds
         case .stored(_, let bytes, _): counts.contains(bytes)
         case .evicted(let entries, let bytes): counts.contains(entries) && counts.contains(bytes)
-        case .notStored, .problem: true
+        case .notStored, .invalidated, .problem: true
         }
     }
 
@@ -180,6 +180,7 @@ extension DiskURLCache.Event {
         case .stored(_, let bytes, let isInMemoryOnly):
             return .stored(url: nil, bytes: bytes, inMemoryOnly: isInMemoryOnly)
         case .notStored(_, let reason): return .notStored(url: nil, reason: reason)
+        case .invalidated(_, let reason): return .invalidated(url: nil, reason: reason)
         // The message quotes the pattern, which may contain a URL.
         case .problem(let error) where error.code == .invalidPattern:
             return .problem(DiskURLCache.Error(.invalidPattern))

@@ -80,6 +80,9 @@ private struct Line {
         case .notStored(let url, let why):
             what = "not stored"
             (self.url, reason) = (url, why.description)
+        case .invalidated(let url, let why):
+            what = "invalidated"
+            (self.url, reason) = (url, why.description)
         case .evicted(let entries, let bytes):
             what = "evicted"
             (self.bytes, reason) = (bytes, entries == 1 ? "1 entry" : "\(entries) entries")

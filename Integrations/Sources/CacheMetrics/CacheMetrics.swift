@@ -164,8 +164,8 @@ public final class CacheMetrics: Service {
             logger?.debug("evicted from disk", metadata: ["entries": "\(entries)", "bytes": "\(bytes)"])
         case .problem(let error):
             if error != reported { report("\(error)") }
-        case .stored:
-            break
+        case .invalidated(_, let reason): logger?.debug("invalidated: \(reason)")
+        case .stored: break
         }
     }
 

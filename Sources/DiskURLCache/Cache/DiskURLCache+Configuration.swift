@@ -48,6 +48,9 @@ extension DiskURLCache {
         /// Of a shared cache: response fields that govern it before `Cache-Control` and `Expires` (RFC 9213), such as
         /// `CDN-Cache-Control`. The first one with a valid value counts. They are delivered as they came.
         public var targetedFields: [String] = []
+        /// Response fields besides `Cache-Groups` (RFC 9875) that name the groups of a response: names between white
+        /// space or commas, as older servers send them for a CDN. `["Surrogate-Key", "Cache-Tag", "xkey"]`.
+        public var groupFields: [String] = []
         /// Which requests share an entry.
         public var keyPolicy = KeyPolicy.standard
         /// Further policies by name; a request or a rule chooses one (``Options/keyPolicy``).

@@ -14,6 +14,20 @@ extension DiskURLCache {
         store.remove(matching: EntryCriteria(tag: tag))
     }
 
+    /// Removes every entry of a group that responses named in `Cache-Groups` (RFC 9875), or in one of
+    /// ``Configuration/groupFields``, from memory and disk before it returns. Takes as long as
+    /// ``removeCachedResponses(tag:)``.
+    /// - Parameters:
+    ///   - group: the name that the server sends. Case matters.
+    ///   - url: any URL of the server: a group is one of an origin (scheme, host and port). A URL of another kind
+    ///     removes nothing, and an event says so (``Error/Code/invalidPattern``).
+    public func removeCachedResponses(group: String, of url: URL) {
+        guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else {
+            return reportNothingRemoved("\"\(url.withoutQuery ?? "")\" is no http or https URL with a host.")
+        }
+        store.remove(matching: EntryCriteria(group: group, of: parts))
+    }
+
     /// Removes every entry that was stored for a request with this `Authorization` field, such as those of an account
     /// that logs out, from memory and disk before it returns. Takes as long as ``removeCachedResponses(tag:)``.
     /// - Parameter authorization: the field's value as it was sent, such as `Bearer abc`.

@@ -46,6 +46,22 @@ extension DiskURLCache {
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
     }
 
+    func invalidate(_ invalidation: Invalidation, by ticket: StoreTicket?) {
+        for url in invalidation.urls { invalidate(url, by: ticket) }
+        func tell(_ reason: @autoclosure () -> Reason) {
+            hub.emit(.invalidated(url: invalidation.target.removingCredentials, reason: reason()))
+        }
+        guard let parts = URLCanonicalizer.parts(of: invalidation.target.absoluteString) else { return }
+        if invalidation.emptiesHost {
+            store.remove(matching: EntryCriteria(hostHash: RequestKey.hostHash(parts.host)))
+            tell(.clearSiteData)
+        } else if !invalidation.groups.isEmpty {
+            for group in Set(invalidation.groups) { store.remove(matching: EntryCriteria(group: group, of: parts)) }
+            tell(.groupInvalidation(names: invalidation.groups))
+        }
+    }
+
+    /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
     func invalidate(_ url: URL, by ticket: StoreTicket? = nil) {
         guard let parts = URLCanonicalizer.parts(of: url.absoluteString) else { return }
         // If one of the policies gives several URLs one key, their responses are removed together.
@@ -83,7 +99,7 @@ extension DiskURLCache {
         return EntryMetadata(
             sequence: 0, url: target.request.urlWithoutCredentials, response: .http(response), storedAt: now,
             placement: placement, userInfo: edited.userInfo,
-            tags: tags(of: cacheOptions, for: target.request), isPinned: cacheOptions.isPinned == true)
+            tags: tags(of: cacheOptions, response.fields, for: target.request), isPinned: cacheOptions.isPinned == true)
     }
 
     func acceptsFile(_ response: StoredResponse, for target: RuleTarget) -> Bool {
@@ -126,6 +142,7 @@ extension DiskURLCache {
 extension DiskURLCache: LoadHost {
     package var now: Date { configuration.clock.now() }
     var cacheStatusName: String? { configuration.cacheStatusName }
+    var isShared: Bool { configuration.isShared }
     var editsResponses: Bool { configuration.willCacheResponse != nil }
 }
 

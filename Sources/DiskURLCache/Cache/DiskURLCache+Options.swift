@@ -108,13 +108,21 @@ extension DiskURLCache {
 
     // MARK: Tags
 
-    /// The tags of a response that is stored: those of the options, and the one of the request's credentials.
-    func tags(of cacheOptions: Options, for request: Request) -> [String] {
-        var tags = cacheOptions.tags
+    /// The tags of a response that is stored: those of the options, of the response's groups, and of the request's
+    /// credentials.
+    func tags(of cacheOptions: Options, _ fields: HeaderFields, for request: Request) -> [String] {
+        var tags = cacheOptions.tags.union(groupTags(of: fields, url: request.url))
         if let credentials = request.headerFields["Authorization"] {
             tags.insert(tag(ofCredentials: credentials))
         }
         return tags.isEmpty ? [] : tags.sorted()
+    }
+
+    /// The tags of the groups that a response of this URL belongs to.
+    private func groupTags(of fields: HeaderFields, url: String) -> Set<String> {
+        let names = CacheGroups.names(of: fields, keyFields: configuration.groupFields)
+        guard !names.isEmpty, let origin = URLCanonicalizer.parts(of: url)?.origin else { return [] }
+        return Set(names.map { CacheGroups.tag(of: $0, origin: origin) })
     }
 
     /// The tags that a request brings to the entry that answers it. Cheap for a cache and a request without tags.
@@ -137,9 +145,10 @@ extension DiskURLCache {
     func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: KeyedRequest) {
         guard let key = hop.key else { return }
         let now = now
-        let tags = tagsToAdd(for: hop.target)
+        // A response that names other groups leaves those that it named before.
+        let tags = tagsToAdd(for: hop.target).union(groupTags(of: response.fields, url: hop.request.url))
         _ = store.update(sequence, of: key.keeping(response)) { metadata in
-            metadata.tags = metadata.tags.joined(withTags: tags)
+            metadata.tags = metadata.tags.filter { !CacheGroups.isGroup($0) }.joined(withTags: tags)
             metadata.response = .http(response)
             metadata.storedAt = now
         }

@@ -56,7 +56,7 @@ extension DiskURLCache {
             response: head, storedAt: time,
             placement: cached.storagePolicy == .allowedInMemoryOnly || cacheOptions.storage == .memoryOnly
                 ? .memoryOnly : .memoryAndDisk,
-            userInfo: userInfo, tags: tags(of: cacheOptions, for: target.request),
+            userInfo: userInfo, tags: tags(of: cacheOptions, fields ?? [:], for: target.request),
             isPinned: cacheOptions.isPinned == true)
         if !lost.isEmpty { hub.emit(.notStored(url: metadata.foundationURL, reason: .userInfo(keys: lost))) }
         // The store tells of a response that it does not take.

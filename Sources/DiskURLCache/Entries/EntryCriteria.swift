@@ -59,6 +59,15 @@ extension EntryCriteria {
     package init(_ key: DiskKey, variant: String? = nil) { self.init(key: key, variant: variant) }
 
     package init(resource: UInt64) { self.init(key: nil, resource: resource) }
+
+    /// The tag is that of a group, which names its origin and so the host.
+    package var isOfGroup: Bool { tag.map(CacheGroups.isGroup) == true }
+
+    /// The responses that belong to a group of an origin (RFC 9875 §2.1). The host narrows the search in an index.
+    init(group: String, of parts: URLCanonicalizer.Parts) {
+        self.init(
+            hostHash: RequestKey.hostHash(parts.host), tag: CacheGroups.tag(of: group, origin: parts.origin))
+    }
 }
 
 /// A property by which entries are removed together.

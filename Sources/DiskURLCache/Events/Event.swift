@@ -13,6 +13,10 @@ extension DiskURLCache {
         /// A response was not stored, for this reason. With the code `user-info` the response is stored, but its
         /// `userInfo` is not written to disk.
         case notStored(url: URL?, reason: Reason)
+        /// An answer named groups of stored responses that are no longer valid (`Cache-Group-Invalidation`, RFC 9875),
+        /// or told the cache to forget its host (`Clear-Site-Data`), and they were removed. The URL is that of the
+        /// answer.
+        case invalidated(url: URL?, reason: Reason)
         /// Eviction removed entries from disk. `bytes` is the space that this freed.
         case evicted(entries: Int, bytes: Int)
         /// A problem that the app or its user can solve. The cache goes on, perhaps in memory only. It removes a
@@ -173,6 +177,7 @@ extension DiskURLCache.Event: PrintedByDescription {
         case .stored(let url, let bytes, let inMemoryOnly):
             "stored \(url?.printed ?? "a response"), \(bytes) bytes\(inMemoryOnly ? ", in memory only" : "")"
         case .notStored(let url, let reason): "not stored \(url?.printed ?? "a response"): \(reason)"
+        case .invalidated(let url, let reason): "invalidated by \(url?.printed ?? "an answer"): \(reason)"
         case .evicted(let entries, let bytes): "evicted \(entries) entries, \(bytes) bytes"
         case .problem(let error): "problem: \(error)"
         }

@@ -1,7 +1,36 @@
 import Foundation
 
-/// Which stored responses an unsafe request makes invalid (RFC 9111 §4.4).
-enum Invalidation {
+/// What an answer says about other stored responses: that they are invalid (RFC 9111 §4.4, RFC 9875 §3, Clear Site
+/// Data).
+struct Invalidation: Sendable, Equatable {
+    /// The URL of the request that was answered.
+    let target: URL
+    /// Every stored response of these URIs is removed.
+    let urls: [URL]
+    /// The groups whose responses are removed, by their names.
+    let groups: [String]
+    /// Every stored response of the target's host is removed.
+    let emptiesHost: Bool
+
+    /// Nil when the answer says nothing of that kind, as nearly all answers.
+    /// - Parameters:
+    ///   - isKeyed: a key policy gave the request a key. Whatever its method, the app says that such a request only
+    ///     asks for something: it invalidates what its answer names, and no URI.
+    ///   - target: the URL of the request; evaluated only if it matters.
+    init?(
+        method: String, isKeyed: Bool = false, target: @autoclosure () -> URL?, status: Int, fields: HeaderFields,
+        isShared: Bool
+    ) {
+        let isSafe = Self.isSafe(method)
+        guard !isSafe || fields[ClearSiteData.fieldName] != nil, let target = target() else { return nil }
+        self.target = target
+        urls = isKeyed ? [] : Self.urls(method: method, target: target, status: status, fields: fields)
+        groups = isSafe ? [] : CacheGroups.invalidated(by: fields)
+        emptiesHost = ClearSiteData.emptiesCache(
+            fields, isSecure: target.scheme?.lowercased() == "https", isShared: isShared)
+        if urls.isEmpty, groups.isEmpty, !emptiesHost { return nil }
+    }
+
     /// The URIs whose every stored response is removed: the target, and `Location` and `Content-Location` when they
     /// have the target's origin. Of a field that is repeated the first value counts, so that an answer cannot remove
     /// any number of URIs. Empty for safe methods and for error responses.

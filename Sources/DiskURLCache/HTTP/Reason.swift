@@ -156,6 +156,17 @@ extension DiskURLCache.Reason {
     }
 }
 
+// MARK: Why stored responses were removed
+
+extension DiskURLCache.Reason {
+    static func groupInvalidation(names: [String]) -> Self {
+        Self(
+            "group-invalidation", "the answer named the groups \(names.joined(separator: ", "))", "RFC 9875 §3")
+    }
+    static let clearSiteData = Self(
+        "clear-site-data", "the answer told the cache to forget its host", "Clear Site Data §3.1")
+}
+
 // MARK: Why a response was not stored
 
 extension DiskURLCache.Reason {

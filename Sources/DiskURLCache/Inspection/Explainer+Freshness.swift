@@ -183,3 +183,33 @@ extension Explainer {
         return seconds < 172_800 ? "\(Int(seconds / 3_600)) h" : "\(Int(seconds / 86_400)) days"
     }
 }
+
+// What the responses of a server say about each other.
+
+extension Explainer {
+    mutating func sayGroups(of fields: HeaderFields, _ topic: Topic) {
+        let names = CacheGroups.names(of: fields, keyFields: groupFields)
+        guard !names.isEmpty else { return }
+        let groups = names.map { "\"\($0)\"" }.joined(separator: ", ")
+        say(
+            topic, "The response is in the groups \(groups) of its origin: an answer that invalidates one removes it.",
+            "RFC 9875 §2")
+    }
+
+    /// - Parameter isKeyed: the request has a key.
+    mutating func sayInvalidation(isKeyed: Bool) {
+        guard let received else { return }
+        let invalidation = Invalidation(
+            method: facts.method, isKeyed: isKeyed, target: received.response.url,
+            status: received.response.statusCode, fields: HeaderFields(received.response),
+            isShared: received.options.isShared)
+        guard let invalidation else { return }
+        if invalidation.emptiesHost {
+            say(.storing, "All that is stored of its host is removed", because: .clearSiteData)
+        } else if !invalidation.groups.isEmpty {
+            say(
+                .storing, "Stored responses of its origin are removed",
+                because: .groupInvalidation(names: invalidation.groups))
+        }
+    }
+}

@@ -29,10 +29,12 @@ package struct Explainer {
     private let candidates: [Candidate]
     private let options: CachingOptions
     let now: Date
-    private var received: Received?
+    var received: Received?
     private var lines: [Topic: [String]] = [:]
     /// The app's options for the answer.
     var cacheOptions = DiskURLCache.Options()
+    /// `DiskURLCache.Configuration.groupFields`
+    package var groupFields: [String] = []
     /// The transport's variant, if the key has one.
     package var variant: String?
     /// Further variants that have entries.
@@ -74,6 +76,7 @@ package struct Explainer {
         if let selected { sayFreshness(of: selected, options, .freshness, .validators) }
         say(decision)
         let refusal = received.flatMap { sayStoring($0, decision) }
+        sayInvalidation(isKeyed: true)
         if received == nil, let selected { sayAdvice(selected, for: decision, options) }
         return DiskURLCache.Explanation(outcome: outcome(of: decision), notStoredReason: refusal, description: text)
     }
@@ -90,7 +93,7 @@ package struct Explainer {
         lines[topic, default: []].append("  " + text + (source.map { "  [\($0)]" } ?? ""))
     }
 
-    private mutating func say(_ topic: Topic, _ text: String, because reason: DiskURLCache.Reason) {
+    mutating func say(_ topic: Topic, _ text: String, because reason: DiskURLCache.Reason) {
         say(topic, "\(text): \(reason).", reason.source)
     }
 
@@ -143,6 +146,7 @@ package struct Explainer {
         if !Invalidation.isSafe(facts.method) {
             say(.decision, "If it succeeds, the stored responses of its URL are removed.", "RFC 9111 §4.4")
         }
+        sayInvalidation(isKeyed: false)
     }
 
     private mutating func sayKey(_ key: RequestKey) {
@@ -205,6 +209,7 @@ package struct Explainer {
                 + ": status \(response.status), \(candidate.bodyLength) bytes, arrived or confirmed \(age) ago, from \(variants[index].layer)"
             say(.stored, text + selection(response.vary) + ".", response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1")
         }
+        if let selected { sayGroups(of: selected.fields, .stored) }
         for name in otherVariants { say(.stored, "More is stored for the variant \"\(name)\" of a client.") }
     }
 
@@ -300,6 +305,7 @@ package struct Explainer {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
             say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")
         }
+        sayGroups(of: response.fields, .storing)
         sayFreshness(of: response, received.options, .storing, .storing)
         if let location = fields["Location"], (300...399).contains(status) {
             say(.storing, "The load continues with \(location), which has its own key.", "RFC 9110 §15.4")

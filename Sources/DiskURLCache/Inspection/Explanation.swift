@@ -51,6 +51,7 @@ extension DiskURLCache {
             options: cachingOptions(for: target, response: variants.first?.metadata.http?.fields),
             received: received)
         explainer.variant = variant
+        explainer.groupFields = configuration.groupFields
         explainer.cacheOptions = cacheOptions(
             for: target, contentType: response?.value(forHTTPHeaderField: "Content-Type"))
         return explainer.explanation()

@@ -185,8 +185,7 @@ final class LoadDriver: FetchReceiver, Sendable {
             case .confirmStorage(let response, let byDelegate): confirmStorage(response, byDelegate: byDelegate)
             case .store(let storing): store(storing)
             case .change(let change): apply(change)
-            case .invalidate(let urls):
-                for url in urls { cache.invalidate(url, by: nil) }
+            case .invalidate(let invalidation): cache.invalidate(invalidation, by: nil)
             case .redirect(let head, let next): redirect(head, next)
             case .refreshInBackground(let revalidation): refreshInBackground(revalidation)
             }

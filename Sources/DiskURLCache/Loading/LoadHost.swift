@@ -11,6 +11,8 @@ protocol LoadHost: AnyObject, Sendable {
     var now: Date { get }
     /// The cache's identifier in `Cache-Status`; nil if responses get no such field.
     var cacheStatusName: String? { get }
+    /// The cache serves several users.
+    var isShared: Bool { get }
     /// Whether `Configuration.willCacheResponse` is set: it is called before a response is stored.
     var editsResponses: Bool { get }
 
@@ -37,9 +39,9 @@ protocol LoadHost: AnyObject, Sendable {
     func freshen(_ sequence: UInt64, with response: StoredResponse, for hop: KeyedRequest)
     /// Gives an entry that answered a request the request's tags.
     func addTags(to metadata: EntryMetadata, of key: RequestKey, for target: RuleTarget)
-    /// Removes every stored response of a URL, whatever else its key holds (RFC 9111 §4.4).
-    /// - Parameter ticket: of the load whose answer invalidates the URL, if that answer may be stored itself.
-    func invalidate(_ url: URL, by ticket: StoreTicket?)
+    /// Removes the stored responses that an answer says are no longer valid.
+    /// - Parameter ticket: of the load whose answer it is, if that answer may be stored itself.
+    func invalidate(_ invalidation: Invalidation, by ticket: StoreTicket?)
 }
 
 extension LoadHost {

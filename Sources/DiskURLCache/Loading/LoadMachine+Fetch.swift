@@ -37,17 +37,21 @@ extension LoadMachine {
             options: options)
         var answer = Answer(
             head: head, decision: decision, redirect: redirect(status: head.status, fields: head.fields))
-        var actions: [Action] = []
+        // Before all that is stored: the answer itself was asked for before the removal.
+        let invalidation = Invalidation(
+            method: facts.method, isKeyed: hop.key != nil, target: hop.request.foundationURL, status: head.status,
+            fields: head.fields, isShared: options.isShared)
+        var actions = invalidation.map { [Action.invalidate($0)] } ?? []
         switch decision {
-        case .repeatRequest: return [.cancelFetch] + fetchWhole(now: now)
-        case .useStaleOnError where isRefresh: return [.cancelFetch] + endRefresh()
+        case .repeatRequest: return actions + [.cancelFetch] + fetchWhole(now: now)
+        case .useStaleOnError where isRefresh: return actions + [.cancelFetch] + endRefresh()
         case .useStaleOnError(let reuse):
             state = .reading(reuse)
-            return [.cancelFetch, .readBody(index: reuse.index)]
+            return actions + [.cancelFetch, .readBody(index: reuse.index)]
         case .freshen, .combine: actions.append(.gather(storing: nil, length: nil))
         case .deliver(.refuse, let changes) where isRefresh:
             // No reader waits for the body, which may be endless.
-            return [.cancelFetch] + changes.map { .change($0) } + endRefresh()
+            return actions + [.cancelFetch] + changes.map { .change($0) } + endRefresh()
         case .deliver(let verdict, _):
             let refusal = hop.decision.refusal ?? verdict.refusal
             report.note(
@@ -67,11 +71,6 @@ extension LoadMachine {
                 answer.isDelivered = true
                 actions.append(.deliverNetworkHead)
             }
-        }
-        // RFC 9111 §4.4. A request that a key policy gave a key is a safe one, whatever its method.
-        if hop.key == nil, !Invalidation.isSafe(facts.method), let url = hop.request.foundationURL {
-            let urls = Invalidation.urls(method: facts.method, target: url, status: head.status, fields: head.fields)
-            if !urls.isEmpty { actions.append(.invalidate(urls)) }
         }
         var fetch = fetch
         fetch.answer = answer

@@ -77,8 +77,8 @@ struct LoadMachine {
         /// Changes the named candidate, if it is still stored as it was found: it may have been removed, invalidated or
         /// replaced since (RFC 9111 §4.3.4, §4.4). The delivered answer stays right, for the origin confirmed it.
         indirect case change(StoreChange)
-        /// The stored responses of these URLs are no longer valid: an unsafe request succeeded.
-        case invalidate([URL])
+        /// Stored responses are no longer valid: the answer says so.
+        indirect case invalidate(Invalidation)
         /// Gives the redirect to the driver, which replies with the next hop.
         indirect case redirect(ResponseHead, DiskURLCache.Request)
         indirect case refreshInBackground(Revalidation)

@@ -65,8 +65,8 @@ extension TieredStore {
         return history.ticket(at: now)
     }
 
-    /// Gives the response the tags of the one that it replaces: a request without tags takes no entry out of reach of a
-    /// removal. Returns why an answer that was asked for before is not stored any more.
+    /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of reach
+    /// of a removal. The groups of the server are those of the new response. Returns why an answer that was asked for before is not stored any more.
     private func prepare(
         _ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
     ) -> DiskURLCache.Reason? {
@@ -79,7 +79,9 @@ extension TieredStore {
                 return .removedMeanwhile
             }
         }
-        for other in replaced where !other.tags.isEmpty { metadata.tags = metadata.tags.joined(withTags: other.tags) }
+        for other in replaced where !other.tags.isEmpty {
+            metadata.tags = metadata.tags.joined(withTags: other.tags.lazy.filter { !CacheGroups.isGroup($0) })
+        }
         return nil
     }
 

@@ -186,7 +186,10 @@ struct MachineDriver {
         case .change(.update(let index, _)): return "change update \(index) \(path)"
         case .change(.addVariant(let index, _)): return "change add \(index) \(path)"
         case .change(.remove(let index)): return "change remove \(index) \(path)"
-        case .invalidate(let urls): return "invalidate \(urls.map(\.path).joined(separator: " "))"
+        case .invalidate(let invalidation):
+            let groups = invalidation.groups.isEmpty ? [] : ["groups"] + invalidation.groups
+            return (["invalidate"] + invalidation.urls.map(\.path) + groups).joined(separator: " ")
+                + (invalidation.emptiesHost ? " host" : "")
         case .redirect(_, let next): return "confirmRedirect \(next.foundationURL?.path ?? "")"
         case .refreshInBackground: return "refresh"
         }

@@ -90,9 +90,10 @@
                 status = 303
                 fields = ["Location": final.absoluteString]
             }
-            let urls = Invalidation.urls(
-                method: DiskURLCache.Request(request).method, target: url, status: status, fields: fields)
-            for url in urls { cache.invalidate(url, by: ticket) }
+            let invalidation = Invalidation(
+                method: DiskURLCache.Request(request).method, target: url, status: status, fields: fields,
+                isShared: cache.isShared)
+            if let invalidation { cache.invalidate(invalidation, by: ticket) }
         }
 
         /// Stores the answer to a `POST` for the `GET` that it answers too (RFC 9110 §9.3.3).

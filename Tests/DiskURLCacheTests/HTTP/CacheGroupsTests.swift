@@ -1,0 +1,204 @@
+import Foundation
+import Testing
+
+@testable import DiskURLCache
+@testable import DiskURLCacheAdapters
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Groups of responses (RFC 9875), and `Clear-Site-Data`: what one answer says about many stored ones.
+@Suite struct CacheGroupsTests {
+    // MARK: The fields
+
+    @Test(
+        arguments: [
+            (["Cache-Groups": "\"a\", \"B c\";x=1, \"\""], ["a", "B c", ""]), (["Cache-Groups": "a"], []),
+            (["Cache-Groups": "\"a\", b"], []), (["Cache-Groups": "\"a\","], []), (["Cache-Groups": "(\"a\")"], []),
+            (["Cache-Groups": ""], []), ([:], []), (["Surrogate-Key": "x y"], []),
+        ] as [(HeaderFields, [String])])
+    func groupsAreAListOfStrings(fields: HeaderFields, expected: [String]) {
+        #expect(CacheGroups.names(of: fields) == expected)
+    }
+
+    @Test func fieldsOfOlderServersNameGroupsToo() {
+        let fields: HeaderFields = [
+            "Cache-Groups": "\"a\"", "Surrogate-Key": " x  y\tz", "Cache-Tag": "p,q , r", "Other": "o",
+        ]
+        #expect(
+            CacheGroups.names(of: fields, keyFields: ["surrogate-key", "Cache-Tag", "xkey"])
+                == ["a", "x", "y", "z", "p", "q", "r"])
+    }
+
+    /// RFC 9875 §2: at least 32 groups of 32 characters. Case matters, and so does the origin.
+    @Test func eachGroupOfAnOriginHasATagOfItsOwn() {
+        let names = (0..<64).map { String(repeating: "g", count: 32) + "\($0)" } + ["a", "A", "a "]
+        let origins = ["https://a.example", "http://a.example", "https://a.example:8443", "https://b.example"]
+        let tags = origins.flatMap { origin in names.map { CacheGroups.tag(of: $0, origin: origin) } }
+        #expect(Set(tags).count == tags.count && tags.allSatisfy(CacheGroups.isGroup))
+    }
+
+    @Test(arguments: [
+        ("POST", false, 200, ["a"]), ("POST", true, 200, ["a"]), ("DELETE", false, 500, ["a"]),
+        ("FOO", false, 404, ["a"]),
+        ("GET", false, 200, []), ("HEAD", false, 200, []), ("QUERY", true, 200, []), ("OPTIONS", false, 200, []),
+    ])
+    func onlyAnAnswerToAnUnsafeMethodInvalidates(method: String, isKeyed: Bool, status: Int, groups: [String]) {
+        let invalidation = Invalidation(
+            method: method, isKeyed: isKeyed, target: Responses.url("/a"), status: status,
+            fields: ["Cache-Group-Invalidation": "\"a\""], isShared: false)
+        #expect((invalidation?.groups ?? []) == groups)
+        #expect((invalidation?.urls ?? []).isEmpty == (isKeyed || status != 200 || groups.isEmpty))
+    }
+
+    @Test(arguments: [
+        ("\"cache\"", "https://h/", false, true), ("\"cookies\", \"cache\"", "HTTPS://h/", false, true),
+        ("\"*\"", "https://h/", false, true), ("\"cache\"", "http://h/", false, false),
+        ("\"cache\"", "https://h/", true, false), ("cache", "https://h/", false, false),
+        ("\"cookies\"", "https://h/", false, false), ("\"CACHE\"", "https://h/", false, false),
+        ("\"cookies, cache\"", "https://h/", false, false), ("*", "https://h/", false, false),
+    ])
+    func onlyASecureOriginEmptiesAPrivateCache(value: String, url: String, isShared: Bool, empties: Bool) {
+        let invalidation = Invalidation(
+            method: "GET", target: URL(string: url), status: 200, fields: ["Clear-Site-Data": value],
+            isShared: isShared)
+        #expect((invalidation?.emptiesHost ?? false) == empties)
+    }
+
+    // MARK: In a cache
+
+    /// Answers each request with fields that the test sets, and a lifetime.
+    private final class Site: Sendable {
+        let cache: DiskURLCache
+        let fields = Mutex<[String: HeaderFields]>([:])
+        let status = Mutex(200)
+
+        init(_ configure: (inout DiskURLCache.Configuration) -> Void = { _ in }, in scratch: ScratchDirectory) {
+            var settings = DiskURLCache.Configuration(
+                memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: scratch.url)
+            configure(&settings)
+            cache = DiskURLCache(configuration: settings)
+        }
+
+        func load(_ url: String, method: String = "GET", _ fields: HeaderFields = [:], status: Int = 200) async throws {
+            let network = MemoryTransport { _, exchange in
+                var fields = fields
+                if fields["Cache-Control"] == nil { fields.append("Cache-Control", "max-age=60") }
+                exchange.head(status, fields)
+                if status != 304 { exchange.piece("body") }
+                exchange.end()
+            }
+            var request = URLRequest(url: URL(string: url)!)
+            request.httpMethod = method
+            _ = try await LoadReader(request, from: cache, over: network).answer()
+        }
+
+        /// Those of the URLs that are stored, in memory and on disk.
+        func stored(_ urls: [String]) -> [String] {
+            let found = urls.filter { cache.contains(URLRequest(url: URL(string: $0)!)) }
+            cache.removeAllCachedResponses(from: .memory)
+            #expect(urls.filter { cache.contains(URLRequest(url: URL(string: $0)!)) } == found)
+            return found
+        }
+    }
+
+    let scratch: ScratchDirectory
+
+    init() throws { scratch = try ScratchDirectory() }
+
+    private static let urls = [
+        "https://h.example/1", "https://h.example/2", "https://h.example/3", "https://h.example:444/1",
+        "https://other.example/1",
+    ]
+
+    /// Same origin only, and no further: what shares another group with a removed response stays.
+    @Test func anAnswerRemovesTheGroupsThatItNames() async throws {
+        let site = Site(in: scratch)
+        let urls = Self.urls
+        for (url, groups) in zip(urls, ["\"x\", \"y\"", "\"z\", \"x\"", "\"y\"", "\"x\"", "\"x\""]) {
+            try await site.load(url, ["Cache-Groups": groups])
+        }
+        try await site.load("https://h.example/read", ["Cache-Group-Invalidation": "\"x\""])
+        #expect(site.stored(urls) == urls)
+        let events = site.cache.events()
+        try await site.load("https://h.example/write", method: "POST", ["Cache-Group-Invalidation": "\"x\", \"w\""])
+        #expect(site.stored(urls) == Array(urls.dropFirst(2)))
+        var reasons: [DiskURLCache.Reason] = []
+        for await event in events {
+            if case .invalidated(let url, let reason) = event {
+                #expect(url?.path == "/write" && reason.description.contains("x, w"))
+                reasons.append(reason)
+            }
+            if case .load = event { break }
+        }
+        #expect(reasons.map(\.code) == ["group-invalidation"])
+    }
+
+    /// A stored response is in the groups that its last answer named. The app's own tags stay.
+    @Test func aNewAnswerNamesItsGroupsAnew() async throws {
+        let site = Site({ $0.rules = [.init(.host("h.example"), .init(tags: ["mine"]))] }, in: scratch)
+        let urls = [Self.urls[0]]
+        let stale: HeaderFields = ["Cache-Control": "max-age=0", "ETag": "\"1\"", "Cache-Groups": "\"x\""]
+        for (fields, status) in [
+            (["Cache-Groups": "\"y\"", "ETag": "\"1\""] as HeaderFields, 304), (["Cache-Groups": "\"y\""], 200),
+        ] {
+            try await site.load(urls[0], stale)
+            try await site.load(urls[0], fields, status: status)
+            site.cache.removeCachedResponses(group: "x", of: URL(string: urls[0])!)
+            #expect(site.stored(urls) == urls)
+            site.cache.removeCachedResponses(group: "y", of: URL(string: "https://h.example:443")!)
+            #expect(site.stored(urls) == [])
+        }
+        // A 304 that names none changes nothing.
+        try await site.load(urls[0], stale)
+        try await site.load(urls[0], ["ETag": "\"1\""], status: 304)
+        site.cache.removeCachedResponses(group: "x", of: URL(string: urls[0])!)
+        #expect(site.stored(urls) == [])
+        try await site.load(urls[0], ["Cache-Groups": "\"x\""])
+        site.cache.removeCachedResponses(tag: "mine")
+        #expect(site.stored(urls) == [])
+    }
+
+    @Test func theAppRemovesAGroupByTheFieldsOfOlderServers() async throws {
+        let site = Site({ $0.groupFields = ["Surrogate-Key"] }, in: scratch)
+        for url in Self.urls { try await site.load(url, ["Surrogate-Key": "news sport", "Cache-Tag": "news2"]) }
+        site.cache.removeCachedResponses(group: "news2", of: URL(string: Self.urls[0])!)
+        site.cache.removeCachedResponses(group: "New", of: URL(string: Self.urls[0])!)
+        site.cache.removeCachedResponses(tag: "news")
+        #expect(site.stored(Self.urls) == Self.urls)
+        site.cache.removeCachedResponses(group: "news", of: URL(string: "https://other.example/")!)
+        #expect(site.stored(Self.urls) == Array(Self.urls.dropLast()))
+        site.cache.removeCachedResponses(group: "sport", of: URL(string: "mailto:a@h.example")!)
+        #expect(site.stored(Self.urls) == Array(Self.urls.dropLast()))
+    }
+
+    /// The answer that says so is not kept either, and other hosts lose nothing.
+    @Test(arguments: [true, false]) func clearSiteDataRemovesWhatAHostHas(isShared: Bool) async throws {
+        let site = Site({ $0.isShared = isShared }, in: scratch)
+        for url in Self.urls { try await site.load(url) }
+        try await site.load("http://h.example/out", ["Clear-Site-Data": "\"cache\""])
+        #expect(site.stored(Self.urls) == Self.urls)
+        let logout = "https://h.example/out"
+        try await site.load(logout, ["Clear-Site-Data": "\"cache\", \"storage\""])
+        #expect(site.stored(Self.urls + [logout]) == (isShared ? Self.urls + [logout] : [Self.urls[4]]))
+    }
+
+    @Test func whyNamesTheGroups() async throws {
+        let site = Site(in: scratch)
+        try await site.load(Self.urls[0], ["Cache-Groups": "\"x y\""])
+        var request = URLRequest(url: URL(string: Self.urls[0])!)
+        #expect("\(site.cache.explanation(for: request))".contains("groups \"x y\" of its origin"))
+        request.httpMethod = "POST"
+        let answer = Responses.http(request.url!, fields: ["Cache-Group-Invalidation": "\"x y\""])
+        #expect("\(site.cache.explanation(for: request, response: answer))".contains("named the groups x y"))
+    }
+
+    /// A storage of the app's finds a group by its one name, in no other process than all do.
+    @Test func aStorageIsAskedForOneGroup() throws {
+        let parts = try #require(URLCanonicalizer.parts(of: Self.urls[0]))
+        let tag = CacheGroups.tag(of: "x", origin: parts.origin)
+        let scope = DiskURLCache.Criteria(EntryCriteria(group: "x", of: parts)).scope
+        #expect(scope == .group(EntryGroup.tag(tag).name))
+    }
+}
