@@ -184,7 +184,7 @@ extension Explainer {
     }
 }
 
-// What the responses of a server say about each other.
+// What a response says about other responses, and about other caches.
 
 extension Explainer {
     mutating func sayGroups(of fields: HeaderFields, _ topic: Topic) {
@@ -196,9 +196,16 @@ extension Explainer {
             "RFC 9875 §2")
     }
 
+    /// What other caches did with a response, by what they say.
+    mutating func sayWay(of fields: HeaderFields) {
+        for statement in CachesOnTheWay(fields).statements { say(.way, statement.text, statement.source) }
+    }
+
+    /// What the answer says about other caches, and about other responses of this one.
     /// - Parameter isKeyed: the request has a key.
-    mutating func sayInvalidation(isKeyed: Bool) {
+    mutating func sayReceived(isKeyed: Bool) {
         guard let received else { return }
+        sayWay(of: HeaderFields(received.response))
         let invalidation = Invalidation(
             method: facts.method, isKeyed: isKeyed, target: received.response.url,
             status: received.response.statusCode, fields: HeaderFields(received.response),

@@ -12,6 +12,7 @@ package struct Explainer {
         case key = "Key"
         case request = "The request"
         case stored = "Stored responses"
+        case way = "Caches on the way"
         case freshness = "Freshness"
         case validators = "Validators"
         case decision = "The decision"
@@ -76,7 +77,8 @@ package struct Explainer {
         if let selected { sayFreshness(of: selected, options, .freshness, .validators) }
         say(decision)
         let refusal = received.flatMap { sayStoring($0, decision) }
-        sayInvalidation(isKeyed: true)
+        if received == nil, let selected { sayWay(of: selected.fields) }
+        sayReceived(isKeyed: true)
         if received == nil, let selected { sayAdvice(selected, for: decision, options) }
         return DiskURLCache.Explanation(outcome: outcome(of: decision), notStoredReason: refusal, description: text)
     }
@@ -146,7 +148,7 @@ package struct Explainer {
         if !Invalidation.isSafe(facts.method) {
             say(.decision, "If it succeeds, the stored responses of its URL are removed.", "RFC 9111 §4.4")
         }
-        sayInvalidation(isKeyed: false)
+        sayReceived(isKeyed: false)
     }
 
     private mutating func sayKey(_ key: RequestKey) {
