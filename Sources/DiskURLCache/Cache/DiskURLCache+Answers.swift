@@ -14,7 +14,8 @@ extension DiskURLCache {
     ///   - session: a session of the app. Requests have its additional header fields, cookies, proxies and timeouts,
     ///     and its delegate receives the challenges (Apple platforms). Its loads and this one share entries. Nil: the
     ///     default configuration.
-    /// - Throws: the error that `URLSession` would throw, or `CancellationError`.
+    /// - Throws: the error that `URLSession` would throw, `CancellationError`, or ``Reason/wrongDigest`` if
+    ///   ``Configuration/wrongDigest`` says so.
     public func data(for request: URLRequest, session: URLSession? = nil) async throws -> Answer {
         try Task.checkCancellation()
         try request.requireURL()

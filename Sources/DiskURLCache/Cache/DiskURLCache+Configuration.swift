@@ -92,6 +92,8 @@ extension DiskURLCache {
         /// Adds an RFC 9211 `Cache-Status` field with this name as the cache's identifier to responses that the
         /// loader delivers. Nil adds none, except to the 504 for a request with `only-if-cached`: there it says why.
         public var cacheStatusName: String?
+        /// What becomes of a response whose body contradicts a digest that it states.
+        public var wrongDigest = WrongDigest.accepted
         /// Called by the loader before a response is stored, after the delegate's `willCacheResponse`. Its result is
         /// stored: the response as it arrived, or a response with a changed body, header fields or `userInfo`; nil
         /// stores none. The caller gets the response as it arrived. Called on any thread. Not called for

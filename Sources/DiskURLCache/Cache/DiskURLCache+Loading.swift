@@ -143,6 +143,7 @@ extension DiskURLCache: LoadHost {
     package var now: Date { configuration.clock.now() }
     var cacheStatusName: String? { configuration.cacheStatusName }
     var isShared: Bool { configuration.isShared }
+    var wrongDigest: WrongDigest { configuration.wrongDigest }
     var editsResponses: Bool { configuration.willCacheResponse != nil }
 }
 

@@ -85,6 +85,8 @@ enum PartialContent {
         var whole = StorableFields.updated(candidate.response, by: exchange, isShared: isShared)
         whole.status = 200
         whole.fields.remove("Content-Range")
+        // Of the first part alone (RFC 9530 §2).
+        whole.fields.remove("Content-Digest")
         whole.fields.set("Content-Length", String(held.total))
         whole.vary = VaryKey(response: whole.fields, request: exchange.request)
         return (whole, Parts(first: start, rest: range.range.count))

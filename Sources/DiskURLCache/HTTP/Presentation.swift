@@ -54,6 +54,8 @@ extension Presentation {
         case .range(let bytes, let first, let total):
             fields.set("Content-Range", "bytes \(first)-\(first.addingSaturated(bytes.count - 1))/\(total)")
             fields.set("Content-Length", String(bytes.count))
+            // Of the stored body, not of these bytes (RFC 9530 §2).
+            fields.remove("Content-Digest")
         case .rangeNotSatisfiable(let total):
             fields = Self.ofEveryHead(fields)
             fields.set("Content-Range", "bytes */\(total)")

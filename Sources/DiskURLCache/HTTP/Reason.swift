@@ -209,6 +209,12 @@ extension DiskURLCache.Reason {
             "user-info", "its userInfo values of \(keys.joined(separator: ", ")) are kept in memory only",
             advice: "Use property-list types: numbers, texts, dates, data, and arrays and dictionaries of these.")
     }
+    /// The body contradicts a digest that the response states (`Configuration.wrongDigest`).
+    public static let wrongDigest = wrongDigest(in: "a digest field")
+    /// - Parameter field: with the algorithm.
+    static func wrongDigest(in field: String) -> Self {
+        Self("wrong-digest", "its body contradicts its \(field)", "RFC 9530 §3")
+    }
     static let forOneUser = Self(
         "private", "the response says private, and the cache is shared", "RFC 9111 §5.2.2.7",
         advice:

@@ -107,6 +107,7 @@ enum StorableFields {
     private static let describesBody: Set<String> = [
         "content-encoding", "content-length", "content-range", "content-type", "content-disposition",
         "content-location",
-        "content-md5", "x-content-type-options", "x-frame-options", "x-xss-protection",
+        "content-md5", "content-digest", "repr-digest", "unencoded-digest", "x-content-type-options", "x-frame-options",
+        "x-xss-protection",
     ]
 }

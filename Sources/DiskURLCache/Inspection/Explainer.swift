@@ -36,6 +36,8 @@ package struct Explainer {
     var cacheOptions = DiskURLCache.Options()
     /// `DiskURLCache.Configuration.groupFields`
     package var groupFields: [String] = []
+    /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.
+    var comparesDigests = false
     /// The transport's variant, if the key has one.
     package var variant: String?
     /// Further variants that have entries.
@@ -308,6 +310,10 @@ package struct Explainer {
             say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")
         }
         sayGroups(of: response.fields, .storing)
+        let digests = BodyDigests(fields, status: status, method: facts.method, isDecoded: true)
+        if comparesDigests, let digests {
+            say(.storing, "If the body contradicts \(digests.names), it is not stored after all.", "RFC 9530 §3")
+        }
         sayFreshness(of: response, received.options, .storing, .storing)
         if let location = fields["Location"], (300...399).contains(status) {
             say(.storing, "The load continues with \(location), which has its own key.", "RFC 9110 §15.4")

@@ -52,6 +52,7 @@ extension DiskURLCache {
             received: received)
         explainer.variant = variant
         explainer.groupFields = configuration.groupFields
+        explainer.comparesDigests = configuration.wrongDigest != .accepted
         explainer.cacheOptions = cacheOptions(
             for: target, contentType: response?.value(forHTTPHeaderField: "Content-Type"))
         return explainer.explanation()

@@ -176,8 +176,20 @@ package final class LoadReader: Sendable {
             return (state.head, body, state.report)
         }
         guard let response = head?.response as? HTTPURLResponse, let report else { throw URLError(.badServerResponse) }
+        if let field = wrongDigest(head, data) { throw DiskURLCache.Reason.wrongDigest(in: field) }
         return DiskURLCache.Answer(
             data: data, response: response, load: report, cacheName: driver.cache.cacheStatusName)
+    }
+
+    /// Which digest of the head contradicts the body, if the load is to fail for it.
+    private func wrongDigest(_ head: DeliveredHead?, _ data: Data) -> String? {
+        guard driver.cache.wrongDigest == .failed, let head,
+            var digests = BodyDigests(
+                head.fields, status: head.status, method: driver.report.request.method,
+                isDecoded: driver.transport.decodesBodies)
+        else { return nil }
+        digests.update(data)
+        return digests.contradiction
     }
 
     package var report: DiskURLCache.Report {

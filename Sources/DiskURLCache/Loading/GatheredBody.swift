@@ -32,9 +32,15 @@ final class GatheredBody: Sendable {
     /// As the head gives it; 0 if it does not.
     private let length: Int
     private let state: Mutex<State>
+    /// Those that the body is compared with; nil if there are none.
+    private let digests: Mutex<BodyDigests>?
 
-    init(storing: StoredResponse?, length: Int?, for target: RuleTarget, in cache: any LoadHost) {
+    init(
+        storing: StoredResponse?, length: Int?, digests: BodyDigests? = nil, for target: RuleTarget,
+        in cache: any LoadHost
+    ) {
         (self.cache, self.target, self.storing, self.length) = (cache, target, storing, length ?? 0)
+        self.digests = digests.map { Mutex($0) }
         let limit = storing == nil ? .max : cache.store.largestStorableBody
         state = Mutex(State(mayUseFile: storing != nil, limit: limit))
         if self.length > limit { _ = giveUp(.tooLarge(bytes: self.length, limit: limit)) }
@@ -53,9 +59,13 @@ final class GatheredBody: Sendable {
         }
     }
 
+    /// Which digest the body contradicts; nil if none. After the end.
+    var wrongDigest: String? { digests?.withLock { $0.contradiction } }
+
     /// Takes the next piece.
     /// - Returns: why the body is not stored, if this piece decided that.
     func append(_ piece: Data) -> DiskURLCache.Reason? {
+        digests?.withLock { $0.update(piece) }
         let (count, limit, isForFile) = state.withLock { state in
             state.count += state.isDiscarded ? 0 : piece.count
             let isLarge = max(state.count, length) > TieredStore.gatheringLimit

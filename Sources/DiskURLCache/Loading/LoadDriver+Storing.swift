@@ -9,14 +9,32 @@ import Foundation
 
 extension LoadDriver {
     func gather(_ storing: StoredResponse?, length: Int?) {
-        let body = GatheredBody(
-            storing: storing, length: length, for: state.withLock { $0.hop.target }, in: cache)
+        let (hop, head) = state.withLock { ($0.hop, $0.networkHead) }
+        let digests = head.flatMap { statedDigests($0.fields, status: $0.status, of: hop) }
+        let body = GatheredBody(storing: storing, length: length, digests: digests, for: hop.target, in: cache)
         // Cancelled meanwhile: the end of the load had no body to discard.
         let isLate = state.withLock { state in
             if !state.machine.hasEnded { state.body = body }
             return state.machine.hasEnded
         }
         if isLate { body.discard() } else if let refusal = body.refusal { giveUpStoring(refusal) }
+    }
+
+    /// Those of a body that are to be compared with it, by the configuration.
+    private func statedDigests(_ fields: HeaderFields, status: Int, of hop: KeyedRequest) -> BodyDigests? {
+        guard cache.wrongDigest != .accepted else { return nil }
+        return BodyDigests(
+            fields, status: status, method: hop.facts.method, isDecoded: transport.decodesBodies)
+    }
+
+    /// Which digest contradicts the body that is to be stored: as it arrived, or joined of two parts.
+    private func wrongDigest(_ storing: LoadMachine.Storing, _ body: GatheredBody?, of hop: KeyedRequest) -> String? {
+        if let field = body?.wrongDigest { return field }
+        guard storing.isJoined, let joined = storing.edited.data,
+            var digests = statedDigests(storing.response.fields, status: storing.response.status, of: hop)
+        else { return nil }
+        digests.update(joined)
+        return digests.contradiction
     }
 
     func keep(_ piece: Data) {
@@ -45,6 +63,13 @@ extension LoadDriver {
         guard let key = hop.key else { return }
         if usedCredentials { return note(.credentials) }
         if let basis = storing.basis, !isStored(variants[basis], of: key) { return note(.removedMeanwhile) }
+        if let field = wrongDigest(storing, body, of: hop) {
+            note(.wrongDigest(in: field))
+            cache.hub.emit(
+                .notStored(url: hop.request.foundationURL?.removingCredentials, reason: .wrongDigest(in: field)))
+            // The client may still get it.
+            return
+        }
         let content: ArrivedBody
         if let data = storing.edited.data {
             content = .memory(data)

@@ -11,6 +11,8 @@ protocol LoadHost: AnyObject, Sendable {
     var now: Date { get }
     /// The cache's identifier in `Cache-Status`; nil if responses get no such field.
     var cacheStatusName: String? { get }
+    /// What becomes of a response whose body contradicts a digest that it states.
+    var wrongDigest: DiskURLCache.WrongDigest { get }
     /// The cache serves several users.
     var isShared: Bool { get }
     /// Whether `Configuration.willCacheResponse` is set: it is called before a response is stored.

@@ -185,7 +185,8 @@ extension LoadMachine {
                 actions = [
                     .store(
                         Storing(
-                            response: response, replacing: replaced, basis: index, edited: EditedResponse(data: joined))
+                            response: response, replacing: replaced, basis: index, edited: EditedResponse(data: joined),
+                            isJoined: true)
                     )
                 ]
             }

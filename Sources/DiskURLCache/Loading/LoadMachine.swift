@@ -93,6 +93,8 @@ struct LoadMachine {
         /// stores the response only if that candidate is still stored as it was found.
         var basis: Int?
         var edited = EditedResponse()
+        /// Of the stored first part and the rest that arrived.
+        var isJoined = false
     }
 
     /// The changes of a response before it is stored, by a delegate or `Configuration.willCacheResponse` mostly.

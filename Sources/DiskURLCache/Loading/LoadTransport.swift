@@ -27,6 +27,9 @@ package protocol LoadTransport: Sendable {
     /// there is time left to send the request.
     func patience(of request: DiskURLCache.Request) -> TimeInterval
 
+    /// Bodies arrive without the content codings that their heads name.
+    var decodesBodies: Bool { get }
+
     /// Part of the key of every answer: this transport may change answers in a way that is not for other transports.
     var keyVariant: String? { get }
 }
@@ -35,6 +38,7 @@ extension LoadTransport {
     package var owner: ObjectIdentifier? { nil }
     package func prepare(_ request: DiskURLCache.Request) -> DiskURLCache.Request { request }
     package func patience(of request: DiskURLCache.Request) -> TimeInterval { request.timeout / 2 }
+    package var decodesBodies: Bool { false }
     package var keyVariant: String? { nil }
 }
 

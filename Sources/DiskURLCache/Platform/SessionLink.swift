@@ -75,6 +75,8 @@ extension SessionLink: LoadTransport {
         NetworkSessions.shared.start(request, outer: session, task: task, token: token, receiver: receiver)
     }
 
+    // As URLSession does.
+    var decodesBodies: Bool { true }
     var owner: ObjectIdentifier? { ObjectIdentifier(session) }
 
     /// The request with the session's current cookies, as Foundation does it, unless the app gave the load its own.

@@ -49,7 +49,16 @@ enum SHA256Digest {
         return KeyDigest(words: words)
     }
 
-    private static let initialState = SIMD8<UInt32>(
+    /// Compresses any number of whole blocks of 64 bytes.
+    static func compress(_ state: inout SIMD8<UInt32>, blocks: UnsafeRawBufferPointer) {
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
+            for start in stride(from: 0, to: blocks.count, by: 64) {
+                compress(&state, UnsafeRawBufferPointer(rebasing: blocks[start..<start + 64]), schedule)
+            }
+        }
+    }
+
+    static let initialState = SIMD8<UInt32>(
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19)
 
     @inline(__always)

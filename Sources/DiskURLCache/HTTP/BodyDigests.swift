@@ -1,0 +1,76 @@
+import Foundation
+
+/// The digests that a response states of its body, as far as they can be compared with the bytes that a client gets:
+/// `Content-Digest` and `Repr-Digest` (RFC 9530), and `Unencoded-Digest` (draft-ietf-httpbis-unencoded-digest).
+struct BodyDigests: Sendable {
+    /// One member of one of the fields.
+    private struct Stated: Sendable {
+        let field: String
+        let algorithm: ContentHash.Algorithm
+        let value: [UInt8]
+
+        var name: String { "\(field) (\(algorithm.rawValue))" }
+    }
+
+    private let stated: [Stated]
+    private var hashes: [ContentHash.Algorithm: ContentHash] = [:]
+
+    /// Nil when nothing can be compared. Algorithms that are not meant for use against adversaries are ignored
+    /// (RFC 9530 §5), and so is a field that is malformed.
+    /// - Parameters:
+    ///   - method: of the request.
+    ///   - isDecoded: the client gets bodies without their content codings.
+    init?(_ fields: HeaderFields, status: Int, method: String, isDecoded: Bool) {
+        guard method != "HEAD", status != 204, status != 304 else { return nil }
+        let codings = fields["Content-Encoding"].map(FieldSyntax.members) ?? []
+        let isCoded = codings.contains { !String($0).equalsIgnoringASCIICase("identity") }
+        let isPart = status == 206
+        var names: [String] = []
+        // The content as it was sent (RFC 9530 §2).
+        if !isCoded { names.append("Content-Digest") }
+        // The whole representation, with its codings (RFC 9530 §3).
+        if !isCoded, !isPart { names.append("Repr-Digest") }
+        // The whole representation without them.
+        if !isCoded || isDecoded, !isPart { names.append("Unencoded-Digest") }
+        stated = names.flatMap { name in fields[name].map { Self.members(of: $0, in: name) } ?? [] }
+        guard !stated.isEmpty else { return nil }
+        for digest in stated { hashes[digest.algorithm] = ContentHash(digest.algorithm) }
+    }
+
+    private static func members(of value: String, in field: String) -> [Stated] {
+        guard let entries = StructuredField.dictionary(value) else { return [] }
+        return ContentHash.Algorithm.allCases.compactMap { algorithm in
+            guard case .bytes(let bytes)? = entries[algorithm.rawValue]?.value else { return nil }
+            return Stated(field: field, algorithm: algorithm, value: bytes)
+        }
+    }
+
+    /// What the body is compared with, such as `Repr-Digest (sha-256)`.
+    var names: String { stated.map(\.name).joined(separator: ", ") }
+
+    /// Takes the next piece of the body.
+    mutating func update(_ piece: Data) {
+        for algorithm in hashes.keys { hashes[algorithm]?.update(piece) }
+    }
+
+    /// Which digest the body contradicts; nil when all digests fit. After the end.
+    var contradiction: String? {
+        let actual = hashes.mapValues(\.digest)
+        return stated.first { actual[$0.algorithm] != $0.value }?.name
+    }
+}
+
+extension DiskURLCache {
+    /// What becomes of a response whose body contradicts a digest that it states: `Repr-Digest`, `Content-Digest`
+    /// (RFC 9530) or `Unencoded-Digest`, by SHA-256 or SHA-512. Digests of coded content are not compared with a body
+    /// that arrives decoded.
+    public enum WrongDigest: Sendable, Hashable {
+        /// Digests are not computed.
+        case accepted
+        /// The response is delivered and not stored (``Reason/wrongDigest``); what was stored before it stays.
+        case notStored
+        /// As `notStored`, and ``DiskURLCache/DiskURLCache/data(for:session:)`` throws ``Reason/wrongDigest``. Other
+        /// loads hand a body over while it arrives.
+        case failed
+    }
+}
