@@ -69,10 +69,11 @@ extension DiskURLCache {
     /// - Returns: false when nothing is stored for the request.
     @discardableResult
     public func setPinned(_ isPinned: Bool, for request: URLRequest) -> Bool {
-        guard let key = key(for: request) else { return false }
+        guard let ownKey = key(for: request) else { return false }
         var isFound = false
+        let (key, variants) = stored(under: ownKey)
         // Oldest first: each update makes its variant the most recent one.
-        for variant in store.lookup(key).variants().reversed() {
+        for variant in variants.reversed() {
             let metadata = variant.metadata
             let response = metadata.http
             let updated = store.update(metadata.sequence, of: key.keeping(response)) { $0.isPinned = isPinned }

@@ -68,6 +68,7 @@ extension DiskURLCache {
         let policies = [configuration.keyPolicy] + configuration.keyPolicies.values
         for uri in Set(policies.map { $0.uri(of: parts) }) {
             store.remove(uri: uri, by: ticket)
+            store.removeVariations(of: uri, by: ticket)
         }
     }
 
@@ -76,10 +77,14 @@ extension DiskURLCache {
         ticket: StoreTicket?
     ) -> Reason? {
         let response = ContentLength.corrected(response, to: body.count)
-        guard let key = hop.key?.keeping(response),
+        guard let own = hop.decision.key?.keeping(response),
             let metadata = metadata(of: response, edited: edited, for: hop.target)
         else { return keptOutReason(for: hop.target, contentType: response.fields["Content-Type"]) ?? .keptOut }
-        return store.store(metadata, body, presented: edited.presented, for: key, ticket: ticket)
+        let key = store.storingKey(own, for: response.fields, at: now)
+        let reason = store.store(metadata, body, presented: edited.presented, for: key, ticket: ticket)
+        // What was stored for this spelling alone would answer first.
+        if reason == nil, key != own, store.contains(own) { store.remove(own) }
+        return reason
     }
 
     /// Nil if a rule says that the response is not stored.

@@ -60,7 +60,9 @@ extension DiskURLCache {
             isPinned: cacheOptions.isPinned == true)
         if !lost.isEmpty { hub.emit(.notStored(url: metadata.foundationURL, reason: .userInfo(keys: lost))) }
         // The store tells of a response that it does not take.
-        store.store(metadata, .memory(cached.data), presented: cached, for: key)
+        let storingKey = isBySystem ? key : store.storingKey(key, for: fields ?? [:], at: time)
+        store.store(metadata, .memory(cached.data), presented: cached, for: storingKey)
+        if storingKey != key, store.contains(key) { store.remove(key) }
         return nil
     }
 }

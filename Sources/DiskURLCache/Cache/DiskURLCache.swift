@@ -141,9 +141,10 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let plainKey = keysArePlain ? RequestKey(plain: request, fields) : nil
         // Neither rules nor options concern a plain request.
         let target = plainKey == nil ? target(request) : nil
-        guard let key = plainKey ?? target.flatMap({ keyDecision(for: $0).key }) else { return nil }
+        guard let ownKey = plainKey ?? target.flatMap({ keyDecision(for: $0).key }) else { return nil }
         var asked = FieldDigests(of: fields)
-        let variant = store.lookup(key).variants().first {
+        let (key, variants) = stored(under: ownKey)
+        let variant = variants.first {
             $0.answers(&asked) && !(isBySystem && SystemHead.isSelectedUnseen($0.metadata.varyKey))
         }
         // A body that is damaged, or was replaced meanwhile, is a miss: an older variant is no answer.
@@ -171,13 +172,22 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         if isBySystem { super.removeCachedResponse(for: request) }
         guard let key = key(for: request) else { return }
         store.remove(key)
+        store.removeVariations(of: key.uri)
+    }
+
+    /// The stored responses for a key, and the key under which they are: perhaps that of an equivalent URL
+    /// (No-Vary-Search), of which the system's loader knows nothing.
+    func stored(under key: RequestKey) -> (key: RequestKey, variants: [StoredVariant]) {
+        let variants = store.lookup(key).variants()
+        guard variants.isEmpty, !isBySystem, let equivalent = store.equivalent(of: key) else { return (key, variants) }
+        return equivalent
     }
 
     /// Whether a response is stored for a request, by the same key as lookups, fresh or not. Reads no body and counts
     /// no hit. May read the disk on the caller's thread.
     public func contains(_ request: URLRequest) -> Bool {
         guard let key = key(for: request) else { return false }
-        return store.contains(key)
+        return store.contains(key) || (!isBySystem && store.equivalent(of: key) != nil)
     }
 
     // MARK: Tasks
@@ -211,7 +221,9 @@ public class DiskURLCache: URLCache, @unchecked Sendable {
         let isAtHand = store.lookup(key).known?.allSatisfy {
             isBySystem ? $0.entry?.presentedResponse != nil : $0.entry != nil
         }
-        if isAtHand == true { return completionHandler(cachedResponse(for: request)) }
+        if isAtHand == true, isBySystem || !store.mayHaveEquivalent(of: key) {
+            return completionHandler(cachedResponse(for: request))
+        }
         // The handler is called once, on this queue.
         nonisolated(unsafe) let completionHandler = completionHandler
         LoadDriver.lookupQueue.async { completionHandler(self.cachedResponse(for: request)) }

@@ -36,6 +36,8 @@ package struct Explainer {
     var cacheOptions = DiskURLCache.Options()
     /// `DiskURLCache.Configuration.groupFields`
     package var groupFields: [String] = []
+    /// The stored responses are those of an equivalent of the URL.
+    var isEquivalent = false
     /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.
     var comparesDigests = false
     /// The transport's variant, if the key has one.
@@ -213,6 +215,11 @@ package struct Explainer {
                 + ": status \(response.status), \(candidate.bodyLength) bytes, arrived or confirmed \(age) ago, from \(variants[index].layer)"
             say(.stored, text + selection(response.vary) + ".", response.vary.fields.isEmpty ? nil : "RFC 9111 §4.1")
         }
+        if isEquivalent, let said = variants.first?.metadata.http?.fields["No-Vary-Search"] {
+            say(
+                .stored, "The URL differs from the stored one only in what No-Vary-Search: \(said) calls irrelevant.",
+                "No-Vary-Search §6")
+        }
         if let selected { sayGroups(of: selected.fields, .stored) }
         for name in otherVariants { say(.stored, "More is stored for the variant \"\(name)\" of a client.") }
     }
@@ -308,6 +315,11 @@ package struct Explainer {
         if !response.vary.fields.isEmpty {
             let names = response.vary.fields.map(\.name).joined(separator: ", ")
             say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")
+        }
+        if SearchVariation(response.fields) != nil {
+            say(
+                .storing, "The response answers for URLs that differ in what No-Vary-Search calls irrelevant.",
+                "No-Vary-Search §6")
         }
         sayGroups(of: response.fields, .storing)
         let digests = BodyDigests(fields, status: status, method: facts.method, isDecoded: true)

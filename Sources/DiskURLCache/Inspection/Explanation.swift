@@ -41,7 +41,8 @@ extension DiskURLCache {
     ) -> Explanation {
         let target = target(request)
         let key = keyDecision(for: target, variant: variant)
-        let variants = key.key.map { store.lookup($0).variants() } ?? []
+        let found = key.key.map { stored(under: $0) }
+        let variants = found?.variants ?? []
         let now = configuration.clock.now()
         let received = response.map {
             ($0, sentAt: sentAt ?? now, options: cachingOptions(for: target, response: HeaderFields($0)))
@@ -51,6 +52,7 @@ extension DiskURLCache {
             options: cachingOptions(for: target, response: variants.first?.metadata.http?.fields),
             received: received)
         explainer.variant = variant
+        explainer.isEquivalent = found?.key != key.key
         explainer.groupFields = configuration.groupFields
         explainer.comparesDigests = configuration.wrongDigest != .accepted
         explainer.cacheOptions = cacheOptions(

@@ -7,8 +7,18 @@ struct KeyedRequest: Sendable {
     /// The key, or the reason why the request is not cached.
     let decision: KeyDecision
     var request: DiskURLCache.Request { target.request }
-    /// Nil for a request that is not cached.
-    var key: RequestKey? { decision.key }
+    /// The key under which an equivalent of the URL is stored, if nothing is stored for the URL alone
+    /// (No-Vary-Search).
+    private(set) var equivalent: RequestKey?
+    /// The key of the stored responses that may answer; nil for a request that is not cached.
+    var key: RequestKey? { equivalent ?? decision.key }
+
+    /// The request with the stored responses of an equivalent; nil changes nothing.
+    func answered(under equivalent: RequestKey?) -> KeyedRequest {
+        var request = self
+        request.equivalent = equivalent
+        return request
+    }
 
     init(_ target: RuleTarget, _ decision: KeyDecision, salt: CredentialSalt? = nil) {
         self.target = target

@@ -121,9 +121,8 @@ extension LoadDriver {
         var request = hop.request
         // The whole response is refreshed, even if the request was for a part.
         for name in RequestFacts.partialFieldNames { request.headerFields.remove(name) }
-        let driver = LoadDriver(
-            cache: cache, request: cache.keyed(request, variant: transport.keyVariant), transport: transport,
-            client: nil, refreshKey: key)
+        let keyed = cache.keyed(request, variant: transport.keyVariant).answered(under: hop.equivalent)
+        let driver = LoadDriver(cache: cache, request: keyed, transport: transport, client: nil, refreshKey: key)
         driver.limitRefresh(to: 1)
         driver.handle(variants, onClientQueue: false) { .refreshing($0, revalidation, $1, now: $2) }
     }

@@ -216,10 +216,19 @@ final class LoadDriver: FetchReceiver, Sendable {
         let lookup = lookup ?? cache.store.lookup(key)
         // On Linux all sessions share the client's queue: simultaneous first loads would wait for each other's
         // decisions there.
-        if let known = lookup.known, !onClientQueue || !known.isEmpty {
+        if let known = lookup.known, !onClientQueue || !known.isEmpty,
+            !known.isEmpty || !cache.store.mayHaveEquivalent(of: key)
+        {
             return found(known, onClientQueue: onClientQueue)
         }
-        Self.lookupQueue.async { [self] in found(lookup.variants(), onClientQueue: false) }
+        Self.lookupQueue.async { [self] in
+            var variants = lookup.variants()
+            if variants.isEmpty, let equivalent = cache.store.equivalent(of: key) {
+                state.withLock { $0.machine.use(equivalent.key) }
+                variants = equivalent.variants
+            }
+            found(variants, onClientQueue: false)
+        }
     }
 
     private func found(_ variants: [StoredVariant], onClientQueue: Bool) {

@@ -241,6 +241,9 @@ struct LoadMachine {
         }
     }
 
+    /// Before `.found`, with the stored responses of an equivalent of the hop's URL.
+    mutating func use(_ equivalent: RequestKey) { hop = hop.answered(under: equivalent) }
+
     private mutating func follow(_ next: KeyedRequest) -> [Action] {
         waited = nil
         hops += 1

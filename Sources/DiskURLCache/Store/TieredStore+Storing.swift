@@ -32,10 +32,11 @@ extension TieredStore {
     ///   - metadata: their sequence number is given here, where calls for one key are in order.
     ///   - presented: the object that the caller stored, if it holds what only memory can keep.
     ///   - ticket: of a load that asked the network: what was removed since then is not stored.
+    ///   - isList: it is no response, but a list of the cache's own (`VariationList`): no event tells of it.
     @discardableResult
     func store(
         _ metadata: EntryMetadata, _ body: ArrivedBody, presented: CachedURLResponse? = nil, for key: RequestKey,
-        ticket: StoreTicket? = nil
+        ticket: StoreTicket? = nil, isList: Bool = false
     ) -> DiskURLCache.Reason? {
         let bytes = body.count
         let (refusal, isStored) = stripe(of: key).withLock { _ -> (DiskURLCache.Reason?, isStored: Bool) in
@@ -53,8 +54,10 @@ extension TieredStore {
         if let refusal { hub.emit(.notStored(url: metadata.foundationURL, reason: refusal)) }
         guard isStored else { return refusal }
         let isInMemoryOnly = metadata.placement != .memoryAndDisk || refusal != nil
-        hub.count { $0.stores += 1 }
-        hub.emit(.stored(url: metadata.foundationURL, bytes: bytes, inMemoryOnly: isInMemoryOnly))
+        if !isList {
+            hub.count { $0.stores += 1 }
+            hub.emit(.stored(url: metadata.foundationURL, bytes: bytes, inMemoryOnly: isInMemoryOnly))
+        }
         if let diskStore { _ = hasRoom(diskStore) }
         return nil
     }
@@ -65,8 +68,9 @@ extension TieredStore {
         return history.ticket(at: now)
     }
 
-    /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of reach
-    /// of a removal. The groups of the server are those of the new response. Returns why an answer that was asked for before is not stored any more.
+    /// Gives the response the app's tags of the one that it replaces: a request without tags takes no entry out of
+    /// reach of a removal. The groups of the server are those of the new response. Returns why an answer that was
+    /// asked for before is not stored any more.
     private func prepare(
         _ metadata: inout EntryMetadata, for key: RequestKey, _ ticket: StoreTicket?
     ) -> DiskURLCache.Reason? {

@@ -24,6 +24,9 @@ final class TieredStore: Sendable {
     /// the file operations of a change. The maintenance queue takes none: a thread that holds one may wait for the
     /// queue.
     let stripes: [Mutex<Void>] = (0..<16).map { _ in Mutex((), isContended: true) }
+    /// Whether lists of variations are stored (`VariationList`); nil as long as nobody looked. False where another
+    /// process has stored the first one since: that costs hits, for a removal looks for the list itself.
+    let hasVariations: Mutex<Bool?>
     /// Up to when the disk knows of the uses that memory answered, in nanoseconds of the monotonic clock.
     private let notedUses = Mutex<UInt64>(0)
 
@@ -39,6 +42,7 @@ final class TieredStore: Sendable {
         self.fallbacks = fallbacks
         self.hub = hub
         self.maintenance = maintenance
+        hasVariations = Mutex(disk == nil && fallbacks.isEmpty ? false : nil)
         maintenance.setWork { [weak self] in self?.pass(isFlush: false) }
         disk?.observeChanges { [weak self] in self?.apply($0) }
         if disk != nil { maintenance.schedule(after: 0) }
@@ -149,6 +153,7 @@ final class TieredStore: Sendable {
     func pass(isFlush: Bool) {
         guard let disk, isOpeningProcess, disk.beginPass(isFlush: isFlush) else { return }
         noteUses()
+        lookForVariations()
         disk.endPass(isFlush: isFlush)
     }
 

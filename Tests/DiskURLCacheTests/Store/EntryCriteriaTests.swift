@@ -135,7 +135,7 @@ import Testing
 }
 
 /// Keeps all, and remembers what it was asked to remove.
-private final class RecordingStorage: DiskURLCache.EntryStorage, @unchecked Sendable {
+final class RecordingStorage: DiskURLCache.EntryStorage, @unchecked Sendable {
     let entries = Mutex<[String: [DiskURLCache.Entry]]>([:])
     let asked = Mutex<[DiskURLCache.Criteria]>([])
     /// What others removed, for each call.

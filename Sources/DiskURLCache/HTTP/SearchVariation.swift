@@ -1,0 +1,106 @@
+/// Which differences between the queries of two URLs make no difference to an answer: `No-Vary-Search`
+/// (draft-ietf-httpbis-no-vary-search, editors' copy of July 2026; approved as an RFC in November 2026).
+struct SearchVariation: Sendable, Hashable {
+    private enum Parameters: Sendable, Hashable {
+        /// `params=("a" "b")`
+        case ignored(Set<String>)
+        /// `except=("a" "b")`
+        case kept(Set<String>)
+    }
+
+    private let parameters: Parameters
+    /// `key-order`
+    private let ignoresOrder: Bool
+
+    /// Nil when the field is absent, malformed, or says nothing: then queries compare byte by byte. What a field of an
+    /// older draft says (`params` without a list) is malformed here. Keys that are not known are ignored.
+    init?(_ fields: HeaderFields) {
+        guard let value = fields["No-Vary-Search"], let entries = StructuredField.dictionary(value) else { return nil }
+        switch entries["key-order"] {
+        case nil: ignoresOrder = false
+        case .item(let item)?:
+            guard case .boolean(let ignores) = item.value else { return nil }
+            ignoresOrder = ignores
+        case .innerList?: return nil
+        }
+        switch (entries["params"], entries["except"]) {
+        case (nil, nil): parameters = .ignored([])
+        case (let list?, nil):
+            guard let names = Self.names(in: list) else { return nil }
+            parameters = .ignored(names)
+        case (nil, let list?):
+            guard let names = Self.names(in: list) else { return nil }
+            parameters = .kept(names)
+        case (_?, _?): return nil
+        }
+        if parameters == .ignored([]), !ignoresOrder { return nil }
+    }
+
+    /// Of an inner list of strings; nil for anything else.
+    private static func names(in member: StructuredField.Member) -> Set<String>? {
+        guard case .innerList(let items, _) = member else { return nil }
+        var names: Set<String> = []
+        for item in items {
+            guard case .string(let string) = item.value else { return nil }
+            names.insert(decoded(string.utf8))
+        }
+        return names
+    }
+
+    /// A text that is equal for two queries exactly if they are equivalent.
+    /// - Parameter query: without the question mark; nil for a URL without one.
+    func simplified(_ query: String?) -> String {
+        var pairs = (query ?? "").utf8.split(separator: UInt8(ascii: "&")).map { pair in
+            let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+            return (name: Self.decoded(pair[..<end]), value: Self.decoded(pair[end...].dropFirst()))
+        }
+        switch parameters {
+        case .ignored(let names): pairs.removeAll { names.contains($0.name) }
+        case .kept(let names): pairs.removeAll { !names.contains($0.name) }
+        }
+        if ignoresOrder {
+            // Parameters of one name keep their order. By code units, as the draft says; any fixed order would do.
+            let sorted = pairs.enumerated().sorted { left, right in
+                left.element.name == right.element.name
+                    ? left.offset < right.offset
+                    : left.element.name.utf16.lexicographicallyPrecedes(right.element.name.utf16)
+            }
+            pairs = sorted.map(\.element)
+        }
+        // The lengths keep one part from imitating the next.
+        return pairs.map { "\($0.name.utf8.count):\($0.name)=\($0.value.utf8.count):\($0.value)" }.joined()
+    }
+
+    /// As the application/x-www-form-urlencoded parser reads a name or a value (WHATWG URL §5.1): `+` is a space,
+    /// triplets are decoded, and bytes that are no UTF-8 become U+FFFD.
+    private static func decoded(_ bytes: some Collection<UInt8>) -> String {
+        var result: [UInt8] = []
+        var rest = Array(bytes)[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "+"): result.append(0x20)
+            case UInt8(ascii: "%"):
+                let digits = rest.prefix(2)
+                if digits.count == 2, let high = hexValue(digits[digits.startIndex]),
+                    let low = hexValue(digits[digits.startIndex + 1])
+                {
+                    result.append(high << 4 | low)
+                    rest = rest.dropFirst(2)
+                } else {
+                    result.append(byte)
+                }
+            default: result.append(byte)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    private static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}
