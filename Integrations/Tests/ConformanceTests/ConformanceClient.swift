@@ -94,6 +94,7 @@ actor ConformanceClient {
         settings.isShared = [.shared, .sharedFreely].contains(mode)
         settings.targetedFields = ["CDN-Cache-Control"]
         settings.sharesCautiously = mode != .sharedFreely
+        settings.wrongDigest = .notStored
         return CachingHTTPClient(cache: DiskURLCache(configuration: settings))
     }
 }

@@ -56,6 +56,14 @@ import Testing
         #expect(failing.isDisjoint(with: ConformanceRow.targeted.map(\.id)))
     }
 
+    /// The rows of our own, without a setting of the client.
+    @Test(.timeLimit(.minutes(10)), arguments: [ConformanceClient.Mode.memory, .restartedDisk, .shared])
+    func everyRowOfNewStandardsHolds(mode: ConformanceClient.Mode) async throws {
+        for (row, words) in try await Self.play(ConformanceRow.standards, mode) {
+            Issue.record("\(row.id): \(words)")
+        }
+    }
+
     private static let failingShared = failing.filter { !ConformanceRow.onlyPrivate.contains($0.key) }
         .merging(ConformanceRow.notShared, uniquingKeysWith: { $1 })
         .merging(

@@ -86,6 +86,7 @@ final class ConformanceClient: Sendable {
             settings.clock = time
             settings.isShared = mode == .shared
             settings.targetedFields = ["CDN-Cache-Control"]
+            settings.wrongDigest = .notStored
             let cache = DiskURLCache(configuration: settings)
             let configuration = URLSessionConfiguration.default.patient
             // Other tests have cookies for this host in the storage that sessions share, and a shared cache stores less
