@@ -32,14 +32,18 @@ extension DiskURLCache.Inspector {
         var name = variant
         var options = CachingOptions()
         var otherVariants: [String] = []
+        var isEquivalent = false
         // It is not known whether the cache is shared, so both are tried.
         let candidates = (variant.map { [$0] } ?? [nil] + Self.wellKnownVariants).flatMap { [($0, false), ($0, true)] }
         for (candidate, isShared) in candidates {
             let decision = decision(request, candidate, isShared: isShared)
-            let found = decision.key.map { self.variants(of: $0) } ?? []
+            guard let own = decision.key else { continue }
+            let ofURL = self.variants(of: own)
+            let found = ofURL.isEmpty ? equivalents(of: own) : ofURL
             guard !found.isEmpty else { continue }
             if variants.isEmpty {
                 key = decision
+                isEquivalent = ofURL.isEmpty
                 variants = found
                 name = candidate
                 options.isShared = isShared
@@ -52,6 +56,7 @@ extension DiskURLCache.Inspector {
             request, key: key, variants: variants, now: now, options: options, received: received)
         explainer.variant = name
         explainer.otherVariants = otherVariants
+        explainer.isEquivalent = isEquivalent
         return explainer.explanation()
     }
 
@@ -65,13 +70,25 @@ extension DiskURLCache.Inspector {
     }
 
     private func variants(of key: RequestKey) -> [StoredVariant] {
-        let diskKey = key.diskKey
-        return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
-            let reading = reader.read(RecordName(key: diskKey.name, slot: slot), .tail, limit: .max >> 1)
-            guard case .record(let record) = reading, record.footer.digest == diskKey.digest else { return nil }
-            return record
-        }.sorted { $0.footer.sequence > $1.footer.sequence }.map { record in
+        records(of: key, .tail).map { record in
             StoredVariant(record.metadata, bodyLength: record.footer.bodyLength, from: .disk) { nil }
         }
+    }
+
+    /// The stored responses of another spelling of the URL (No-Vary-Search).
+    private func equivalents(of key: RequestKey) -> [StoredVariant] {
+        guard let list = key.variationList, let body = records(of: list, .whole).first?.body else { return [] }
+        let keys = key.equivalents(listedIn: String(decoding: body, as: UTF8.self))
+        return keys.lazy.map { self.variants(of: $0) }.first { !$0.isEmpty } ?? []
+    }
+
+    /// The records of a key, the most recent first.
+    private func records(of key: RequestKey, _ extent: RecordReader.Extent) -> [LoadedRecord] {
+        let diskKey = key.diskKey
+        return (0..<RecordName.slots).compactMap { slot -> LoadedRecord? in
+            let reading = reader.read(RecordName(key: diskKey.name, slot: slot), extent, limit: .max >> 1)
+            guard case .record(let record) = reading, record.footer.digest == diskKey.digest else { return nil }
+            return record
+        }.sorted { $0.footer.sequence > $1.footer.sequence }
     }
 }

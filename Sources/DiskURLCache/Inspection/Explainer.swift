@@ -23,12 +23,12 @@ package struct Explainer {
     /// An answer of the origin, the time when its request was sent, and the options for it.
     package typealias Received = (response: HTTPURLResponse, sentAt: Date, options: CachingOptions)
 
-    private let request: DiskURLCache.Request
+    let request: DiskURLCache.Request
     let facts: RequestFacts
     private let key: KeyDecision
     private let variants: [StoredVariant]
-    private let candidates: [Candidate]
-    private let options: CachingOptions
+    let candidates: [Candidate]
+    let options: CachingOptions
     let now: Date
     var received: Received?
     private var lines: [Topic: [String]] = [:]
@@ -37,7 +37,7 @@ package struct Explainer {
     /// `DiskURLCache.Configuration.groupFields`
     package var groupFields: [String] = []
     /// The stored responses are those of an equivalent of the URL.
-    var isEquivalent = false
+    package var isEquivalent = false
     /// `DiskURLCache.Configuration.wrongDigest` is not `.accepted`.
     var comparesDigests = false
     /// The transport's variant, if the key has one.
@@ -60,12 +60,12 @@ package struct Explainer {
         self.received?.options = received?.options.caching(facts.method, hasKey: key.key != nil) ?? options
     }
 
-    private var policy: ReusePolicy { request.policy }
+    var policy: ReusePolicy { request.policy }
     private var decider: RequestDecider {
         RequestDecider(request: facts, candidates: candidates, policy: policy, options: options, now: now)
     }
     /// The most recent response that `Vary` selects for this request.
-    private var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
+    var selected: StoredResponse? { candidates.first { $0.response.answers(facts) }?.response }
 
     package mutating func explanation() -> DiskURLCache.Explanation {
         guard case .key(let key) = key else {
@@ -131,7 +131,7 @@ package struct Explainer {
     }
 
     /// Advice about a response, if it is the response that has to change.
-    private mutating func sayAdvice(
+    mutating func sayAdvice(
         _ response: StoredResponse, for decision: CacheDecision, _ options: CachingOptions
     ) {
         if let wish = wish(in: decision) {
@@ -282,90 +282,6 @@ package struct Explainer {
         case .notModified: " with a 304, since the request's own condition is met"
         case .range(let bytes, let first, let total): " with a 206: \(bytes.count) bytes from \(first) of \(total)"
         case .rangeNotSatisfiable(let total): " with a 416: the body has \(total) bytes"
-        }
-    }
-
-    // MARK: The answer
-
-    private mutating func sayStoring(_ received: Received, _ decision: CacheDecision) -> DiskURLCache.Reason? {
-        let fields = HeaderFields(received.response)
-        let status = received.response.statusCode
-        let exchange = Exchange(
-            request: facts, url: request.url, candidates: candidates, status: status, fields: fields,
-            requestTime: received.sentAt, responseTime: now, policy: policy)
-        let control = fields["Cache-Control"].map { $0.isEmpty ? "" : ", Cache-Control: \($0)" } ?? ""
-        let what = "The response (status \(status)\(control))"
-        if isStored(fields, status: status) {
-            say(.storing, "\(what) is the stored one, as it was delivered: nothing new is stored.")
-            if let selected { sayAdvice(selected, for: decision, received.options) }
-            return nil
-        }
-        let (response, replacing): (StoredResponse, [Int])
-        switch Storability.verdict(for: exchange, options: received.options) {
-        case .store(let stored, let others, _): (response, replacing) = (stored, others)
-        case .refuse(let reason):
-            say(.storing, "\(what) is not stored", because: reason)
-            if let advice = reason.advice { say(.advice, advice) }
-            return reason
-        }
-        let replaced =
-            replacing.isEmpty
-            ? "" : " and replaces \(replacing.count == 1 ? "the stored one" : "\(replacing.count) stored ones")"
-        say(.storing, "\(what) is stored\(replaced).", "RFC 9111 §3")
-        if !response.vary.fields.isEmpty {
-            let names = response.vary.fields.map(\.name).joined(separator: ", ")
-            say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")
-        }
-        if SearchVariation(response.fields) != nil {
-            say(
-                .storing, "The response answers for URLs that differ in what No-Vary-Search calls irrelevant.",
-                "No-Vary-Search §6")
-        }
-        sayGroups(of: response.fields, .storing)
-        let digests = BodyDigests(fields, status: status, method: facts.method, isDecoded: true)
-        if comparesDigests, let digests {
-            say(.storing, "If the body contradicts \(digests.names), it is not stored after all.", "RFC 9530 §3")
-        }
-        sayFreshness(of: response, received.options, .storing, .storing)
-        if let location = fields["Location"], (300...399).contains(status) {
-            say(.storing, "The load continues with \(location), which has its own key.", "RFC 9110 §15.4")
-        }
-        let next = RequestDecider(
-            request: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,
-            options: received.options, now: now)
-        say(.storing, "The same request a moment later: \(next.decision().phrase).")
-        if cacheOptions.storage == .memoryOnly {
-            say(.storing, "The response stays in memory: the options say storage: .memoryOnly.")
-        }
-        sayAdvice(response, for: decision, received.options)
-        return nil
-    }
-}
-
-extension Explainer {
-    /// Fields that a cache adds to what it delivers, or keeps as they are true of the stored body.
-    private static let ofDelivery: Set<String> = ["age", "cache-status", "content-length", "date"]
-
-    /// Whether the given response is the stored one as a load delivered it.
-    private func isStored(_ fields: HeaderFields, status: Int) -> Bool {
-        guard let selected, selected.status == status else { return false }
-        func compared(_ fields: HeaderFields) -> HeaderFields {
-            let stored = StorableFields.filtered(fields, isShared: options.isShared).fields
-            return HeaderFields(stored.filter { !Self.ofDelivery.contains($0.name.lowercased()) })
-        }
-        // Foundation joins the values of a repeated field.
-        return HeaderFields(dictionary: compared(fields).dictionary)
-            == HeaderFields(dictionary: compared(selected.fields).dictionary)
-    }
-}
-
-extension CacheDecision {
-    fileprivate var phrase: String {
-        switch self {
-        case .useStored(let reuse): "answered from the store" + (reuse.allowance == nil ? "" : ", stale")
-        case .revalidate: "the origin is asked whether it is still valid"
-        case .fetch: "loaded from the network again"
-        case .unsatisfiable: "an error"
         }
     }
 }

@@ -16,7 +16,13 @@ extension RequestKey {
 
     /// The key of the list for the path of this key's URL. Nil for a key that does not begin with the URL: of another
     /// method than `GET` and `HEAD`, or one that a closure made.
-    var variationList: RequestKey? { text.hasPrefix(uri) ? Self.variationList(of: uri) : nil }
+    package var variationList: RequestKey? { text.hasPrefix(uri) ? Self.variationList(of: uri) : nil }
+
+    /// The keys under which responses for an equivalent of this key's URL may be stored, by the text of the list.
+    package func equivalents(listedIn text: String) -> [RequestKey] {
+        guard let list = VariationList(text: text) else { return [] }
+        return list.variations.map { simplified(by: $0, of: list) }
+    }
 
     /// The key of responses that say this, for requests like the one of this key.
     func simplified(by variation: SearchVariation, of list: VariationList) -> RequestKey {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import DiskURLCache
 @testable import DiskURLCacheAdapters
+@testable import DiskURLCacheTools
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -238,6 +239,18 @@ import Testing
             let bytes = (try? Data(contentsOf: file)) ?? Data()
             #expect(bytes.range(of: Data("secret-path".utf8)) == nil)
         }
+    }
+
+    @Test func anInspectorFindsIt() async throws {
+        let scratch = try ScratchDirectory()
+        let site = Site(in: scratch)
+        try await site.asks("/p?a=1")
+        site.cache.flush()
+        let inspector = try DiskURLCache.Inspector(directory: scratch.url)
+        let explanation = inspector.explanation(for: Self.request("/p?a=2"), now: site.clock.now)
+        #expect(explanation.outcome == .hit(.disk))
+        #expect(explanation.description.contains("differs from the stored one only in what No-Vary-Search"))
+        #expect(inspector.explanation(for: Self.request("/p?c"), now: site.clock.now).outcome == .miss(.notStored))
     }
 
     @Test func pinsAndWhyFindIt() async throws {

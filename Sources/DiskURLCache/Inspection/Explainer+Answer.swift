@@ -1,0 +1,129 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// What becomes of an answer, and what it says about other responses and other caches.
+
+extension Explainer {
+    /// Returns why the answer is not stored.
+    mutating func sayStoring(_ received: Received, _ decision: CacheDecision) -> DiskURLCache.Reason? {
+        let fields = HeaderFields(received.response)
+        let status = received.response.statusCode
+        let exchange = Exchange(
+            request: facts, url: request.url, candidates: candidates, status: status, fields: fields,
+            requestTime: received.sentAt, responseTime: now, policy: policy)
+        let control = fields["Cache-Control"].map { $0.isEmpty ? "" : ", Cache-Control: \($0)" } ?? ""
+        let what = "The response (status \(status)\(control))"
+        if isStored(fields, status: status) {
+            say(.storing, "\(what) is the stored one, as it was delivered: nothing new is stored.")
+            if let selected { sayAdvice(selected, for: decision, received.options) }
+            return nil
+        }
+        let (response, replacing): (StoredResponse, [Int])
+        switch Storability.verdict(for: exchange, options: received.options) {
+        case .store(let stored, let others, _): (response, replacing) = (stored, others)
+        case .refuse(let reason):
+            say(.storing, "\(what) is not stored", because: reason)
+            if let advice = reason.advice { say(.advice, advice) }
+            return reason
+        }
+        let replaced =
+            replacing.isEmpty
+            ? "" : " and replaces \(replacing.count == 1 ? "the stored one" : "\(replacing.count) stored ones")"
+        say(.storing, "\(what) is stored\(replaced).", "RFC 9111 §3")
+        if !response.vary.fields.isEmpty {
+            let names = response.vary.fields.map(\.name).joined(separator: ", ")
+            say(.storing, "It answers requests with the same values of \(names).", "RFC 9111 §4.1")
+        }
+        if SearchVariation(response.fields) != nil {
+            say(
+                .storing, "The response answers for URLs that differ in what No-Vary-Search calls irrelevant.",
+                "No-Vary-Search §6")
+        }
+        sayGroups(of: response.fields, .storing)
+        let digests = BodyDigests(fields, status: status, method: facts.method, isDecoded: true)
+        if comparesDigests, let digests {
+            say(.storing, "If the body contradicts \(digests.names), it is not stored after all.", "RFC 9530 §3")
+        }
+        sayFreshness(of: response, received.options, .storing, .storing)
+        if let location = fields["Location"], (300...399).contains(status) {
+            say(.storing, "The load continues with \(location), which has its own key.", "RFC 9110 §15.4")
+        }
+        let next = RequestDecider(
+            request: facts, candidates: [Candidate(response: response, bodyLength: 0)], policy: policy,
+            options: received.options, now: now)
+        say(.storing, "The same request a moment later: \(next.decision().phrase).")
+        if cacheOptions.storage == .memoryOnly {
+            say(.storing, "The response stays in memory: the options say storage: .memoryOnly.")
+        }
+        sayAdvice(response, for: decision, received.options)
+        return nil
+    }
+}
+
+extension Explainer {
+    /// Fields that a cache adds to what it delivers, or keeps as they are true of the stored body.
+    private static let ofDelivery: Set<String> = ["age", "cache-status", "content-length", "date"]
+
+    /// Whether the given response is the stored one as a load delivered it.
+    private func isStored(_ fields: HeaderFields, status: Int) -> Bool {
+        guard let selected, selected.status == status else { return false }
+        func compared(_ fields: HeaderFields) -> HeaderFields {
+            let stored = StorableFields.filtered(fields, isShared: options.isShared).fields
+            return HeaderFields(stored.filter { !Self.ofDelivery.contains($0.name.lowercased()) })
+        }
+        // Foundation joins the values of a repeated field.
+        return HeaderFields(dictionary: compared(fields).dictionary)
+            == HeaderFields(dictionary: compared(selected.fields).dictionary)
+    }
+}
+
+extension CacheDecision {
+    fileprivate var phrase: String {
+        switch self {
+        case .useStored(let reuse): "answered from the store" + (reuse.allowance == nil ? "" : ", stale")
+        case .revalidate: "the origin is asked whether it is still valid"
+        case .fetch: "loaded from the network again"
+        case .unsatisfiable: "an error"
+        }
+    }
+}
+
+// What a response says about other responses, and about other caches.
+
+extension Explainer {
+    mutating func sayGroups(of fields: HeaderFields, _ topic: Topic) {
+        let names = CacheGroups.names(of: fields, keyFields: groupFields)
+        guard !names.isEmpty else { return }
+        let groups = names.map { "\"\($0)\"" }.joined(separator: ", ")
+        say(
+            topic, "The response is in the groups \(groups) of its origin: an answer that invalidates one removes it.",
+            "RFC 9875 §2")
+    }
+
+    /// What other caches did with a response, by what they say.
+    mutating func sayWay(of fields: HeaderFields) {
+        for statement in CachesOnTheWay(fields).statements { say(.way, statement.text, statement.source) }
+    }
+
+    /// What the answer says about other caches, and about other responses of this one.
+    /// - Parameter isKeyed: the request has a key.
+    mutating func sayReceived(isKeyed: Bool) {
+        guard let received else { return }
+        sayWay(of: HeaderFields(received.response))
+        let invalidation = Invalidation(
+            method: facts.method, isKeyed: isKeyed, target: received.response.url,
+            status: received.response.statusCode, fields: HeaderFields(received.response),
+            isShared: received.options.isShared)
+        guard let invalidation else { return }
+        if invalidation.emptiesHost {
+            say(.storing, "All that is stored of its host is removed", because: .clearSiteData)
+        } else if !invalidation.groups.isEmpty {
+            say(
+                .storing, "Stored responses of its origin are removed",
+                because: .groupInvalidation(names: invalidation.groups))
+        }
+    }
+}
