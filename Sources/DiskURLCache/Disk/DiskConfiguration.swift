@@ -1,12 +1,12 @@
 import Foundation
 
 package struct DiskConfiguration: Sendable {
-    /// Absolute path; made (0700) when missing.
+    /// The absolute path. The directory is made (mode 0700) if it does not exist.
     var directory: String
-    /// Bytes that the directory may take on disk, everything counted in allocated blocks. 0 stores nothing. No larger
-    /// record is read.
+    /// The bytes that the directory may take on disk, everything counted in whole blocks. With 0 nothing is stored. A
+    /// record that is larger is not read.
     var capacity: Int
-    /// Eviction starts above `capacity` and ends at this fraction of it.
+    /// Eviction begins above `capacity`, and ends at this fraction of it.
     var lowWaterFraction = 0.9
     /// The largest storable entry, as a fraction of `capacity`.
     var maximumEntryFraction = 0.5
@@ -14,22 +14,23 @@ package struct DiskConfiguration: Sendable {
     var pinnedFraction = 0.25
     /// Whether records hold the response's URL in clear.
     var keepsURLs = true
-    /// Entries stored longer ago (in seconds) are misses and go.
+    /// Entries stored more than so many seconds ago are misses and are removed.
     var maximumStorageAge: TimeInterval?
-    /// Entries not used for longer (in seconds) are misses and go.
+    /// Entries not used for so many seconds are misses and are removed.
     var maximumAccessAge: TimeInterval?
-    /// Only reads: a pre-filled or bundled directory. Nothing in it is ever changed.
+    /// Whether the directory is only read, as one that ships with the app. Nothing in it is ever changed.
     var isReadOnly = false
-    /// The user whose files are believed.
+    /// The user whose files are trusted.
     var owner: FileOwner { isReadOnly ? .processOrRoot : .process }
-    /// Called when the directory was opened, or is another one, with the folders that hold files. On the maintenance
-    /// queue.
+    /// Called on the maintenance queue after the directory was opened, also if the path leads to a different one, with
+    /// the folders that contain files.
     var prepareFolders: (@Sendable ([String]) -> Void)?
-    /// Where the system may suspend the process: asks for the time of a pass. Files are locked only within it.
+    /// Asks for the time of a pass, on systems that suspend processes. Files are locked only within that time. Nil
+    /// elsewhere.
     var passActivity: PassTime.Activity?
-    /// Seconds between a change and the pass that follows: long enough to do a burst's work at once.
+    /// The seconds between a change and the pass that follows it: long enough to handle a burst of changes together.
     var maintenanceDelay = 0.02
-    /// Seconds between two savings of an index that changes: what a crash may cost of the times of use.
+    /// The seconds between two savings of a changing index. A crash loses the times of use since the last saving.
     var savingInterval = 60.0
 
     package init(directory: String, capacity: Int) {
@@ -39,7 +40,8 @@ package struct DiskConfiguration: Sendable {
 
     var hasAges: Bool { maximumStorageAge != nil || maximumAccessAge != nil }
 
-    /// Whether a record exceeds an age by its row, a second at least: rows know whole seconds.
+    /// Whether a record exceeds a maximum age according to its row. Rows know whole seconds, so it must exceed it by a
+    /// second.
     func isExpired(_ row: IndexRow, now: Double) -> Bool {
         let isTooOld = !row.isPartial && maximumStorageAge.map { now - Double(row.storedAt) > $0 + 1 } ?? false
         return isTooOld || maximumAccessAge.map { now - Double(row.accessedAt) > $0 + 1 } ?? false
@@ -47,7 +49,7 @@ package struct DiskConfiguration: Sendable {
 }
 
 extension Int {
-    /// A part of a number of bytes, without overflow.
+    /// A fraction of a number of bytes, without overflow.
     func share(_ fraction: Double) -> Int {
         let product = Double(self) * fraction
         return product >= Double(Int.max) ? self : Swift.min(self, Int(product))

@@ -1,16 +1,16 @@
-/// An event in the disk layer. Each failure that no result of a call says is such an event.
+/// Something that happened in the disk layer. Every failure that is not in the result of a call is reported by such an
+/// event.
 ///
-/// Sent on the thread that did the work, with no lock held.
+/// Sent by the thread that did the work, when it holds no lock.
 package enum DiskEvent: Sendable, Hashable {
     case evicted(key: KeyName, bytes: Int)
-    /// A record did not get its new metadata.
+    /// The new metadata of a record could not be written.
     case notUpdated(key: KeyName, DiskURLCache.Reason)
     case removedCorruptRecord(key: KeyName)
-    /// The index file was not written by us, or is damaged, or of a version that we do not know: the index was made
-    /// again.
+    /// The index file was damaged, of an unknown version, or not written by a cache. The index was rebuilt.
     case rejectedIndex
     case becameMaintainer
-    /// Clearing or evicting could not delete files; it is tried again later.
+    /// Files could not be deleted by a clearing or an eviction. It is tried again later.
     case cannotDelete(errno: Int32)
     /// The directory became unusable.
     case unavailable(DiskURLCache.Error)

@@ -1,11 +1,11 @@
 extension EntryCriteria {
-    /// Whether the record of a row may meet the criteria, by the row alone.
+    /// Whether the record of a row may match, as far as the row shows.
     func mayMatch(_ row: IndexRow) -> Bool {
         if row.isPartial { return true }
         if let resource, row.key.resource != resource { return false }
         if let hostHash, row.hostHash != hostHash { return false }
         if let tag, !row.tagFilter.mayContain(tag) { return false }
-        // Rows know whole seconds: within the second of the boundary the record decides.
+        // Rows know whole seconds: within the second of the limit, the record has to be read.
         if let storedAfter, row.storedAt < storedAfter.recordSeconds { return false }
         if let storedBefore, row.storedAt > storedBefore.recordSeconds { return false }
         return true

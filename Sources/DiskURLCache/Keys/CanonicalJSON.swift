@@ -4,10 +4,10 @@
 /// `Double` cannot tell apart, may differ to the server), strings their escapes, repeated members their order. Two
 /// bodies are made the same only when they are the same JSON.
 enum CanonicalJSON {
-    // Deeper texts count by their bytes: recursion on hostile input must end.
+    // The depth of recursion is limited, since the input may be hostile. Deeper texts are compared by their bytes.
     private static let maximumDepth = 128
 
-    /// Nil for a text that is not one whole JSON value.
+    /// Nil if the text is not exactly one JSON value.
     static func text(of bytes: some Collection<UInt8>) -> [UInt8]? {
         var scanner = Scanner(bytes: Array(bytes))
         guard let value = scanner.value(depth: 0) else { return nil }
@@ -69,7 +69,7 @@ enum CanonicalJSON {
         }
 
         private static func object(_ members: [(name: [UInt8], value: [UInt8])]) -> [UInt8] {
-            // Members of one name keep their order: which of them counts is the server's choice.
+            // Members with the same name keep their order, since the server chooses which of them counts.
             let sorted = members.enumerated().sorted { left, right in
                 left.element.name == right.element.name
                     ? left.offset < right.offset : left.element.name.lexicographicallyPrecedes(right.element.name)
@@ -96,7 +96,7 @@ enum CanonicalJSON {
             return nil
         }
 
-        /// A number or a literal, as it is spelt.
+        /// A number or a literal, as it is spelled.
         private mutating func scalar() -> [UInt8]? {
             let start = position
             while let byte = next,

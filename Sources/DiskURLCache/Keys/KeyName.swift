@@ -1,15 +1,16 @@
-/// The name under which the records of a key lie on disk: a hash of the resource's URL, and a hash of the text of the
-/// key, both by `TextHash`. So all keys of one resource are found by the first half of their names.
+/// The file name of a key's records: a hash of the resource's URL, and a hash of the key's text, both by `TextHash`. So
+/// the names of all keys of a resource begin alike.
 ///
-/// A name is cheap, so a miss costs no SHA-256. A name is no proof: two texts that share one can be made. So each
-/// record holds the SHA-256 of its key, and a record with another digest is not an answer. See decision record 0005.
+/// A name is cheap, so that a miss costs no SHA-256. But it proves nothing, since two texts with the same name can be
+/// constructed. Therefore each record has the SHA-256 of its key inside, and a record with a different digest is not
+/// used. See decision record 0005.
 package struct KeyName: Sendable, Hashable {
     /// The hash of the canonical URL, which all keys of one resource share.
     var resource: UInt64
     /// The hash of the text of the key.
     var low: UInt64
 
-    /// Digits of `hex`.
+    /// The number of digits of `hex`.
     static let length = 32
     // The seeds are part of the on-disk format.
     private static let seeds: (resource: UInt64, low: UInt64) = (0x6b65_7920_6368_6563, 0x6e61_6d65_206f_6620)
@@ -50,7 +51,7 @@ package struct KeyName: Sendable, Hashable {
         self.init(resource: resource, low: low)
     }
 
-    // Uniform already.
+    // The hash is uniform already.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(low)
     }

@@ -42,8 +42,8 @@ extension DiskURLCache {
         var sortsQueryItems = false
         var custom: (@Sendable (URLRequest) -> String?)?
 
-        /// Adds the values of request header fields to the key, such as a `sign` header. An absent field and an empty
-        /// one make different keys. Names are case-insensitive, and their order makes no difference.
+        /// Adds the values of request header fields to the key, such as those of a `sign` field. An absent field and an
+        /// empty one make different keys. Upper and lower case, and the order of the names, make no difference.
         public func includingHeaders(_ names: String...) -> KeyPolicy {
             var policy = self
             policy.headerNames = Set(headerNames + names.map { $0.lowercased() }).sorted()
@@ -63,8 +63,8 @@ extension DiskURLCache {
             including(.bytes, ofMethods: methods)
         }
 
-        /// As ``includingBody(ofMethods:)``, but members in any order and any white space of a JSON body make the same
-        /// key (GraphQL). A body that is not JSON, or whose request says `no-transform`, counts by its bytes.
+        /// As ``includingBody(ofMethods:)``, but the order of members and white space in a JSON body make no difference
+        /// (GraphQL). A body that is not JSON, or whose request says `no-transform`, is compared by its bytes.
         public func includingJSONBody(ofMethods methods: String...) -> KeyPolicy {
             including(.json, ofMethods: methods)
         }
@@ -92,7 +92,7 @@ extension DiskURLCache {
             return policy
         }
 
-        /// Makes requests equal whose query items differ in order only. Items of the same name keep their order.
+        /// Ignores the order of query items. Items with the same name keep their order.
         public func sortingQueryItems() -> KeyPolicy {
             var policy = self
             policy.sortsQueryItems = true
@@ -100,9 +100,10 @@ extension DiskURLCache {
         }
 
         /// A key that the app makes itself; nil for a request that must not be cached. The closure is called on any
-        /// thread. Its text stays in memory: only digests of it are written to disk. `Authorization` is added to it.
+        /// thread. Its text stays in memory; only digests are written to disk. The cache adds `Authorization` to it.
         ///
-        /// The closure decides about methods too: a key for a `POST` makes it cacheable, so include the body.
+        /// The closure also decides about methods: a `POST` that gets a key is cached, so the key must include the
+        /// body.
         public static func custom(_ key: @escaping @Sendable (URLRequest) -> String?) -> KeyPolicy {
             var policy = KeyPolicy()
             policy.custom = key

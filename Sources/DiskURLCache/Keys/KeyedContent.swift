@@ -1,7 +1,7 @@
 import Foundation
 
-/// A request's content as its key has it: the digest of the body, and the fields that say what its bytes mean. Two
-/// requests with equal bytes and different types ask for different things (RFC 10008 §2.7).
+/// The part of a key that stands for the request's content: the digest of the body, and the fields that say what its
+/// bytes mean. Two requests with equal bytes and different types ask for different things (RFC 10008 §2.7).
 enum KeyedContent {
     /// `Content-Type`, `Content-Encoding` and `Content-Language`: the representation metadata of RFC 9110 §8 by which
     /// a server reads a body.
@@ -13,7 +13,7 @@ enum KeyedContent {
             guard let value = request.headerFields[name] else { continue }
             let normalized =
                 name == "content-type" ? mediaType(value) : VaryKey.normalized(value.lowercased(), of: name)
-            // The length keeps a value from imitating the next part of the key.
+            // The length makes sure that a value cannot look like the next part of the key.
             text += "\n\(name):\(normalized.utf8.count):\(normalized)"
         }
         return text

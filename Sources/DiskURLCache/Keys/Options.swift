@@ -1,12 +1,11 @@
 import Foundation
 
 extension DiskURLCache {
-    /// How and how long a response is kept, if that differs from the configuration and from the response's own
-    /// directives. Set on a request (`URLRequest.cacheOptions`) or by a ``Rule``. A property that is nil is decided by
-    /// the next in the order below.
+    /// How a response is kept, and for how long. Set for one request (`URLRequest.cacheOptions`) or by a ``Rule``.
     ///
-    /// For each property by itself, the request wins, then the first rule that sets it, then the configuration. The
-    /// tags of the request and of all matching rules are joined.
+    /// Each property is decided separately: by the request if it sets the property, otherwise by the first matching
+    /// rule that does, otherwise by the configuration. The tags of the request and of all matching rules are joined.
+    /// See <doc:RulesAndOptions>.
     public struct Options: Sendable, Hashable, Codable {
         /// Where responses are kept.
         public enum Storage: String, Sendable, Hashable, Codable {
@@ -18,18 +17,18 @@ extension DiskURLCache {
             case never
         }
 
-        /// How long responses count as fresh. `no-store` is obeyed in any case, and errors get no longer lifetime by
-        /// it.
+        /// How long responses are fresh. It does not apply to responses with `no-store` and to errors (status 400 and
+        /// above).
         public enum Lifetime: Sendable, Hashable, Codable {
-            /// Seconds, when the server sends no lifetime; replaces the heuristic.
+            /// So many seconds if the server sends no lifetime. The cache then does not guess one.
             case whenMissing(TimeInterval)
-            /// Seconds, whatever the server sends.
+            /// So many seconds, whatever the server sends.
             case always(TimeInterval)
         }
 
         /// Where the response is kept; nil: in memory and on disk.
         public var storage: Storage?
-        /// How long the response counts as fresh; nil: as the server says.
+        /// How long the response is fresh; nil: as the server says.
         public var lifetime: Lifetime?
         /// Seconds that a stale response may be served while it is refreshed (RFC 5861 §3), if the server does not send
         /// them.
@@ -41,10 +40,12 @@ extension DiskURLCache {
         /// One of ``DiskURLCache/DiskURLCache/Configuration/keyPolicies``. With an unknown name, the response is not
         /// cached.
         public var keyPolicy: String?
-        /// Groups the stored response belongs to, for ``DiskURLCache/DiskURLCache/removeCachedResponses(tag:)``. Tags
-        /// are written to disk as they are: name groups, not secrets.
+        /// Names of groups to which the response belongs, for
+        /// ``DiskURLCache/DiskURLCache/removeCachedResponses(tag:)``. Tags are written to disk as plain text, so they
+        /// must not be secrets.
         public var tags: Set<String> = []
-        /// Keeps the response from eviction, within ``DiskURLCache/DiskURLCache/Configuration/pinnedFraction``.
+        /// Whether the response is evicted last, as long as pinned responses take no more than
+        /// ``DiskURLCache/DiskURLCache/Configuration/pinnedFraction`` of the disk capacity.
         public var isPinned: Bool?
 
         /// Sets the given properties; rules and configuration decide the others. Durations are in seconds.

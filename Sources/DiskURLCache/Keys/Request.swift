@@ -5,10 +5,9 @@ import Foundation
 #endif
 
 extension DiskURLCache {
-    /// A request in plain values: all that the cache looks at, and what a `DiskURLCache.Transport` sends.
+    /// A request as plain values: everything that the cache looks at, and that a `DiskURLCache.Transport` sends.
     ///
-    /// Foundation's objects are made of it only for code that asks for them: `URLSession`, and closures of the app that
-    /// take a `URLRequest`.
+    /// A `URLRequest` is made of it only for code that needs one: `URLSession`, and closures of the app.
     public struct Request: Sendable {
         /// The method, in upper case.
         public var method: String { didSet { original?.httpMethod = method } }
@@ -16,21 +15,22 @@ extension DiskURLCache {
         public var url: String { didSet { original?.url = URL(string: url) } }
         /// The body; nil for a request without one, and for a body that is a stream.
         public var body: Data? { didSet { original?.httpBody = body } }
-        /// The body is a stream, of which the cache knows nothing: such a request has no key.
+        /// Whether the body is a stream. The cache does not know its bytes, so that the request has no key.
         package internal(set) var hasBodyStream: Bool
-        /// Seconds in which there must be a head.
+        /// The seconds within which the head of the answer must arrive.
         package let timeout: TimeInterval
-        /// How the response is kept; wins over all rules. Nil when only rules and configuration count.
+        /// How the response is kept, with precedence over all rules; nil if only rules and the configuration decide.
         package let options: Options?
 
         package var headerFields: HeaderFields {
             didSet { original?.allHTTPHeaderFields = headerFields.dictionary }
         }
         let policy: ReusePolicy
-        /// The object that the request came from. It has the changes too, and its properties for Foundation's own use.
+        /// The `URLRequest` from which this was made, if any. Changes are made there as well. It may have properties
+        /// for Foundation's own use, which this type does not have.
         private var original: URLRequest?
 
-        /// Nil when the text is no URL.
+        /// Nil if the text is not a URL.
         package init?(
             method: String, text: String, headerFields: HeaderFields, body: Data?, hasBodyStream: Bool,
             timeout: TimeInterval, options: Options?
@@ -41,7 +41,7 @@ extension DiskURLCache {
             policy = .useProtocol
         }
 
-        /// As a redirect may do.
+        /// For a redirect that changes the method to GET.
         mutating func dropBody() { (body, hasBodyStream) = (nil, false) }
 
         package init(_ request: URLRequest) {
@@ -60,21 +60,21 @@ extension DiskURLCache {
 }
 
 extension DiskURLCache.Request {
-    /// The URL's text for files.
+    /// The URL's text for files: without user name and password.
     var urlWithoutCredentials: String? {
         url.utf8.contains(UInt8(ascii: "@")) ? foundationURL?.withoutCredentials : url
     }
 
-    /// Whether a text is a URL that Foundation would leave as it is; false also for rare ones.
+    /// Whether a text is surely a URL that Foundation would not change. False for some rare URLs as well.
     private static func isWellFormed(_ text: String) -> Bool {
         URLCanonicalizer.isNormal(text)
             && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"%<>[\\]^`{|}".utf8.contains($0) }
     }
 
-    /// Nil for a text that Foundation takes for no URL.
+    /// Nil if Foundation makes no URL of the text.
     package var foundationURL: URL? { original?.url ?? URL(string: url) }
 
-    /// Foundation's object: the one that the request came from, as far as it was not changed.
+    /// The request as a `URLRequest`: the original one with all changes, if there is an original.
     package var urlRequest: URLRequest {
         if let original { return original }
         var request = URLRequest(url: foundationURL ?? DiskURLCache.Request.noURL, timeoutInterval: timeout)
@@ -86,7 +86,7 @@ extension DiskURLCache.Request {
         return request
     }
 
-    /// For objects of Foundation that must have a URL.
+    /// A URL for objects of Foundation that must have one.
     package static let noURL = URL(fileURLWithPath: "/")
 }
 

@@ -3,13 +3,13 @@ import Foundation
 // The canonical form of parts of a URL: a host's name, and the beginning of a URL.
 
 extension URLCanonicalizer {
-    /// The canonical form of a host's name; nil for a text that no URL has as its host.
+    /// The canonical form of a host's name; nil if no URL can have this host.
     ///
     /// An international name may have each form that Foundation gives for one: `bücher.example` (`URLComponents.host`),
     /// `b%C3%BCcher.example` (`URL.host(percentEncoded:)`) and `xn--bcher-kva.example` (`URL.absoluteString`).
     static func host(_ name: String) -> String? {
         guard !name.utf8.contains(where: { "/?#@* ".utf8.contains($0) }), !name.hasPrefix("."),
-            // A name with a port is no name. The colons of an IPv6 literal are between brackets.
+            // A host with a port is not a name. The colons of an IPv6 address are between brackets.
             name.hasPrefix("[") || !name.contains(":"), let name = asciiHost(name)
         else { return nil }
         return parts(of: "http://\(name)/")?.host
@@ -66,10 +66,11 @@ extension URLCanonicalizer {
         return "[\(String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))]"
     }
 
-    /// The canonical form of the beginning of a URL, and its host; nil for a text that no URL begins with.
+    /// The canonical form of the beginning of a URL, and its host; nil if no URL begins like this.
     ///
-    /// Scheme and host are whole, the path need not be: `https://example.com/a` begins `https://example.com/about`, and
-    /// `https://example.com` does not begin `https://example.com.evil.example/`. A scheme alone has no host.
+    /// Scheme and host must be complete, the path need not be: `https://example.com/a` is a prefix of
+    /// `https://example.com/about`, but `https://example.com` is no prefix of `https://example.com.evil.example/`. If
+    /// there is only a scheme, the host is nil.
     static func prefix(_ text: String) -> (text: String, host: String?)? {
         let lowercased = text.lowercased()
         if "http://".hasPrefix(lowercased) || "https://".hasPrefix(lowercased) { return (lowercased, nil) }
@@ -78,7 +79,7 @@ extension URLCanonicalizer {
         guard whole.query == nil, whole.hasDotSegments, let slash = text.lastIndex(of: "/") else {
             return (whole.url, whole.host)
         }
-        // The last segment may be the beginning of another one: `/.` of `/.well-known`.
+        // The last segment may be incomplete: `/.` may be the beginning of `/.well-known`.
         guard let folder = parts(of: String(text[...slash])) else { return nil }
         let last = normalizedPercentEncoding(Array(text[slash...].utf8.dropFirst()))
         return (folder.url + String(decoding: last, as: UTF8.self), whole.host)

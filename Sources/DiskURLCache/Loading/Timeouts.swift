@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
 
-/// Calls back after a time, for many loads. Nearly all end before that, so each is only a row in a table: the system
-/// has one timer, which is set again for an earlier call.
+/// Calls back after a time, for many loads. Nearly all loads end before that, so each is only a row in a table, and
+/// there is one timer of the system, which is set for the earliest call.
 package final class Timeouts: Sendable {
     package static let shared = Timeouts()
 
@@ -14,7 +14,7 @@ package final class Timeouts: Sendable {
         var calls: [ID: (due: DispatchTime, call: @Sendable () -> Void)] = [:]
         var count: UInt64 = 0
         var timer: SuspendableTimer?
-        /// The time for which it is set, no later than any call's.
+        /// The time for which the timer is set, not later than any call's.
         var wakesAt: DispatchTime?
 
         mutating func wake(at time: DispatchTime) {
@@ -33,7 +33,7 @@ package final class Timeouts: Sendable {
         state.withLock { $0.timer = timer }
     }
 
-    /// Nil for a time that never comes.
+    /// Nil for an infinite time.
     package func after(_ seconds: TimeInterval, _ call: @escaping @Sendable () -> Void) -> ID? {
         guard seconds < 1e9 else { return nil }
         let due = DispatchTime.now() + max(0, seconds)
@@ -48,7 +48,7 @@ package final class Timeouts: Sendable {
 
     package func cancel(_ id: ID?) {
         guard let id else { return }
-        // Objects that the call holds are released outside the lock.
+        // Objects that the call holds are released outside of the lock.
         _ = state.withLock { $0.calls.removeValue(forKey: id) }
     }
 

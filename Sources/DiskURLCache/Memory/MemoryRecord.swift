@@ -6,12 +6,12 @@ import Foundation
 
 extension RequestKey: MemoryKey {}
 
-/// The variants of one key in memory.
+/// The variants of a key in memory.
 struct MemoryRecord: MemoryValue {
-    /// The most recent first. A variant without an entry is on disk: its body is too large for memory, or was not
-    /// needed yet.
+    /// The variants, the most recent first. One without an entry is on disk: its body is too large for memory, or was
+    /// not needed yet.
     private(set) var variants: [StoredVariant] = []
-    /// True when no layer below has a variant that is not listed here, so that a lookup skips them.
+    /// Whether all stored variants are listed here, so that a lookup need not read the layers below.
     private(set) var isComplete: Bool
 
     init(variants: [StoredVariant] = [], isComplete: Bool) {
@@ -23,7 +23,7 @@ struct MemoryRecord: MemoryValue {
     private mutating func keepToLimit() {
         guard variants.count > StoredVariant.limit else { return }
         let dropped = variants[StoredVariant.limit...]
-        // The disk drops the variant that was used least recently, so it may still have this one.
+        // The disk drops the least recently used variant, so it may still have this one.
         if dropped.contains(where: { $0.metadata.placement == .memoryAndDisk }) { isComplete = false }
         variants.removeSubrange(StoredVariant.limit...)
     }
@@ -33,8 +33,8 @@ struct MemoryRecord: MemoryValue {
     /// The memory that the variants take, in bytes.
     var cost: Int { variants.reduce(0) { $0 + ($1.entry?.memoryCost ?? StoredEntry.headCost($1.metadata)) } }
 
-    /// Replaces the entry of the same variant; the new entry is the most recent.
-    /// - Parameter entry: nil for an entry that memory does not keep: lookups find it below.
+    /// Replaces the entry of the same variant. The new entry is the most recent one.
+    /// - Parameter entry: nil if memory does not keep the entry; lookups find it in the layers below.
     mutating func insert(_ entry: StoredEntry?, for varyKey: VaryKey) {
         removeAll { $0.metadata.varyKey == varyKey }
         if let entry { variants.insert(StoredVariant(entry, from: .memory), at: 0) }
@@ -42,8 +42,8 @@ struct MemoryRecord: MemoryValue {
         keepToLimit()
     }
 
-    /// Replaces the variant with a sequence number by an entry; the order follows the new numbers. Without an entry the
-    /// variant goes, and the next lookup reads the disk.
+    /// Replaces the variant with a sequence number by an entry, and sorts by the new numbers. If the entry is nil, the
+    /// variant is removed, and the next lookup reads the disk.
     mutating func replace(_ sequence: UInt64, by entry: StoredEntry?) {
         guard let index = variants.firstIndex(where: { $0.metadata.sequence == sequence }) else { return }
         if let entry {
@@ -55,8 +55,8 @@ struct MemoryRecord: MemoryValue {
         }
     }
 
-    /// Replaces the metadata of the variant with a number; its body stays. If the body was not read yet, the variant
-    /// goes: the closure that reads the body would look for the old number.
+    /// Replaces the metadata of the variant with a sequence number; its body stays. If the body was not loaded yet, the
+    /// variant is removed, since the closure that loads the body would look for the old number.
     mutating func replace(_ sequence: UInt64, with metadata: EntryMetadata) {
         let body = variants.first { $0.metadata.sequence == sequence }?.entry?.body
         replace(sequence, by: body.map { StoredEntry(metadata: metadata, body: $0) })
@@ -67,7 +67,7 @@ struct MemoryRecord: MemoryValue {
     }
 }
 
-/// A response that memory gave up under pressure: lookups find it as long as the app holds it.
+/// A response that memory dropped when it ran short. Lookups find it as long as the app holds it.
 struct WeakResponse: MemoryValue {
     let metadata: EntryMetadata
     weak var response: CachedURLResponse?

@@ -4,8 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The delegate method for a challenge in the loader's session: the one that the system would call if the app's session
-/// loaded by itself (Apple, "Handling an Authentication Challenge").
+/// The delegate method that answers a challenge in the loader's session: the one that the system would call if the
+/// app's own session were loading (Apple, "Handling an Authentication Challenge").
 enum ChallengeRoute: Equatable {
     /// `urlSession(_:didReceive:completionHandler:)` of the session's delegate.
     case session
@@ -13,7 +13,7 @@ enum ChallengeRoute: Equatable {
     case task
     /// The same method of the session's delegate.
     case sessionForTask
-    /// No delegate has a method for it: the session's configuration decides, as without the loader.
+    /// No delegate has a method for it, so the session's configuration decides, as without the loader.
     case system
 
     /// The subject of a challenge.
@@ -55,9 +55,9 @@ enum ChallengeRoute: Equatable {
         }
     }
 
-    /// Whether the answer depends on credentials that are no part of the request. Its key then does not tell which user
-    /// it is for, so it is not stored. The system may know the connection's user without a proposal: by a ticket of
-    /// Kerberos, or a preferred certificate.
+    /// Whether the answer depends on credentials that are not part of the request. Then its key does not show to which
+    /// user it belongs, and it is not stored. The system may know the user of the connection even without a proposed
+    /// credential, by a Kerberos ticket or a preferred certificate.
     static func addsCredentials(
         _ subject: Subject, disposition: URLSession.AuthChallengeDisposition, hasProposed: Bool
     ) -> Bool {

@@ -9,14 +9,14 @@ extension DispatchQueue: ClientQueue {
     func enqueue(_ work: @escaping @Sendable () -> Void) { async(execute: work) }
 }
 
-/// The run-loop modes in which a protocol's client is called on Apple platforms.
+/// The run-loop modes in which a protocol's client is called, on Apple platforms.
 ///
 /// In URLSession's classic loading mode the client belongs to the thread and the modes of `startLoading`. In the mode
 /// that came with iOS 18.4 and macOS 15.4 (`usesClassicLoadingMode`) a protocol starts on the session's delegate queue,
 /// mostly on a worker whose run loop never runs, and the client may be called from any thread.
 enum ClientModes {
-    /// - Parameter running: the mode in which the starting thread's run loop runs; nil for a loop that does not run.
-    /// - Returns: nil for a queue instead of the run loop.
+    /// - Parameter running: the mode in which the starting thread's run loop runs; nil if it does not run.
+    /// - Returns: nil if a queue is used instead of the run loop.
     static func modes(running: String?, common: String) -> [String]? {
         running.map { $0 == common ? [common] : [common, $0] }
     }

@@ -4,14 +4,14 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The sessions that were made for the loader on Apple platforms, each with a protocol class of its own.
+/// The sessions that were made for the loader on Apple platforms. Each has its own protocol class.
 ///
-/// Apple's system gives a protocol its task, and not its session. The protocol's class is the one thing by which a
-/// session's configuration is known to it on every version of the system: additional header fields of the configuration
-/// do not reach a protocol on some ("openradar 17809816").
+/// Apple's system gives a protocol its task but not its session. Only by its class can a protocol know its session on
+/// every version of the system: on some, the additional header fields of the configuration do not reach a protocol
+/// ("openradar 17809816").
 ///
-/// Classes are never removed. The next session takes the class of a session that was released. Nothing here depends on
-/// the system, so that tests run it on Linux too.
+/// Classes are never removed: a new session takes the class of one that was released. Nothing here depends on the
+/// system, so that tests can run it on Linux.
 final class SessionClasses: Sendable {
     static let shared = SessionClasses()
 
@@ -43,7 +43,7 @@ final class SessionClasses: Sendable {
         }
     }
 
-    /// Nil for the loader's common class, and if the session was released.
+    /// The session of a class. Nil for the loader's common class, and if the session was released.
     func session(of loader: CachingURLProtocol.Type) -> URLSession? {
         state.withLock { $0.entries.first { $0.loader == loader }?.session }
     }
@@ -53,7 +53,7 @@ final class SessionClasses: Sendable {
     }
 }
 
-/// A type that is a name only: each one gives another class.
+/// A type that serves only as a name: each makes a different class.
 private enum FollowingName<Name> {}
 
 /// The class of one session.

@@ -1,7 +1,7 @@
-/// The stored responses of one key, as far as they are known without the disk; the others are read when they are asked
-/// for.
+/// The stored responses of a key. Those that memory knows are at hand; otherwise they are read from disk when they are
+/// needed.
 package struct Lookup: Sendable {
-    /// All stored variants, the most recent first, if memory knows them all; nil if the disk has to be asked.
+    /// All stored variants, the most recent first, if memory knows them all; nil if the disk has to be read.
     let known: [StoredVariant]?
     /// Reads all of them, on the caller's thread.
     private let read: @Sendable () -> [StoredVariant]

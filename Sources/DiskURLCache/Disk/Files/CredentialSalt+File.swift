@@ -1,9 +1,9 @@
 import Foundation
 
 extension CredentialSalt {
-    /// The salt of a directory: the first bytes of the file `salt`. Of several caches that begin it at once the first
-    /// one's bytes count.
-    /// - Parameter new: the bytes for a directory that has no salt; nil for one that is only read.
+    /// The salt of a directory: the first bytes of the file `salt`. If several caches write it at the same time, the
+    /// bytes of the first one count.
+    /// - Parameter new: the bytes to store if there is no salt; nil for a read-only directory.
     package static func bytes(
         _ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner = .process, adding new: [UInt8]?
     ) throws(Errno) -> [UInt8] {
@@ -12,7 +12,7 @@ extension CredentialSalt {
         do throws(Errno) {
             (file, status) = try files.openRegular(paths.salt, flags, owner: owner)
         } catch {
-            // The file is not one of a cache. Records with credentials are not found any more.
+            // The file was not made by a cache. Records whose keys have credentials cannot be found any more.
             guard error.code == ELOOP, new != nil else { throw error }
             try files.unlink(paths.salt)
             (file, status) = try files.openRegular(paths.salt, flags, owner: owner)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file that is closed when its last reader goes.
+/// A file that is closed when the last reference is released.
 final class OpenFile: Sendable {
     let file: Int32
     private let files: any FileSystem
@@ -12,7 +12,7 @@ final class OpenFile: Sendable {
 
     deinit { files.closeQuietly(file) }
 
-    /// Nil if they cannot be read, or not all of them.
+    /// These bytes of the file; nil if they cannot all be read.
     func bytes(_ range: Range<Int>) -> Data? {
         guard !range.isEmpty else { return Data() }
         guard let memory = malloc(range.count) else { return nil }

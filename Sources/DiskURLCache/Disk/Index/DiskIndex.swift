@@ -1,15 +1,15 @@
-/// Which records there are, what they take, and in which order they were used.
+/// The index: which records there are, how much space they take, and in which order they were used.
 ///
 /// Invariants: each row is in both tables once and in the order of use once; `count`, `bytes` and `pinnedBytes` are
 /// those of the rows, changed together with them; key and slot name a row uniquely; along the order of use `lastUse`
 /// never falls. Recency is this order: a wall clock that is set back changes nothing here.
 ///
-/// A value without locks or files: its owner has those.
+/// A value that knows neither locks nor files; its owner has those.
 struct DiskIndex: Sendable {
     private(set) var count = 0
     private(set) var bytes = 0
     private(set) var pinnedBytes = 0
-    /// A row changed, or was used, since `noteSaved`.
+    /// Whether a row was changed or used since `noteSaved`.
     private(set) var isChanged = false
 
     private var rows: [IndexRow] = []
@@ -62,7 +62,7 @@ struct DiskIndex: Sendable {
 
     // MARK: Changing
 
-    /// Adds a row that was used at that time of the monotonic clock, or replaces the row of its name.
+    /// Adds a row, or replaces the row with the same name, as used at that time of the monotonic clock.
     mutating func put(_ row: IndexRow, usedAt time: UInt64) {
         var row = row
         row.lastUse = time
@@ -77,8 +77,8 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// Replaces the row of its name, which keeps its place; adds an unknown one where its time of access, in seconds,
-    /// puts it.
+    /// Replaces the row with the same name, which keeps its position. If there is none, adds the row at the position
+    /// for its time of access.
     mutating func put(_ row: IndexRow) {
         if let known = position(row.name) {
             var row = row
@@ -89,8 +89,8 @@ struct DiskIndex: Sendable {
         }
     }
 
-    /// Adds those rows whose names have none, in one walk. They must be sorted by their time of access, the oldest
-    /// first.
+    /// Adds rows whose names are not in the index yet, in one pass over the list. They must be sorted by their time of
+    /// access, the oldest first.
     mutating func putUnknown(_ batch: [IndexRow]) {
         var older = order.mostRecent
         for row in batch.reversed() where position(row.name) == nil {
@@ -123,7 +123,8 @@ struct DiskIndex: Sendable {
             rows[position] = row
         } else {
             position = rows.count
-            // By a quarter instead of doubling, so that a large index takes little more memory than its rows.
+            // The array grows by a quarter, not to the double, so that a large index takes little more memory than its
+            // rows need.
             if rows.count == rows.capacity { reserve(rows.count + max(64, rows.count / 4)) }
             rows.append(row)
         }
@@ -154,15 +155,15 @@ struct DiskIndex: Sendable {
 
     // MARK: Use
 
-    /// The most recent row, from a position on, that was not used after that time.
+    /// Beginning at a position, the most recent row that was not used after that time.
     private func position(usedBy time: UInt64, from start: Int?) -> Int? {
         var position = start
         while let current = position, rows[current].lastUse > time { position = order.older(than: current) }
         return position
     }
 
-    /// Uses of keys: each row moves to the place of its use, unless it was used later than that. One walk for all of
-    /// them.
+    /// Notes uses of keys: each row moves to the position of its use, unless it was used later already. All uses are
+    /// handled in one pass over the list.
     /// - Returns: whether this was the first change since `noteSaved`.
     @discardableResult
     mutating func note(_ uses: [IndexUse]) -> Bool {
@@ -186,7 +187,7 @@ struct DiskIndex: Sendable {
 
     // MARK: In order of use
 
-    /// Calls with each row, the least recently used first, until `body` gives false.
+    /// Calls `body` with each row, the least recently used first, until it returns false.
     func forEachLeastRecentFirst(_ body: (IndexRow) -> Bool) {
         var position = order.leastRecent
         while let current = position {
@@ -211,7 +212,7 @@ struct DiskIndex: Sendable {
         order.reserve(capacity)
     }
 
-    /// Makes room for that many rows at once, as loading does.
+    /// Makes room for so many rows.
     mutating func prepare(for rowCount: Int) {
         reserve(rowCount)
         table.reserve(rowCount) { rows[$0].hash }

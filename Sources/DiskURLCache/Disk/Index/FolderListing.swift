@@ -1,10 +1,11 @@
 import Foundation
 
-/// The records' files as they lie in their folder, and the index that follows from them.
+/// The files in the folder of records, and the index that is made from them.
 struct FolderListing: Sendable {
     private(set) var records: [(name: RecordName, status: FileStatus)] = []
 
-    /// Lists the folder, with the status of each file. A record is a regular file of the owner with one name.
+    /// Lists the folder with the status of each file. Only regular files of the owner with a single name count as
+    /// records.
     init(_ files: any FileSystem, _ paths: DiskPaths, owner: FileOwner) throws(Errno) {
         var names: [RecordName] = []
         try files.list(paths.records) { name in
@@ -23,10 +24,10 @@ struct FolderListing: Sendable {
 }
 
 extension DiskIndex {
-    /// The index of a folder: each file has a row, and each row a file. A saved row counts only if the file has the
-    /// size and the time of writing that the row says, and was not written when the rows were saved or later. All other
-    /// rows are partial: a file that has changed keeps the place of its row, an unknown one enters by the time of its
-    /// writing.
+    /// Makes the index agree with the folder: every file gets a row, and rows without a file are dropped. A saved row
+    /// counts only if the file has the size and the time of writing in the row, and was written before the rows were
+    /// saved. All other rows are partial: a changed file keeps the position of its row, an unknown one gets a position
+    /// by its time of writing.
     ///
     /// - Parameters:
     ///   - saved: in the order of use, the least recent first.

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The file `index.plist`: what the index knows of each record, as a binary property list (`OnDiskFormat.md`). It is a
-/// hint. A row counts only if the record's file is provably the file that the row is about: see `DiskIndex.fill`.
+/// The file `index.plist`: the rows of the index as a binary property list (`OnDiskFormat.md`). It is a hint: a row
+/// counts only if the record's file proves that the row describes it. See `DiskIndex.fill`.
 ///
 /// Rows lie in the order of use, the least recent first.
 package struct IndexFile {
@@ -35,8 +35,8 @@ package struct IndexFile {
         return writer.finish()
     }
 
-    /// The rows in the order of use, the least recent first; nil for anything but bytes that `encode` wrote. Uses
-    /// `bytes` as scratch.
+    /// The rows in the order of use, the least recent first; nil unless the bytes were written by `encode`. Changes
+    /// `bytes` while it works.
     static func decode(_ bytes: UnsafeMutableRawBufferPointer) -> [IndexRow]? {
         guard let count = IndexFileLayout.count(forLength: bytes.count) else { return nil }
         let layout = IndexFileLayout(count: count)
@@ -60,7 +60,7 @@ package struct IndexFile {
         case loaded([IndexRow], savedAt: Int)
         case missing
         case rejected
-        /// The file is there, and the system does not let it be read now: nothing is known of it.
+        /// The file exists, but cannot be read now.
         case unreadable
     }
 
@@ -68,7 +68,7 @@ package struct IndexFile {
         do throws(Errno) {
             let (file, status) = try files.openRegular(paths.index, O_RDONLY, owner: owner)
             defer { files.closeQuietly(file) }
-            // The first bytes show whether the rest, however long, is worth reading.
+            // The first bytes show whether it is worth reading the rest, which may be long.
             guard let count = IndexFileLayout.count(forLength: status.size),
                 case let start = IndexFileLayout(count: count).start,
                 try files.bytes(of: file, at: 0, count: start.count) == start
@@ -82,7 +82,7 @@ package struct IndexFile {
         }
     }
 
-    /// Writes the whole index under another name, and renames it.
+    /// Writes the whole index to a new file, which then replaces the old one.
     /// - Parameter rows: in the order of use, the least recent first.
     func save(_ rows: [IndexRow]) throws(Errno) {
         let bytes = Self.encode(rows)
@@ -105,7 +105,7 @@ package struct IndexFile {
 }
 
 extension IndexRow {
-    // One terabyte: no record is that large, and an index that says so would have good records evicted.
+    // One terabyte. No record is that large; an index that says so would cause good records to be evicted.
     private static let maximumBlocks: UInt32 = 1 << 31
 
     fileprivate func append(to writer: inout ByteWriter) {
@@ -122,7 +122,7 @@ extension IndexRow {
         writer.append(flags.rawValue)
     }
 
-    /// Nil at the end, and for what no row is.
+    /// Nil at the end, and if the bytes are not a valid row.
     fileprivate init?(_ reader: inout ByteReader) {
         guard let resource = reader.number(UInt64.self), let low = reader.number(UInt64.self),
             let hostHash = reader.number(UInt32.self), let tags = reader.number(UInt32.self),

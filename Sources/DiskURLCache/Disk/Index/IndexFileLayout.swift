@@ -1,16 +1,17 @@
-/// Where everything lies in an index file of a given number of rows.
+/// The positions of everything in an index file with a given number of rows.
 ///
 /// The file is a binary property list, readable by any tool for those: a dictionary of three numbers and the packed
-/// rows. All its numbers are written in full width, so the count of rows alone decides every byte but the rows and the
-/// checksum. A reader need not parse: it compares.
+/// rows. All its numbers have full width, so that the number of rows determines every byte except the rows and the
+/// checksum. A reader does not have to parse; it compares.
 package struct IndexFileLayout {
-    /// The bytes that `IndexRow.append` writes.
+    /// The length of a row as `IndexRow.append` writes it.
     package static let rowLength = 50
     static let version: UInt64 = 1
-    /// 200 MB: more than a cache of small files on any disk of ours; bounds what a hostile file can make us allocate.
+    /// The limit of rows, which take 200 MB: more than any real cache has. It limits the memory that a hostile file can
+    /// make the reader allocate.
     static let maximumCount = 4 << 20
 
-    /// The bytes before the checksum, between it and the rows, and after the rows.
+    /// The fixed bytes before the checksum, between it and the rows, and after the rows.
     let start: [UInt8]
     let middle: [UInt8]
     let end: [UInt8]
@@ -22,7 +23,7 @@ package struct IndexFileLayout {
 
     private static let emptyLength = IndexFileLayout(count: 0).length
 
-    /// The count of rows that gives a file its length; nil when none does.
+    /// The number of rows in a file of this length; nil if no number gives this length.
     static func count(forLength length: Int) -> Int? {
         let rows = length - emptyLength
         guard rows >= 0, rows % rowLength == 0, rows / rowLength <= maximumCount else { return nil }

@@ -1,14 +1,15 @@
-/// The index's knowledge of one record. All but `lastUse` is saved.
+/// What the index knows about a record. Everything except `lastUse` is saved.
 package struct IndexRow: Sendable, Hashable {
     var key: KeyName
     var hostHash: UInt32 = 0
     var tagFilter = TagFilter()
     var varyHash: UInt32 = 0
-    /// The size of the file on disk, in blocks of 512 bytes as `stat` counts them.
+    /// The space that the file takes on disk, in blocks of 512 bytes as in `stat`.
     var blocks: UInt32
     /// When the file was written, in nanoseconds since 1970; 0 if that is not known.
     var modified: Int64 = 0
-    /// Seconds since 1970, for age limits, for the inspector, and for the place of a record that has no other.
+    /// Seconds since 1970: for age limits, for the inspector, and for the position of a record about which nothing else
+    /// is known.
     package var accessedAt: UInt32
     var storedAt: UInt32 = 0
     var slot: UInt8
@@ -21,7 +22,7 @@ package struct IndexRow: Sendable, Hashable {
         let rawValue: UInt8
 
         static let pinned = Flags(rawValue: 1)
-        /// Known by its name and size alone: the record was not read yet.
+        /// Only name and size are known, since the record was not read yet.
         static let partial = Flags(rawValue: 2)
     }
 
@@ -32,16 +33,16 @@ package struct IndexRow: Sendable, Hashable {
     var isPinned: Bool { flags.contains(.pinned) }
     var isPartial: Bool { flags.contains(.partial) }
 
-    /// A name is uniform already: one of its words is the hash.
+    /// The hash: a word of the name, which is uniform already.
     @inline(__always) var hash: Int { Int(truncatingIfNeeded: key.low) }
     @inline(__always) var resourceHash: Int { Int(truncatingIfNeeded: key.resource) }
 
-    /// Whether the file has the size and the time that the row says.
+    /// Whether the file has the size and the time of writing in the row.
     func isAbout(_ status: FileStatus) -> Bool {
         modified == Int64(status.modified) && blocks == Self.blocks(status.allocated)
     }
 
-    /// Whether nothing but the time of use differs.
+    /// Whether at most the times of use differ.
     func isSameRecord(as other: IndexRow) -> Bool {
         var other = other
         (other.accessedAt, other.lastUse) = (accessedAt, lastUse)
@@ -54,7 +55,7 @@ package struct IndexRow: Sendable, Hashable {
 }
 
 extension IndexRow {
-    /// A record that was not read: the time of its writing counts as its last use.
+    /// The row of a record that was not read. The time of writing counts as its last use.
     init(_ name: RecordName, _ status: FileStatus) {
         self.init(
             key: name.key, blocks: Self.blocks(status.allocated), modified: Int64(status.modified),

@@ -1,11 +1,13 @@
-/// Which records go: the least recently used, pinned ones last as long as they keep to their share.
+/// Chooses the records to evict: the least recently used ones, and pinned ones last as long as they take no more than
+/// their share.
 struct EvictionPolicy {
-    /// Bytes that pinned records may take and still be spared.
+    /// The bytes that pinned records may take and still be evicted last.
     var pinnedLimit: Int
-    /// How many are chosen at a time, so that no lock is held for long.
+    /// The number of records that are chosen at a time, so that no lock is held for long.
     var batch = 64
 
-    /// The next records to go so that `excess` bytes become free; none when nothing is to be freed, or can be.
+    /// The next records to evict so that `excess` bytes become free; none if nothing has to be freed, or nothing can
+    /// be.
     func victims(in index: DiskIndex, freeing excess: Int) -> [IndexRow] {
         if excess <= 0 { return [] }
         var spared = choose(index, excess, pinned: false)

@@ -1,12 +1,12 @@
 import Dispatch
 
-/// The serial queue on which a cache maintains its directory; a timer starts it, and suspends itself when there is
-/// nothing left to do.
+/// The serial queue on which a cache maintains its directory. A timer starts each pass; when nothing is left to do, the
+/// timer is suspended.
 ///
 /// Tests pause it, and then run a pass or a flush as one step.
 package final class MaintenanceQueue: Sendable {
     private struct State {
-        /// When the timer is to fire; nil while it is suspended.
+        /// The time when the timer fires; nil while it is suspended.
         var deadline: Double?
         var isPaused = false
         var work: @Sendable () -> Void = {}
@@ -25,20 +25,20 @@ package final class MaintenanceQueue: Sendable {
         reference.object = self
     }
 
-    /// The work of a pass: all there is to do, asking for its next run by `schedule`. Set once, before the first pass
-    /// is asked for.
+    /// Sets the work of a pass, which calls `schedule` if there is more to do. Called once, before the first pass is
+    /// scheduled.
     func setWork(_ work: @escaping @Sendable () -> Void) {
         state.withLock { $0.work = work }
     }
 
     var isCurrent: Bool { DispatchQueue.getSpecific(key: mark) == true }
 
-    /// Traps elsewhere.
+    /// Traps if it is not called on the queue.
     func assertCurrent() {
         dispatchPrecondition(condition: .onQueue(queue))
     }
 
-    /// Asks for a pass within that many seconds.
+    /// Schedules a pass within so many seconds.
     func schedule(after seconds: Double) {
         let now = MonotonicTime.seconds
         state.withLock { state in
@@ -52,7 +52,7 @@ package final class MaintenanceQueue: Sendable {
     private func run() {
         let work: (@Sendable () -> Void)? = state.withLock { state in
             guard !state.isPaused else { return nil }
-            // A pass that is scheduled from now on starts the timer again.
+            // Scheduling a pass from now on starts the timer again.
             state.deadline = nil
             return state.work
         }
@@ -68,7 +68,7 @@ package final class MaintenanceQueue: Sendable {
             state.isPaused = true
             timer.suspend()
         }
-        // A pass that runs now ends first.
+        // Waits for a pass that is running now.
         perform {}
     }
 
@@ -79,13 +79,13 @@ package final class MaintenanceQueue: Sendable {
         }
     }
 
-    /// Runs work on the queue and waits for it; at once when called there.
+    /// Runs work on the queue and waits for it. If called on the queue, runs it at once.
     func perform<Result>(_ work: () -> Result) -> Result {
         isCurrent ? work() : queue.sync(execute: work)
     }
 }
 
-/// A reference that does not keep its object, and can be made before the object exists.
+/// A weak reference, which can be made before its object exists.
 final class WeakReference<Object: AnyObject & Sendable>: Sendable {
     private struct Box {
         weak var object: Object?

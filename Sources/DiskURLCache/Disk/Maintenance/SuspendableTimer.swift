@@ -1,22 +1,22 @@
 import Dispatch
 
-/// A timer on a queue that may be started, suspended and let go in every order, at any moment.
+/// A timer on a queue. It may be started, suspended and released in any order, at any moment.
 ///
-/// Each start makes a new dispatch source, which is scheduled once and never suspended. One source for all starts is
-/// not safe: when it is suspended and scheduled again in the moment it fires, that firing is lost (once in some 100,000
-/// times, measured on Linux; with a repeating one all later firings are lost too). And dispatch crashes the process
-/// when a source is released while it is suspended, or resumed once too often.
+/// Each start makes a new dispatch source, which fires once and is never suspended. Using the same source for all
+/// starts is not safe: if it is suspended and scheduled again at the moment when it fires, that firing is lost
+/// (measured on Linux: once in some 100,000 times; with a repeating source all later firings are lost, too). And
+/// dispatch crashes the process if a source is released while it is suspended, or resumed once too often.
 final class SuspendableTimer: Sendable {
     private struct State {
-        /// Nil while the timer is suspended, and once it has fired.
+        /// Nil while the timer is suspended, and after it has fired.
         var source: (any DispatchSourceTimer)?
-        /// Counts starts and suspensions: a source that is cancelled as it fires may still call its handler.
+        /// Counts starts and suspensions, so that a source that was cancelled while it fired has no effect.
         var number = 0
     }
 
     private let queue: DispatchQueue
     private let handler: @Sendable () -> Void
-    /// Held by the sources' handlers too, which do not keep the timer.
+    /// The sources' handlers hold it too, instead of the timer itself.
     private let state = Mutex(State())
 
     init(queue: DispatchQueue, handler: @escaping @Sendable () -> Void) {
@@ -28,7 +28,7 @@ final class SuspendableTimer: Sendable {
         suspend()
     }
 
-    /// Fires once after that many seconds; an earlier start is forgotten.
+    /// Fires once after so many seconds, instead of an earlier start.
     func start(after seconds: Double) {
         state.withLock { current in
             current.source?.cancel()
@@ -37,7 +37,7 @@ final class SuspendableTimer: Sendable {
             source.setEventHandler { [handler, state, number = current.number] in
                 let isDue = state.withLock { current in
                     guard current.number == number else { return false }
-                    // A source holds its handler, and the handler the source, until it is cancelled.
+                    // A source and its handler hold each other until the source is cancelled.
                     current.source?.cancel()
                     current.source = nil
                     return true
@@ -50,7 +50,7 @@ final class SuspendableTimer: Sendable {
         }
     }
 
-    /// Nothing fires before the next start, except a firing that has begun.
+    /// The timer does not fire before the next start, unless it is firing already.
     func suspend() {
         state.withLock { current in
             current.source?.cancel()

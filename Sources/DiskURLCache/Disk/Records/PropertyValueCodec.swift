@@ -1,7 +1,7 @@
 import Foundation
 
-/// The bytes of a `userInfo` value: one tag, then the value. Depth and number of values are bounded, so that neither a
-/// caller nor a file can exhaust the stack or the memory.
+/// Encodes and decodes the values of `userInfo`: a byte for the type, then the value. Depth and number of values are
+/// limited, so that neither a caller nor a file can exhaust the stack or the memory.
 enum PropertyValueCodec {
     static let maximumDepth = 32
     static let maximumCount = 65_536
@@ -18,7 +18,7 @@ enum PropertyValueCodec {
         static let dictionary: UInt8 = 9
     }
 
-    /// False when the value exceeds the limits; what was written by then is of no use.
+    /// False if the value exceeds the limits; then the bytes written so far are useless.
     static func write(_ dictionary: [String: PropertyValue], to writer: inout ByteWriter) -> Bool {
         var budget = maximumCount
         return write(dictionary, to: &writer, depth: 0, &budget)

@@ -1,7 +1,7 @@
 import Foundation
 
 extension VaryKey {
-    /// Tells variants of one key apart without their metadata at hand.
+    /// A hash that distinguishes the variants of a key without their metadata.
     var recordHash: UInt64 {
         if fields.isEmpty && !matchesNothing { return 0 }
         var writer = ByteWriter(capacity: 64)
@@ -16,7 +16,7 @@ extension VaryKey {
 }
 
 extension Date {
-    /// Whole seconds since 1970 as the format keeps them, held at the ends of its range: 1970 to 2106.
+    /// Whole seconds since 1970 in the format's range, 1970 to 2106. Times outside become the nearest end of the range.
     var recordSeconds: UInt32 {
         let seconds = timeIntervalSince1970
         if !(seconds > 0) { return 0 }

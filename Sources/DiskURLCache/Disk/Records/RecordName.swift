@@ -1,7 +1,8 @@
-/// The name of a record's file: the 32 hexadecimal digits of its key's name, and one of the slot.
+/// The name of a record's file: the 32 hexadecimal digits of its key's name, and one digit for the slot.
 ///
-/// A name has eight slots. They hold the variants of a key, and let a new record be written beside the one it replaces:
-/// no rename, which costs ten times a create. Keys that share a name share its slots.
+/// A name has eight slots, for the variants of the key, and so that a new record can be written beside the one that it
+/// replaces: that needs no rename, which costs ten times as much as creating a file. Keys with the same name share its
+/// slots.
 package struct RecordName: Sendable, Hashable {
     var key: KeyName
     var slot: UInt8
@@ -14,7 +15,7 @@ package struct RecordName: Sendable, Hashable {
         self.slot = slot
     }
 
-    /// Nil for a name that is not a record's: that file is somebody else's.
+    /// Nil if the name is not that of a record; then the file does not belong to the cache.
     package init?(_ name: UnsafePointer<CChar>) {
         var count = 0
         while count <= Self.length, name[count] != 0 { count += 1 }

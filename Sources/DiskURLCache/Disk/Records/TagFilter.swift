@@ -1,4 +1,4 @@
-/// A set of tags folded into 32 bits (a Bloom filter). It is certain only that a tag is not in the set.
+/// A set of tags in 32 bits (a Bloom filter). It can say for certain only that a tag is not in the set.
 struct TagFilter: Sendable, Hashable {
     var bits: UInt32 = 0
 
@@ -7,7 +7,7 @@ struct TagFilter: Sendable, Hashable {
         return bits & mask == mask
     }
 
-    // Two bits of each tag: an entry has few tags, and a false hit costs one look into the record.
+    // Two bits for each tag: an entry has few tags, and a wrong "yes" only means that the record has to be read.
     private static func mask(of tag: String) -> UInt32 {
         var tag = tag
         let hash = tag.withUTF8 { Checksum.of(UnsafeRawBufferPointer($0)) }
