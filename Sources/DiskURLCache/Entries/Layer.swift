@@ -1,13 +1,13 @@
 extension DiskURLCache {
-    /// Where responses are stored. Printed, and written to the event log, by its name.
+    /// Where responses are stored. Its name is what is printed, and written to the event log.
     public struct Layer: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
         /// The name.
         public let rawValue: String
 
-        /// A storage of the app (`DiskURLCache.EntryStorage`) by its name.
+        /// A storage of the app (`DiskURLCache.EntryStorage`), by its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        // Not constants: a lookup compares layers, and the access to a constant is a call.
+        // Computed, not constants: a lookup compares layers, and reading a constant would be a call.
 
         /// The memory layer.
         public static var memory: Layer { Layer(rawValue: "memory") }

@@ -1,10 +1,11 @@
-/// `Content-Length` beside the body that arrived (RFC 9110 §8.6, RFC 9112 §6.3). Asked before each store, whatever way
-/// the response came: a load, a transport of the app, a task that Foundation loads, an app that stores a response.
+/// Compares `Content-Length` with the body that arrived (RFC 9110 §8.6, RFC 9112 §6.3). Used before every store: by a
+/// load, a transport of the app, a task that Foundation loads, or an app that stores a response.
 ///
-/// A coded body arrives decoded, and its `Content-Length` counts the coded bytes: nothing can be compared then.
+/// An encoded body arrives decoded, while its `Content-Length` counts the encoded bytes, so those two cannot be
+/// compared.
 enum ContentLength {
-    /// The length that the fields state. Nil without one, and for one that means nothing: it is no number, there are
-    /// two different ones, or `Transfer-Encoding` frames the body instead.
+    /// The length that the fields state. Nil if there is none, or if it means nothing: it is not a number, there are
+    /// two different ones, or `Transfer-Encoding` is used instead.
     static func stated(in fields: HeaderFields) -> Int? {
         guard let value = fields["Content-Length"], fields["Transfer-Encoding"] == nil else { return nil }
         let lengths = FieldSyntax.members(of: value).map { FieldSyntax.number($0, limit: Int.max) }
@@ -12,7 +13,7 @@ enum ContentLength {
         return first
     }
 
-    /// Why a body of so many bytes is not the whole body of the response (RFC 9111 §3.3); nil when it may be.
+    /// Why a body of this length cannot be the complete body of the response (RFC 9111 §3.3); nil if it can.
     static func objection(to length: Int, of response: StoredResponse) -> DiskURLCache.Reason? {
         switch response.status {
         case _ where response.method == "HEAD": return nil
@@ -26,22 +27,22 @@ enum ContentLength {
         }
     }
 
-    /// The response with a `Content-Length` that is true of a body of so many bytes. Without the field it gets none.
+    /// The response with the right `Content-Length` for a body of this length, if it has the field at all.
     ///
-    /// Whoever copies the fields of a stored response into a message of its own would otherwise frame it wrongly.
+    /// A program that copies the fields of a stored response into its own message would otherwise send a wrong length.
     static func corrected(_ response: StoredResponse, to length: Int) -> StoredResponse {
         guard let value = response.fields["Content-Length"], response.method != "HEAD", response.status != 206 else {
             return response
         }
         var response = response
         if response.status == 204 || response.status == 205 {
-            // RFC 9110 §8.6, §15.3.6: they have no body.
+            // RFC 9110 §8.6, §15.3.6: responses with these statuses have no body.
             response.fields.remove("Content-Length")
         } else if !isCoded(response.fields) {
             let text = String(length)
             if value != text { response.fields.set("Content-Length", text) }
         } else if let stated = stated(in: response.fields) {
-            // "5, 5" is 5.
+            // "5, 5" counts as 5.
             response.fields.set("Content-Length", String(stated))
         } else {
             response.fields.remove("Content-Length")

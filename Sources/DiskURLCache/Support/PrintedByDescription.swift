@@ -3,8 +3,8 @@ import Foundation
 /// A value that prints as its `description`: in a log line, by `dump`, in a debugger and in the message of a failed
 /// test.
 ///
-/// Without it, Swift prints every stored property, however deep. Some hold what no log may have: the `Authorization`
-/// or `Cookie` of a request, a body, a password in a URL.
+/// Without it, Swift prints every stored property, however deep. Some must not be in a log: the `Authorization` or
+/// `Cookie` of a request, a body, a password in a URL.
 package protocol PrintedByDescription: CustomStringConvertible, CustomReflectable {}
 
 extension PrintedByDescription {
@@ -14,8 +14,7 @@ extension PrintedByDescription {
 }
 
 extension String {
-    /// A text that was given in place of a URL or a host, as an error message quotes it: in quotation marks, and
-    /// without a user name and password.
+    /// The text in quotation marks, for error messages about a wrong URL or host: without a user name and password.
     var quotedWithoutCredentials: String {
         guard let at = lastIndex(of: "@") else { return "\"\(self)\"" }
         return "\"…\(self[at...])\""
