@@ -5,19 +5,20 @@ enum Age {
     /// `current_age` in seconds, from 0 to `greatestDeltaSeconds`.
     ///
     /// A response that arrived "later than now" was stored before the clock was set back. Its age is not known, so it
-    /// gets the greatest one: it is asked for again, and no stale window holds.
+    /// gets the greatest one: it is revalidated, and no stale window allows its use.
     static func current(of facts: ReuseFacts, now: Date) -> Int64 {
         guard !isUnknown(facts, now: now) else { return FieldSyntax.greatestDeltaSeconds }
         let residentTime = max(0, now.timeIntervalSince(facts.responseTime).wholeSeconds)
         return min(facts.ageOnArrival.corrected.addingSaturated(residentTime), FieldSyntax.greatestDeltaSeconds)
     }
 
-    /// Seconds by which a clock is corrected in use: by NTP, or beside the clock of another machine with the same store.
+    /// The seconds by which clocks may differ in normal use: after a correction by NTP, or between two machines with
+    /// the same store.
     static let clockTolerance: TimeInterval = 10
 
     /// Whether the clock was set back since the response arrived.
     static func isUnknown(_ facts: ReuseFacts, now: Date) -> Bool {
-        // False also for a time that is no number.
+        // Written so that a time that is not a number counts as unknown.
         !(now.timeIntervalSince(facts.responseTime) >= -clockTolerance)
     }
 

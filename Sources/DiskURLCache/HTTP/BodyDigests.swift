@@ -1,9 +1,9 @@
 import Foundation
 
-/// The digests that a response states of its body, as far as they can be compared with the bytes that a client gets:
+/// The digests of its body that a response states, if they can be compared with the bytes that a client gets:
 /// `Content-Digest` and `Repr-Digest` (RFC 9530), and `Unencoded-Digest` (draft-ietf-httpbis-unencoded-digest).
 struct BodyDigests: Sendable {
-    /// One member of one of the fields.
+    /// A digest in one of the fields.
     private struct Stated: Sendable {
         let field: String
         let algorithm: ContentHash.Algorithm
@@ -15,11 +15,11 @@ struct BodyDigests: Sendable {
     private let stated: [Stated]
     private var hashes: [ContentHash.Algorithm: ContentHash] = [:]
 
-    /// Nil when nothing can be compared. Algorithms that are not meant for use against adversaries are ignored
-    /// (RFC 9530 §5), and so is a field that is malformed.
+    /// Nil if there is nothing to compare. Malformed fields are ignored, and so are algorithms that do not protect
+    /// against adversaries (RFC 9530 §5).
     /// - Parameters:
-    ///   - method: of the request.
-    ///   - isDecoded: the client gets bodies without their content codings.
+    ///   - method: the method of the request.
+    ///   - isDecoded: whether the client gets bodies without their content codings.
     init?(_ fields: HeaderFields, status: Int, method: String, isDecoded: Bool) {
         guard method != "HEAD", status != 204, status != 304 else { return nil }
         let codings = fields["Content-Encoding"].map(FieldSyntax.members) ?? []
@@ -45,15 +45,15 @@ struct BodyDigests: Sendable {
         }
     }
 
-    /// What the body is compared with, such as `Repr-Digest (sha-256)`.
+    /// The names of the digests, such as `Repr-Digest (sha-256)`.
     var names: String { stated.map(\.name).joined(separator: ", ") }
 
-    /// Takes the next piece of the body.
+    /// Adds the next piece of the body.
     mutating func update(_ piece: Data) {
         for algorithm in hashes.keys { hashes[algorithm]?.update(piece) }
     }
 
-    /// Which digest the body contradicts; nil when all digests fit. After the end.
+    /// The digest that the body contradicts; nil if the body matches all of them. Called after the end.
     var contradiction: String? {
         let actual = hashes.mapValues(\.digest)
         return stated.first { actual[$0.algorithm] != $0.value }?.name
@@ -61,16 +61,16 @@ struct BodyDigests: Sendable {
 }
 
 extension DiskURLCache {
-    /// What becomes of a response whose body contradicts a digest that it states: `Repr-Digest`, `Content-Digest`
-    /// (RFC 9530) or `Unencoded-Digest`, by SHA-256 or SHA-512. Digests of coded content are not compared with a body
-    /// that arrives decoded.
+    /// What happens to a response whose body does not match a digest that it states: `Repr-Digest`, `Content-Digest`
+    /// (RFC 9530) or `Unencoded-Digest`, by SHA-256 or SHA-512. Digests of encoded content cannot be compared with a
+    /// body that arrives decoded.
     public enum WrongDigest: Sendable, Hashable {
         /// Digests are not computed.
         case accepted
-        /// The response is delivered and not stored (``Reason/wrongDigest``); what was stored before it stays.
+        /// The response is delivered and not stored (``Reason/wrongDigest``). An older stored response stays.
         case notStored
-        /// As `notStored`, and ``DiskURLCache/DiskURLCache/data(for:session:)`` throws ``Reason/wrongDigest``. Other
-        /// loads hand a body over while it arrives.
+        /// Like `notStored`, and ``DiskURLCache/DiskURLCache/data(for:session:)`` throws ``Reason/wrongDigest``. Other
+        /// loads cannot fail any more, since they deliver the body while it arrives.
         case failed
     }
 }

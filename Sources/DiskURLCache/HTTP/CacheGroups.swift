@@ -1,7 +1,7 @@
-/// The groups of stored responses that servers name, so that one answer can invalidate many (RFC 9875).
+/// Groups of stored responses, which servers name so that one answer can invalidate many responses (RFC 9875).
 ///
-/// Within the cache a group is a tag beside the app's tags: a digest of the origin and the name, so no response of
-/// another origin is in it, and no tag of an app is one.
+/// Inside the cache a group is a tag, beside the app's tags: a digest of the origin and the name, so that it can
+/// contain neither responses of a different origin nor be confused with a tag of the app.
 enum CacheGroups {
     /// The names of the groups that a response belongs to (RFC 9875 §2).
     /// - Parameter keyFields: further fields that list groups: names between white space or commas, as older servers
@@ -12,11 +12,11 @@ enum CacheGroups {
         return names
     }
 
-    /// The names of the groups that an answer invalidates (RFC 9875 §3). An answer to a safe method must not be heard.
-    /// A removal that comes of it brings no further removal about.
+    /// The names of the groups that an answer invalidates (RFC 9875 §3). Only for answers to unsafe methods. The
+    /// removal does not lead to further removals.
     static func invalidated(by fields: HeaderFields) -> [String] { strings(in: "Cache-Group-Invalidation", of: fields) }
 
-    /// The names are opaque: they compare byte by byte. A field that is no list of strings counts as absent.
+    /// Names are compared byte by byte. A field that is not a list of strings is ignored.
     private static func strings(in field: String, of fields: HeaderFields) -> [String] {
         fields[field].flatMap(StructuredField.strings) ?? []
     }
@@ -28,8 +28,8 @@ enum CacheGroups {
 
     private static let prefix = "cache-group "
 
-    /// Half a SHA-256: among 128 bits nobody finds two alike.
-    /// - Parameter origin: of the response's URL, in its canonical spelling.
+    /// Half of a SHA-256: with 128 bits, nobody can find two names with the same tag.
+    /// - Parameter origin: the origin of the response's URL, in its canonical spelling.
     static func tag(of name: String, origin: String) -> String {
         prefix + SHA256Digest.digest(of: "\(origin)\n\(name)").hex.prefix(32)
     }

@@ -1,13 +1,13 @@
-/// What the caches and proxies between the origin and this one said about an answer, in sentences: `Cache-Status`
+/// What the caches and proxies between the origin and this cache said about an answer, as sentences: `Cache-Status`
 /// (RFC 9211), `Proxy-Status` (RFC 9209), `Age`, and `X-Cache`, which older ones send.
 struct CachesOnTheWay {
     struct Statement: Equatable {
         var text: String
-        /// The section that defines what was said.
+        /// The section of the RFC that defines the statement.
         var source: String?
     }
 
-    /// From the one nearest to the origin to the one nearest to this cache.
+    /// The statements, from the cache nearest to the origin to the one nearest to this cache.
     let statements: [Statement]
 
     init(_ fields: HeaderFields) {
@@ -26,7 +26,7 @@ struct CachesOnTheWay {
         self.statements = statements
     }
 
-    /// Items whose value names the sender; a field with anything else in it says nothing.
+    /// The members of a field, whose values name the sender. A field with any other member is ignored.
     private static func members(of value: String?) -> [(
         name: String, said: StructuredField.Entries<StructuredField.BareItem>
     )] {
@@ -71,7 +71,7 @@ struct CachesOnTheWay {
         "partial": "since it had only a part",
     ]
 
-    /// RFC 9209 §2.1. One that names no error only says that it was on the way.
+    /// RFC 9209 §2.1. A member without an error only says that there was a proxy.
     private static func proxy(
         _ name: String, _ said: StructuredField.Entries<StructuredField.BareItem>
     ) -> Statement? {

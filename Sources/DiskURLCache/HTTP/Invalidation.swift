@@ -1,21 +1,20 @@
 import Foundation
 
-/// What an answer says about other stored responses: that they are invalid (RFC 9111 §4.4, RFC 9875 §3, Clear Site
-/// Data).
+/// The stored responses that an answer makes invalid (RFC 9111 §4.4, RFC 9875 §3, Clear Site Data).
 struct Invalidation: Sendable, Equatable {
     /// The URL of the request that was answered.
     let target: URL
-    /// Every stored response of these URIs is removed.
+    /// The URIs whose stored responses are removed, with all their variants.
     let urls: [URL]
-    /// The groups whose responses are removed, by their names.
+    /// The names of the groups whose responses are removed.
     let groups: [String]
-    /// Every stored response of the target's host is removed.
+    /// Whether every stored response of the target's host is removed.
     let emptiesHost: Bool
 
-    /// Nil when the answer says nothing of that kind, as nearly all answers.
+    /// Nil if the answer invalidates nothing, like nearly all answers.
     /// - Parameters:
-    ///   - isKeyed: a key policy gave the request a key. Whatever its method, the app says that such a request only
-    ///     asks for something: it invalidates what its answer names, and no URI.
+    ///   - isKeyed: whether a key policy gave the request a key. Then the app says that the request only reads,
+    ///     whatever its method is: it invalidates only groups that its answer names, and no URIs.
     ///   - target: the URL of the request; evaluated only if it matters.
     init?(
         method: String, isKeyed: Bool = false, target: @autoclosure () -> URL?, status: Int, fields: HeaderFields,

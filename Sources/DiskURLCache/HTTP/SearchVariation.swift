@@ -1,4 +1,4 @@
-/// Which differences between the queries of two URLs make no difference to an answer: `No-Vary-Search`
+/// Which differences between the queries of two URLs do not matter for a response: `No-Vary-Search`
 /// (draft-ietf-httpbis-no-vary-search, editors' copy of July 2026; approved as an RFC in November 2026).
 struct SearchVariation: Sendable, Hashable {
     private enum Parameters: Sendable, Hashable {
@@ -12,8 +12,8 @@ struct SearchVariation: Sendable, Hashable {
     /// `key-order`
     private let ignoresOrder: Bool
 
-    /// Nil when the field is absent, malformed, or says nothing: then queries compare byte by byte. What a field of an
-    /// older draft says (`params` without a list) is malformed here. Keys that are not known are ignored.
+    /// Nil if the field is absent, malformed, or has no effect; then queries are compared byte by byte. The form of
+    /// older drafts (`params` without a list) is malformed. Unknown keys are ignored.
     init?(_ fields: HeaderFields) {
         guard let value = fields["No-Vary-Search"], let entries = StructuredField.dictionary(value) else { return nil }
         switch entries["key-order"] {
@@ -36,7 +36,7 @@ struct SearchVariation: Sendable, Hashable {
         if parameters == .ignored([]), !ignoresOrder { return nil }
     }
 
-    /// Of an inner list of strings; nil for anything else.
+    /// The strings of an inner list; nil for anything else.
     private static func names(in member: StructuredField.Member) -> Set<String>? {
         guard case .innerList(let items, _) = member else { return nil }
         var names: Set<String> = []
@@ -47,8 +47,8 @@ struct SearchVariation: Sendable, Hashable {
         return names
     }
 
-    /// A text that is equal for two queries exactly if they are equivalent.
-    /// - Parameter query: without the question mark; nil for a URL without one.
+    /// A text that is equal for two queries if and only if they are equivalent.
+    /// - Parameter query: the query without the question mark; nil if the URL has none.
     func simplified(_ query: String?) -> String {
         var pairs = (query ?? "").utf8.split(separator: UInt8(ascii: "&")).map { pair in
             let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
@@ -59,7 +59,8 @@ struct SearchVariation: Sendable, Hashable {
         case .kept(let names): pairs.removeAll { !names.contains($0.name) }
         }
         if ignoresOrder {
-            // Parameters of one name keep their order. By code units, as the draft says; any fixed order would do.
+            // Parameters with the same name keep their order. Names are sorted by code units, as the draft says; any
+            // fixed order would do.
             let sorted = pairs.enumerated().sorted { left, right in
                 left.element.name == right.element.name
                     ? left.offset < right.offset
@@ -67,12 +68,12 @@ struct SearchVariation: Sendable, Hashable {
             }
             pairs = sorted.map(\.element)
         }
-        // The lengths keep one part from imitating the next.
+        // The lengths make sure that a part cannot look like the next one.
         return pairs.map { "\($0.name.utf8.count):\($0.name)=\($0.value.utf8.count):\($0.value)" }.joined()
     }
 
-    /// As the application/x-www-form-urlencoded parser reads a name or a value (WHATWG URL §5.1): `+` is a space,
-    /// triplets are decoded, and bytes that are no UTF-8 become U+FFFD.
+    /// Decodes a name or a value like the application/x-www-form-urlencoded parser (WHATWG URL §5.1): `+` is a space,
+    /// triplets are decoded, and bytes that are not UTF-8 become U+FFFD.
     private static func decoded(_ bytes: some Collection<UInt8>) -> String {
         var result: [UInt8] = []
         var rest = Array(bytes)[...]

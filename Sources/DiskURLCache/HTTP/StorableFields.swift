@@ -10,10 +10,10 @@ enum StorableFields {
         "proxy-connection", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// Fields that concern one user, or one exchange (RFC 9110 §11.6.3): a shared cache would hand them to others.
+    /// Fields for a single user or exchange (RFC 9110 §11.6.3), which a shared cache must not deliver to others.
     private static let excludedWhenShared = ["authentication-info", "clear-site-data", "set-cookie2"]
 
-    /// What one look at each field of a response tells.
+    /// The result of looking at each field of a response once.
     struct Look {
         /// The fields that are stored.
         fileprivate(set) var kept: [HeaderFields.Field] = []
@@ -58,7 +58,7 @@ enum StorableFields {
     }
 
     private static func isExcluded(_ name: String, isShared: Bool) -> Bool {
-        // Of most names no excluded one has the length.
+        // Most names have a length that no excluded name has.
         guard excludedLengths & (1 << UInt64(truncatingIfNeeded: min(name.utf8.count, 63))) != 0 else { return false }
         return excluded.contains(where: name.equalsIgnoringASCIICase)
             || isShared && excludedWhenShared.contains(where: name.equalsIgnoringASCIICase)
@@ -69,8 +69,8 @@ enum StorableFields {
         $0 |= 1 << UInt64($1.utf8.count)
     }
 
-    /// Whether every field can be written down and read again as the same field (RFC 9110 §5.1, §5.5). A control
-    /// character could hide a directive from one reader and not from another one.
+    /// Whether every field can be written and read again unchanged (RFC 9110 §5.1, §5.5). A control character could
+    /// hide a directive from some readers.
     static func areWellFormed(_ fields: HeaderFields) -> Bool {
         fields.fields.allSatisfy { isWellFormed($0.name, $0.value) }
     }

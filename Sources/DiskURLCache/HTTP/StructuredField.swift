@@ -1,12 +1,12 @@
 /// The value of a structured field (RFC 9651). One parser serves all fields that are defined in its terms.
 ///
-/// It is strict, as §4.2 demands: a value that breaks the grammar anywhere is no value at all.
+/// It is strict, as §4.2 requires: if any part of a value breaks the grammar, the whole value is invalid.
 enum StructuredField {
     /// A value without parameters (§3.3).
     enum BareItem: Sendable, Hashable {
         /// At most fifteen digits.
         case integer(Int64)
-        /// In thousandths: three digits after the point are all that there may be.
+        /// In thousandths, since at most three digits after the point are allowed.
         case decimal(thousandths: Int64)
         case string(String)
         case token(String)
@@ -28,7 +28,8 @@ enum StructuredField {
         case innerList([Item], parameters: Entries<BareItem>)
     }
 
-    /// Keys and values in the order in which the keys came first. Of several values of one key the last one counts.
+    /// Keys and values, in the order in which the keys first occur. If a key occurs several times, its last value
+    /// counts.
     struct Entries<Value: Sendable & Hashable>: Sendable, Hashable {
         private(set) var list: [(key: String, value: Value)] = []
         private var positions: [String: Int] = [:]
@@ -88,7 +89,7 @@ enum StructuredField {
         }
     }
 
-    /// The strings of a list that has nothing else in it, without their parameters; nil for any other value.
+    /// The strings of a list that contains only strings, without their parameters; nil for any other value.
     static func strings(_ value: String) -> [String]? {
         guard let members = list(value) else { return nil }
         var strings: [String] = []
@@ -103,7 +104,7 @@ enum StructuredField {
 }
 
 extension StructuredField.Member {
-    /// The value of a member that is no inner list.
+    /// The value of the member; nil if it is an inner list.
     var value: StructuredField.BareItem? { if case .item(let item) = self { item.value } else { nil } }
 }
 
@@ -147,7 +148,7 @@ extension StructuredField {
             guard consume(character) else { throw Malformed() }
         }
 
-        /// The members of a list or dictionary (§4.2.1, §4.2.2): nothing at all, or one after each comma.
+        /// The members of a list or dictionary (§4.2.1, §4.2.2): none at all, or one after each comma.
         mutating func members(_ read: (inout Parser) throws(Malformed) -> Void) throws(Malformed) {
             guard next != nil else { return }
             try read(&self)
@@ -250,7 +251,7 @@ extension StructuredField {
             throw Malformed()
         }
 
-        /// §4.2.7: base64, its padding present or not, and whatever bits are left over.
+        /// §4.2.7: base64, with or without padding, and with any unused bits.
         private mutating func byteSequence() throws(Malformed) -> [UInt8] {
             try require(":")
             var (result, bits, count): ([UInt8], UInt32, Int) = ([], 0, 0)
@@ -263,7 +264,7 @@ extension StructuredField {
                 }
             }
             let padding = take { $0 == UInt8(ascii: "=") }.utf8.count
-            // One digit alone has no whole byte, and padding only fills a group of four.
+            // A single digit is less than a byte, and padding only completes a group of four.
             guard count % 4 != 1, padding == 0 || (count + padding) % 4 == 0 && padding <= 2 else { throw Malformed() }
             try require(":")
             return result
@@ -294,7 +295,7 @@ extension StructuredField {
                 switch byte {
                 case UInt8(ascii: "\""):
                     let string = String(decoding: text, as: UTF8.self)
-                    // A byte that is no UTF-8 became another one.
+                    // A byte that is not UTF-8 was replaced.
                     guard string.utf8.elementsEqual(text) else { throw Malformed() }
                     return string
                 case UInt8(ascii: "%"):

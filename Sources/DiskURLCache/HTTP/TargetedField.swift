@@ -16,8 +16,8 @@ struct TargetedField {
 
     private static let ofSeconds: Set = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"]
 
-    /// A dictionary of what directives have as values: integers, strings, tokens, and no value (RFC 9213 §2.1). An
-    /// empty dictionary, and one with other values, counts as wrong.
+    /// A dictionary whose values are those that directives have: integers, strings, tokens, or none (RFC 9213 §2.1). An
+    /// empty dictionary, or one with any other value, is invalid.
     private static func directives(_ value: String) -> [CacheControl.Directive]? {
         guard let entries = StructuredField.dictionary(value)?.list, !entries.isEmpty else { return nil }
         var directives: [CacheControl.Directive] = []
