@@ -79,7 +79,8 @@ public final class CacheMetrics: Service {
         named?[metadataKey: "cache"] = "\(name)"
         self.logger = named
         counters = Counters(
-            memoryHits: counter("hits", ("layer", "memory")), diskHits: counter("hits", ("layer", cache.diskLayer.rawValue)),
+            memoryHits: counter("hits", ("layer", "memory")),
+            diskHits: counter("hits", ("layer", cache.diskLayer.rawValue)),
             misses: counter("misses"), revalidations: counter("revalidations"), stores: counter("stores"),
             notStored: counter("not_stored"), evictions: counter("evictions"), savedBytes: counter("saved_bytes"),
             problems: counter("problems"))

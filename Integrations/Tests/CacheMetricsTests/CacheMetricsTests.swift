@@ -87,14 +87,14 @@ import Testing
         }
         try await testGracefulShutdown { trigger in
             let task = Task { [health] in await health.run() }
-            await eventually { gauge("disk_bytes") != nil }
+            await eventually("the gauges") { gauge("disk_bytes") != nil }
             try await load("/a")
             try await load("/a")
             try await load("/b", "no-cache")
             try await load("/b", "no-cache")
             try await load("/c", "max-age=0, stale-if-error=60, stale-while-revalidate=60")
             try await load("/c", "max-age=60")
-            await eventually { loads("stale").count == 1 && loads("miss").times == 3 }
+            await eventually("the counted loads") { loads("stale").count == 1 && loads("miss").times == 3 }
             #expect(loads("miss").count == 3)
             for outcome in ["hit", "revalidated", "stale"] { #expect(loads(outcome).count == 1) }
             #expect(loads("failed").count == 0)
@@ -110,7 +110,7 @@ import Testing
             services: [health, LastLoad(cache: cache)],
             logger: Logger(label: "group", factory: { _ in SwiftLogNoOpLogHandler() }))
         let run = Task { try await group.run() }
-        await eventually { gauge("disk_bytes") != nil }
+        await eventually("the gauges") { gauge("disk_bytes") != nil }
         await group.triggerGracefulShutdown()
         try await run.value
         #expect(count("misses") == 1 && count("not_stored") == 1)
@@ -125,7 +125,7 @@ import Testing
         let logger = Logger(label: "test") { [lines] _ in LineHandler(lines: lines) }
         let health = CacheMetrics(cache, name: "test", factory: metrics, logger: logger)
         let task = Task { await health.run() }
-        await eventually { gauge("disk_bytes") != nil }
+        await eventually("the gauges") { gauge("disk_bytes") != nil }
         task.cancel()
         await task.value
         let error = try #require(cache.openingError)
@@ -146,13 +146,13 @@ import Testing
     func whileItRunsItCountsAndLogsWhatIsNotStored(interval: TimeInterval) async throws {
         let task = Task { [health] in await health.run(updatingEvery: interval) }
         // Then it listens.
-        await eventually { gauge("disk_bytes") != nil }
+        await eventually("the gauges") { gauge("disk_bytes") != nil }
         try await load("/a", "no-store")
         while count("not_stored") != 1 || count("misses") != 1 {
             if interval == .infinity { health.update() }
             try await Task.sleep(nanoseconds: 1_000_000)
         }
-        await eventually { !lines.withLockedValue(\.isEmpty) }
+        await eventually("a line of the log") { !lines.withLockedValue(\.isEmpty) }
         #expect(lines.withLockedValue { $0 }.first?.hasPrefix("debug: not stored: ") == true)
         task.cancel()
         await task.value

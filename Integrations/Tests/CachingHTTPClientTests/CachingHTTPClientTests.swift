@@ -86,7 +86,7 @@ import Testing
             }
             #expect(try await load() == "1")
             #expect(try await load() == "1")
-            try await eventually { try await load() == "2" }
+            try await eventually("the refreshed response") { try await load() == "2" }
         }
         #expect(origin.requests.count == 2)
     }
@@ -122,7 +122,7 @@ import Testing
                         try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
                     }
                 }
-                await eventually { !origin.requests.isEmpty }
+                await eventually("a request") { !origin.requests.isEmpty }
                 goesOn.set()
                 for try await text in group { #expect(text == "body") }
             }
@@ -567,7 +567,7 @@ import Testing
         let origin = try await Origin { _, _ in try await Task.sleep(nanoseconds: 600_000_000_000) }
         try await withClient { client in
             let load = Task { try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience) }
-            await eventually { !origin.requests.isEmpty }
+            await eventually("a request") { !origin.requests.isEmpty }
             load.cancel()
             await #expect(throws: CancellationError.self) { try await load.value }
         }
@@ -583,7 +583,7 @@ import Testing
             let patient = Task {
                 try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience).text()
             }
-            await eventually { !origin.requests.isEmpty }
+            await eventually("a request") { !origin.requests.isEmpty }
             // One that waits for the other's answer, and one that asks for itself.
             for path in ["/a", "/b"] {
                 let error = await #expect(throws: HTTPClientError.self) {
@@ -800,7 +800,7 @@ private final class Flag: Sendable {
     private let state = NIOLockedValueBox(false)
     func set() { state.withLockedValue { $0 = true } }
     func isSet() async throws {
-        await eventually { state.withLockedValue { $0 } }
+        await eventually("the state") { state.withLockedValue { $0 } }
         try Task.checkCancellation()
     }
 }

@@ -30,7 +30,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
             flushes.append(place)
             return flushes.count == 1
         }
-        if isFirst { _ = mayFlush.isSignalled() }
+        if isFirst { mayFlush.isSignalled("the test to let it flush") }
     }
 }
 
@@ -43,7 +43,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
         try await Origin { request, answer in
             try await answer.head(.ok, ["Cache-Control": "max-age=60", "Content-Length": "6"])
             try await answer.piece(ByteBuffer(string: "one"))
-            await eventually { mayEnd.withLockedValue { $0 } }
+            await eventually("the work") { mayEnd.withLockedValue { $0 } }
             try await answer.piece(ByteBuffer(string: "two"))
         }
     }
@@ -78,7 +78,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
                 }
                 trigger.triggerGracefulShutdown()
                 // Nothing is served any more, from memory neither; what is being read is.
-                await eventually { await isShutDown(client, origin.url("/stored")) }
+                await eventually("the shutdown") { await isShutDown(client, origin.url("/stored")) }
                 #expect(!hasEnded.withLockedValue { $0 })
                 mayEnd.withLockedValue { $0 = true }
                 let body = try await response.body.collect(upTo: 100)
@@ -117,7 +117,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
         let origin = try await Origin { _, answer in
             try await answer.head(.ok, ["Cache-Control": "no-store", "Content-Length": "6"])
             try await answer.piece(ByteBuffer(string: "one"))
-            await eventually { mayEnd.withLockedValue { $0 } }
+            await eventually("the work") { mayEnd.withLockedValue { $0 } }
             try await answer.piece(ByteBuffer(string: "two"))
         }
         let storage = SlowStorage()
@@ -126,7 +126,7 @@ private final class SlowStorage: DiskURLCache.EntryStorage {
         let client = CachingHTTPClient(cache: DiskURLCache(configuration: configuration))
         let response = try await client.execute(HTTPClientRequest(url: origin.url("/a")), timeout: patience)
         let shutdown = Task { try await client.shutdown() }
-        await eventually { storage.flushes.withLockedValue { !$0.isEmpty } }
+        await eventually("a flush") { storage.flushes.withLockedValue { !$0.isEmpty } }
         mayEnd.withLockedValue { $0 = true }
         let body = try await response.body.collect(upTo: 100)
         #expect(String(buffer: body) == "onetwo")

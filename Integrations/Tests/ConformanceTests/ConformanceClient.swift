@@ -56,7 +56,7 @@ actor ConformanceClient {
                 url: url, statusCode: Int(response.status.code), httpVersion: nil, headerFields: fields)
         else { throw URLError(.badServerResponse) }
         if refreshes {
-            for await case .stored in events { break }
+            await events.stored()
         }
         return SeenResponse(seen, Data(buffer: body))
     }

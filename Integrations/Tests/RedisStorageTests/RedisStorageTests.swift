@@ -25,7 +25,7 @@ final class Told: Sendable {
 
     /// Failures are told on a queue of their own: this one comes, or the test's time is over.
     func wait(for code: RedisFailure.Code) async {
-        await eventually { codes.contains(code) }
+        await eventually("the event \(code)") { codes.contains(code) }
     }
 }
 
@@ -243,9 +243,9 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         #expect(b.cache.statistics.diskHits == 1)
         // And a lookup looks within a second.
         a.cache.removeCachedResponse(for: request("/2"))
-        await eventually { b.body("/2") == nil }
+        await eventually("the removal of /2") { b.body("/2") == nil }
         a.cache.removeAllCachedResponses()
-        await eventually { b.body("/3") == nil }
+        await eventually("the removal of /3") { b.body("/3") == nil }
     }
 
     @Test func aRemovalByOthersOvertakesAStore() throws {
@@ -288,7 +288,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
             $0.timeout = 0.2
             $0.pause = 3_600
         }
-        await eventually { a.body("/1") != nil || !a.told.codes.isEmpty }
+        await eventually("a body or an event") { a.body("/1") != nil || !a.told.codes.isEmpty }
         server.wedge()
         #expect(a.body("/1") == nil)
         await a.told.wait(for: .timedOut)
@@ -312,7 +312,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         // The server may still do what it was asked meanwhile, and the answers must not be taken for others.
         a.store("/1", "new")
         server.unwedge()
-        await eventually { [nil, "new"].contains(a.body("/1")) }
+        await eventually("the new body or none") { [nil, "new"].contains(a.body("/1")) }
         while a.body("/1") != "new" { a.store("/1", "new") }
     }
 
@@ -373,7 +373,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         a.store("/1")
         try server.cli("SCRIPT", "FLUSH")
         // A second connection may be on its way, and bring them.
-        await eventually { a.body("/1") != nil }
+        await eventually("the body of /1") { a.body("/1") != nil }
     }
 
     @Test func aRemovalThatDidNotComeToTheServerComesFirst() async throws {
@@ -390,7 +390,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         quick.cache.removeCachedResponses(tag: "x")
         await quick.told.wait(for: .removalDelayed)
         server.unwedge()
-        await eventually { quick.body("/2") != nil }
+        await eventually("the body of /2") { quick.body("/2") != nil }
         #expect(quick.body("/1") == nil)
         #expect(b.body("/1") == nil)
     }
@@ -540,7 +540,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         var settings = RedisStorage.Configuration(.host("redis.internal", port: 1), prefix: "mine")
         settings.password = "secret"
         let storage = try RedisStorage(settings)
-        await eventually {
+        await eventually("the warning of the password") {
             lines.withLockedValue { $0.contains { $0.hasPrefix("warning: The password goes") } }
         }
         withExtendedLifetime(storage) {}
@@ -759,7 +759,7 @@ private func request(_ path: String) -> URLRequest { URLRequest(url: URL(string:
         let plain = try Client(.host("localhost", port: server.port), on: server)
         #expect(plain.body("/1") == nil)
         // It ends the connection in one way or the other.
-        await eventually { !plain.told.texts.isEmpty }
+        await eventually("a text") { !plain.told.texts.isEmpty }
         #expect(plain.told.texts.first?.contains("TLS") == true)
     }
 

@@ -73,7 +73,7 @@ import Testing
         let cache = makeCache()
         let url = origin.url("/slow")
         let task = Task { try await cache.data(from: url) }
-        await eventually { !origin.requests.isEmpty }
+        await eventually("a request") { !origin.requests.isEmpty }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         gate.signal()

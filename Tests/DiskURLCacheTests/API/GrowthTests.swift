@@ -99,14 +99,14 @@
             let group = DispatchGroup()
             let slots = DispatchSemaphore(value: 8)
             for number in 0..<count {
-                slots.wait()
+                slots.isSignalled("the end of a load")
                 group.enter()
                 session.dataTask(with: origin.url("/\(number % 50)")) { _, _, _ in
                     slots.signal()
                     group.leave()
                 }.resume()
             }
-            group.wait()
+            group.wait(for: "the last loads")
         }
     }
 #endif

@@ -102,7 +102,7 @@
                 result.withLock { $0 = (text, http) }
                 ended.signal()
             }.resume()
-            #expect(ended.isSignalled())
+            ended.isSignalled("the load \(name)")
             let (text, http) = result.withLock { $0 }
             ChildProcess.say("\(name) \(text)")
             return http
@@ -130,7 +130,7 @@
             process.arguments = Array(command.dropFirst())
             process.standardError = FileHandle.nullDevice
             guard (try? process.run()) != nil else { return false }
-            process.waitUntilExit()
+            process.waitUntilExit(of: "openssl")
             return process.terminationStatus == 0
         }()
 
@@ -187,7 +187,7 @@
                 process.standardError = FileHandle.nullDevice
                 process.standardOutput = FileHandle.nullDevice
                 try process.run()
-                process.waitUntilExit()
+                process.waitUntilExit(of: "openssl")
                 try #require(process.terminationStatus == 0)
             }
         }

@@ -140,7 +140,7 @@ struct LifetimeTests {
                 #expect(error == nil)
                 #expect(data == Data("whole".utf8))
             }
-            await eventually { gone == nil }
+            await eventually("the release of the cache") { gone == nil }
         }
     }
 
@@ -211,9 +211,9 @@ struct LifetimeTests {
         #expect(last.text == "\(origin.requests.count)" && last.text != forward.text)
     }
 
-    /// Two caches on one folder, one with a clock that is an hour ahead or behind: what the other stored has no negative
-    /// age. It is asked for where it counts as stale or is from the future, and is refreshed in the background where it
-    /// may be.
+    /// Two caches on one folder, one with a clock that is an hour ahead or behind. A response that the other stored has
+    /// no negative age: it is requested again if it counts as stale or is from the future, and is refreshed in the
+    /// background if that is allowed.
     @Test(arguments: [3_600.0, -3_600], [0, 7_200]) func cachesWithOtherClocks(ahead: TimeInterval, window: Int)
         async throws
     {
@@ -229,7 +229,7 @@ struct LifetimeTests {
         let found = try await second.load(url)
         #expect(found.text == (isStale && window > 0 ? "1" : "2"))
         if let age = found["Age"] { #expect(age == (isStale ? "3600" : "0")) }
-        await eventually { !second.cache.loads.isRefreshing }
+        await eventually("the end of the refresh") { !second.cache.loads.isRefreshing }
         second.cache.flush()
         if isStale {
             #expect(try await second.load(url).text == "2")

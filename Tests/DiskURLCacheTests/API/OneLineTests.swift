@@ -43,7 +43,7 @@
                 ChildProcess.say("async \(String(decoding: body ?? Data(), as: UTF8.self))")
                 ended.signal()
             }
-            #expect(ended.isSignalled())
+            ended.isSignalled("the async load")
             for _ in 1...2 { ChildProcess.say("never \(text(of: never))") }
             (URLCache.shared as? DiskURLCache)?.flush()
         }
@@ -55,7 +55,7 @@
                 result.withLock { $0 = error.map { "\($0)" } ?? String(decoding: data ?? Data(), as: UTF8.self) }
                 ended.signal()
             }.resume()
-            #expect(ended.isSignalled())
+            ended.isSignalled("the load of \(url)")
             return result.withLock { $0 }
         }
     }

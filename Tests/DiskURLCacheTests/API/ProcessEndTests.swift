@@ -87,13 +87,7 @@
                     cache.flush()
                     _exit(0)
                 }
-                var status: Int32 = 0
-                let end = ContinuousClock.now + .seconds(Patience.seconds)
-                while waitpid(child, &status, WNOHANG) == 0 {
-                    // A child that hangs is an issue, and holds up no other test.
-                    if .now > end { kill(child, SIGKILL) }
-                    usleep(1_000)
-                }
+                let status = ChildProcess.status(of: child)
                 ChildProcess.say("child \(status)")
                 cache.store.maintenance.resume()
                 cache.flush()

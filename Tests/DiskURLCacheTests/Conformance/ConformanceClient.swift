@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 @testable import DiskURLCache
 
@@ -57,7 +58,7 @@ final class ConformanceClient: Sendable {
             }
         guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
         if refreshes {
-            for await case .stored in events { break }
+            await events.stored()
         }
         return SeenResponse(response, data)
     }

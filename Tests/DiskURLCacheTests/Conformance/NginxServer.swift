@@ -1,6 +1,7 @@
 // iPhones run no other programs.
 #if os(macOS) || os(Linux)
     import Foundation
+    import Testing
 
     /// nginx as a child process, with a configuration, ports and a folder of its own.
     ///
@@ -88,7 +89,7 @@
             while !text.contains("nginx/") {
                 let data = log.fileHandleForReading.availableData
                 if data.isEmpty {
-                    process.waitUntilExit()
+                    process.waitUntilExit(of: "nginx")
                     return nil
                 }
                 text += String(decoding: data, as: UTF8.self)

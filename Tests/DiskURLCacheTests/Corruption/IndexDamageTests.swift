@@ -170,7 +170,7 @@ import Testing
                 return listed.first { $0.value == 2 }?.key
             }
             guard let number = whole.flatMap({ keys[$0] }) else { return }
-            isOpened.wait()
+            isOpened.isSignalled("the store to open")
             let variant = StoredEntry.test(Data(), language: "en").metadata.varyKey
             opened.object?.remove(.test("\(number)"), variant: variant)
             removed.withLock { $0 = number }
@@ -204,7 +204,7 @@ import Testing
                 return listed == 600
             }
             guard isLast else { return }
-            isOpened.wait()
+            isOpened.isSignalled("the store to open")
             opened.object?.store(.test(testBody(1007), sequence: 2), for: .test("7"))
             opened.object?.store(.test(testBody(600)), for: .test("600"))
             opened.object?.remove(.test("8"))

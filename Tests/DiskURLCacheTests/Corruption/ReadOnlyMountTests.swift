@@ -95,7 +95,7 @@
             process.standardOutput = FileHandle.nullDevice
             process.standardError = FileHandle.nullDevice
             try process.run()
-            process.waitUntilExit()
+            process.waitUntilExit(of: "\(tool)")
             guard isAllowed(process.terminationStatus) else { throw Failed() }
         }
     }

@@ -9,6 +9,7 @@
         private let output = Pipe()
         private let input = Pipe()
         private var buffer = Data()
+        private let mode: String
 
         private static let prefix = "DISKURLCACHE_CHILD_"
 
@@ -25,7 +26,7 @@
             process.executableURL = URL(fileURLWithPath: nobody[0])
             process.arguments = nobody.dropFirst() + ["/usr/bin/test", "-x", binary]
             guard (try? process.run()) != nil else { return false }
-            process.waitUntilExit()
+            process.waitUntilExit(of: "the child")
             return process.terminationStatus == 0
         }()
 
@@ -44,6 +45,7 @@
             _ mode: String, directory: String, _ arguments: [String: String] = [:], asNobody: Bool = false,
             under wrapper: [String] = []
         ) throws {
+            self.mode = mode
             let binary = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
             var command = [binary, "--testing-library", "swift-testing", "--filter", "ChildMain"]
             if asNobody, getuid() == 0 { command = Self.nobody + command }
@@ -71,17 +73,31 @@
                     buffer.removeSubrange(buffer.startIndex...end)
                     if let mark = line.range(of: "@@") { return String(line[mark.upperBound...]) }
                 }
+                guard hasMore() else { return nil }
                 let more = output.fileHandleForReading.availableData
                 if more.isEmpty { return nil }
                 buffer.append(more)
             }
         }
 
+        /// Waits until the child says something or ends. A child that does neither is killed.
+        private func hasMore() -> Bool {
+            var patience = Patience(times: TestLength.isLong ? 100 : 3)
+            var descriptor = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+            while poll(&descriptor, 1, 100) == 0 {
+                guard patience.isOver() else { continue }
+                Issue.record("waited for a line of the child \(mode)")
+                kill()
+                return false
+            }
+            return true
+        }
+
         /// Everything it still says, to its end.
         func remainingLines() -> [String] {
             var lines: [String] = []
             while let line = nextLine() { lines.append(line) }
-            process.waitUntilExit()
+            process.waitUntilExit(of: "the child")
             return lines
         }
 
@@ -103,18 +119,34 @@
         func waitUntilStopped() -> Bool {
             var information = siginfo_t()
             // Not reaped, which is for `Process` to do.
-            let options = WSTOPPED | WEXITED | WNOWAIT
-            return waitid(P_PID, id_t(process.processIdentifier), &information, options) == 0
-                && information.si_code == CLD_STOPPED
+            let options = WSTOPPED | WEXITED | WNOWAIT | WNOHANG
+            var patience = Patience()
+            repeat {
+                guard waitid(P_PID, id_t(process.processIdentifier), &information, options) == 0 else { return false }
+                // Zero until there is something to tell.
+                if information.si_code != 0 { return information.si_code == CLD_STOPPED }
+                usleep(1_000)
+            } while !patience.isOver()
+            return false
         }
 
         func kill() {
             signal(SIGKILL)
-            process.waitUntilExit()
+            process.waitUntilExit(of: "the child")
         }
 
         func signal(_ number: Int32) {
             Glibc.kill(process.processIdentifier, number)
+        }
+
+        /// How a forked child ended; one that does not is killed.
+        static func status(of child: pid_t) -> Int32 {
+            var (status, patience) = (Int32(0), Patience())
+            while waitpid(child, &status, WNOHANG) == 0 {
+                if patience.isOver() { Glibc.kill(child, SIGKILL) }
+                usleep(1_000)
+            }
+            return status
         }
 
         var wasKilled: Bool { process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL }

@@ -289,11 +289,11 @@ final class Oracle: Sendable {
                     store.store(.test(testBody(4), sequence: 4), for: key)
                     writer.leave()
                 }
-                isBegun.wait()
+                isBegun.isSignalled("the writer to begin")
             case .write:
                 isPaused.withLock { $0 = true }
                 isBegun.signal()
-                isRead.wait()
+                isRead.isSignalled("the reader to close the file")
             case .close: if isPaused.withLock({ $0 }) { isRead.signal() }
             default: break
             }

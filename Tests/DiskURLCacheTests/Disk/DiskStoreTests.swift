@@ -87,7 +87,7 @@ import Testing
             first.store(.test(testBody(1), sequence: now - 2_000_000), for: key)
             for store in [second, fixture.open()] { #expect(store.body(key) == testBody(2)) }
             // Once it maintains the directory, it hears of the other's record within a second.
-            await eventually {
+            await eventually("the newest record, alone") {
                 second.flush()
                 first.flush()
                 return first.body(key) == testBody(2) && fixture.onlyRecord(key) != nil

@@ -56,7 +56,7 @@ import Testing
         }
         #expect(mustFire.count > 300)
         while !fired.withLock({ mustFire.isSubset(of: $0) }) {
-            guard isDone.isSignalled() else { return false }
+            guard isDone.isSignalled("the timer") else { return false }
         }
         kept = []
         queue.sync {}
@@ -74,13 +74,14 @@ import Testing
         let mayGo = DispatchSemaphore(value: 0)
         queue.async {
             isHeld.signal()
-            mayGo.wait()
+            mayGo.isSignalled("the test to go on")
         }
-        isHeld.wait()
+        isHeld.isSignalled("the handler of the timer")
         var timer: SuspendableTimer? = SuspendableTimer(queue: queue) { [count] in count?.withLock { $0 += 1 } }
         for _ in 0..<100 { timer?.start(after: 0) }
         mayGo.signal()
-        while count?.withLock({ $0 }) == 0 { queue.sync {} }
+        var patience = Patience()
+        while count?.withLock({ $0 }) == 0, !patience.isOver() { queue.sync {} }
         for _ in 0..<100 { queue.sync {} }
         #expect(count?.withLock { $0 } == 1)
         timer?.start(after: 1000)
@@ -146,9 +147,26 @@ import Testing
         for number in 0..<30 { store.store(.test(testBody(number)), for: .test("\(number)")) }
         store.store(.test(testBody(1)), for: key)
         store.flush()
-        #expect(called.isSignalled())
+        called.isSignalled("the event of an eviction")
         #expect(store.body(key) == testBody(1))
         box.withLock { $0 = nil }
+    }
+
+    @Test func aPassThatAsksForAnotherIsFollowedByIt() {
+        let queue = MaintenanceQueue()
+        let hasPassed = DispatchSemaphore(value: 0)
+        let asksAgain = Mutex(true)
+        queue.setWork { [weak queue] in
+            if asksAgain.disarm() { queue?.schedule(after: 0) }
+            hasPassed.signal()
+        }
+        queue.schedule(after: 0)
+        hasPassed.isSignalled("the first pass")
+        hasPassed.isSignalled("the pass that the first one asked for")
+        // Nothing is left to do, so the timer is suspended; it starts again with the next request.
+        queue.perform {}
+        queue.schedule(after: 0)
+        hasPassed.isSignalled("a pass after the timer was suspended")
     }
 
     @Test("The first lookups do not wait for the index") func lookupsBeforeTheIndex() throws {
@@ -158,7 +176,9 @@ import Testing
         // The listing waits for the lookups: the other way round this never ends.
         let done = DispatchSemaphore(value: 0)
         let files = FaultyFileSystem { call in
-            if call.operation == .list || call.name == "index.plist" { done.wait() }
+            if call.operation == .list || call.name == "index.plist" {
+                done.isSignalled("the lookups, which do not wait for the index")
+            }
             return nil
         }
         store = fixture.open(files: files)

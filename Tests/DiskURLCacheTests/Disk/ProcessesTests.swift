@@ -109,8 +109,7 @@
                 store.close(withPass: false)
                 _exit(0)
             }
-            var status: Int32 = 0
-            waitpid(child, &status, 0)
+            let status = ChildProcess.status(of: child)
             ChildProcess.say(status == 0 ? "child ended" : "child failed")
             let after = try Data(contentsOf: URL(fileURLWithPath: directory + "/index.plist"))
             ChildProcess.say(before == after ? "same index" : "index changed")
@@ -293,8 +292,7 @@
             arguments.append(nil)
             var child: pid_t = 0
             #expect(posix_spawn(&child, "/bin/ls", &actions, nil, &arguments, environ) == 0)
-            var status: Int32 = 0
-            waitpid(child, &status, 0)
+            _ = ChildProcess.status(of: child)
             for argument in arguments { free(argument) }
             posix_spawn_file_actions_destroy(&actions)
             let listing = try String(contentsOfFile: output, encoding: .utf8)

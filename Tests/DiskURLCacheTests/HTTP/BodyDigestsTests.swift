@@ -187,7 +187,9 @@ import Testing
         var bytes = 0
         while let piece = try await reader.next() { bytes += piece.count }
         #expect(bytes == 4 * piece.count)
-        await eventually { reader.report.notStoredReason == (fits ? nil : .wrongDigest) }
+        await eventually("the verdict about the digest") {
+            reader.report.notStoredReason == (fits ? nil : .wrongDigest)
+        }
         cache.flush()
         #expect(cache.contains(Responses.request("/a")) == fits)
         if !fits { #expect(cache.currentDiskUsage == 0) }

@@ -273,7 +273,7 @@ import Testing
         _ = try await cache.data(from: url)
         clock.advance(by: 60)
         #expect(try await cache.data(from: url).isStale)
-        await eventually { origin.requests.count == 2 }
+        await eventually("two requests") { origin.requests.count == 2 }
         #expect(origin.requests.allSatisfy { $0.fields["Cookie"] == nil })
     }
 }

@@ -23,7 +23,8 @@ import Testing
         for _ in 0..<Int.random(in: 0...4, using: &random) {
             text += "/"
             text += pick(
-                ["a", "b/c", "x.y", "%2F", "%C3%A9", "~", "A", ""], [".well-known", "..", ".", "%2f", "%41", "%7E", "%"])
+                ["a", "b/c", "x.y", "%2F", "%C3%A9", "~", "A", ""],
+                [".well-known", "..", ".", "%2f", "%41", "%7E", "%"])
         }
         text += pick(["/", "/?q=1", "/a"], ["", "?a=%41&b", "#f", "?x#y", "?u=/../"])
         guard let url = URL(string: text) else { return nil }

@@ -16,7 +16,7 @@
             let harness = try LoadingHarness()
             let url = origin.url("/a")
             harness.session.dataTask(with: url).resume()
-            await eventually { harness.cache.contains(URLRequest(url)) }
+            await eventually("the stored response") { harness.cache.contains(URLRequest(url)) }
             #expect(harness.cache.cachedResponse(for: URLRequest(url))?.data == Data("body".utf8))
         }
 
@@ -66,7 +66,7 @@
             async let first = harness.load(url)
             await gate.arrival()
             let others = (0..<4).map { _ in Task { try await harness.load(url).text } }
-            await eventually { harness.cache.loads.waiterCount == 4 }
+            await eventually("four loads that wait") { harness.cache.loads.waiterCount == 4 }
             gate.open()
             #expect(try await first.text == "b")
             for other in others { #expect(try await other.value == "b") }

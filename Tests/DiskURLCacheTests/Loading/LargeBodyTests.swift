@@ -245,12 +245,8 @@ import Testing
             if isLate, operation == .open { continue }
             let reason = DiskURLCache.Reason.diskFailed(errno: code).description
             #expect(record.report?.isStored == false && record.report?.notStoredReason?.description == reason)
-            for await case .notStored(let url, let reason) in events {
-                #expect(
-                    url == Responses.url(self.url)
-                        && reason.description == DiskURLCache.Reason.diskFailed(errno: code).description)
-                break
-            }
+            let notStored = await events.notStored()
+            #expect(notStored?.url == Responses.url(url) && notStored?.reason.description == reason)
             #expect(incoming == [])
             cache.flush()
             #expect(cache.cachedResponse(for: Responses.request(url))?.data == Data("old".utf8))
@@ -390,7 +386,7 @@ import Testing
         #expect(incoming.count == 1)
         send(refresh, 2 << 20..<Self.length)
         refresh.end()
-        await eventually { !cache.loads.isRefreshing }
+        await eventually("the end of the refresh") { !cache.loads.isRefreshing }
         #expect(cache.cachedResponse(for: Responses.request(url))?.data == Self.body)
     }
 

@@ -46,7 +46,7 @@ import Testing
         answer.end()
         #expect(try await changing.next() == nil)
         let second = LoadReader(request, from: cache, over: network, acceptsPieces: true)
-        await eventually { network.requests.count == 3 }
+        await eventually("three requests") { network.requests.count == 3 }
         exchange.end()
         let third = await exchanges.next(3)
         third.head(200, ["Cache-Control": "max-age=60"])

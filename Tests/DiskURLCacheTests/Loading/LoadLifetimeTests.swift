@@ -29,7 +29,7 @@ import Testing
             try await load(way, through: made)
         }
         // Whatever sent the request may be about to end, and a refresh goes on by itself.
-        await eventually { transport == nil }
+        await eventually("the release of the transport") { transport == nil }
     }
 
     private func transport(for way: Way) -> ClosureTransport {
@@ -77,7 +77,7 @@ import Testing
         case .notRead: _ = try await cache.load(request, through: transport)
         case .cancelled:
             let load = Task { [cache, request] in try await cache.load(request, through: transport).pieces() }
-            await eventually { !transport.requests.isEmpty }
+            await eventually("a request") { !transport.requests.isEmpty }
             load.cancel()
             await #expect(throws: CancellationError.self) { try await load.value }
         case .failed, .cutShort, .headless, .timedOut:

@@ -59,10 +59,10 @@ import Testing
             fields: [("Cache-Control", "max-age=60")] + (saysLength ? [("Content-Length", "\(16 << 20)")] : []),
             pieces: 16
         ) {
-            if isFirst.disarm() { await eventually { cache.loads.waiterCount > 0 } }
+            if isFirst.disarm() { await eventually("a load that waits") { cache.loads.waiterCount > 0 } }
         }
         let leader = Task { try await cache.load(request, through: transport) }
-        await eventually { !cache.loads.isRefreshing }
+        await eventually("the end of the refresh") { !cache.loads.isRefreshing }
         let follower = Task {
             var count = 0
             for try await piece in try await cache.load(request, through: transport) { count += piece.count }
@@ -89,7 +89,7 @@ import Testing
         let exchanges = Exchanges()
         let network = exchanges.network()
         var request = request
-        request.timeoutInterval = kind == "a trickle" ? 0.05 : TimeInterval(Patience.seconds)
+        request.timeoutInterval = kind == "a trickle" ? 0.05 : Patience.ofLoads
         let fields: HeaderFields = ["Cache-Control": "max-age=60, stale-while-revalidate=600"]
         let first = LoadReader(self.request, from: cache, over: network)
         let answer = await exchanges.next(1)
@@ -115,7 +115,9 @@ import Testing
                 try await Task.sleep(for: .milliseconds(5))
             }
         }
-        await eventually { network.cancelled == 1 && !cache.loads.isRefreshing }
+        await eventually("the cancellation and the end of the refresh") {
+            network.cancelled == 1 && !cache.loads.isRefreshing
+        }
         // An answer that is not stored replaces the older one; of one that was given up nothing is known.
         #expect((cache.cachedResponse(for: request) != nil) == (kind == "a trickle"))
     }
@@ -154,7 +156,7 @@ import Testing
         let reader = LoadReader(request, from: cache, over: network, acceptsPieces: true, timeout: 0.05)
         let rest = await exchanges.next(2)
         rest.head(206, fields("4-7"))
-        await eventually { reader.driver.isCompleting }
+        await eventually("the completion of a part") { reader.driver.isCompleting }
         // The time for a head begins here.
         async let head = reader.head()
         try await Task.sleep(for: .milliseconds(200))

@@ -125,7 +125,7 @@ import Testing
             process.standardError = output
             try process.run()
             let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-            process.waitUntilExit()
+            process.waitUntilExit(of: "the test without the mirror")
             #expect(process.terminationStatus == 0 && process.terminationReason == .exit, "\(text)")
             #expect(text.contains("aFirstLoad"))
         }

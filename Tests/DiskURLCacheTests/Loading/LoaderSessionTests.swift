@@ -82,11 +82,12 @@ import Testing
         }
         harness.cache.storeCachedResponse(
             Responses.cached(Responses.url("/last"), "x"), for: Responses.request("/last"))
-        var problems: [DiskURLCache.Error] = []
-        for await event in events {
-            if case .problem(let error) = event { problems.append(error) }
-            if case .stored = event { break }
+        let all = Mutex<[DiskURLCache.Error]>([])
+        _ = await events.first("the event of a stored response") { event -> Bool? in
+            if case .problem(let error) = event { all.withLock { $0.append(error) } }
+            return if case .stored = event { true } else { nil }
         }
+        let problems = all.withLock { $0 }
         #expect(problems.map(\.code) == [.loaderMissing])
         #expect(problems.first?.description.contains("attach(to:)") == true)
         // By which load it was noticed, without what a query may hold.

@@ -23,7 +23,7 @@ import Testing
 
     /// Returns once all tasks but the leader wait in the table.
     private func waiting(_ count: Int, in harness: LoadingHarness) async {
-        await eventually { harness.cache.loads.waiterCount >= count }
+        await eventually("\(count) loads that wait") { harness.cache.loads.waiterCount >= count }
     }
 
     @Test func manyIdenticalRequestsAreOneAtTheOrigin() async throws {
@@ -41,14 +41,10 @@ import Testing
         #expect(texts == Array(repeating: "1", count: Self.count))
         #expect(origin.requests.count == 1)
         var collapsed = 0
-        var seen = 0
-        for await case .load(let report) in events {
-            if report.isCollapsed {
-                collapsed += 1
-                #expect(report.cacheStatus.contains("fwd=uri-miss") && report.cacheStatus.contains("collapsed"))
-            }
-            seen += 1
-            if seen == Self.count { break }
+        for _ in 0..<Self.count {
+            guard let report = await events.report(), report.isCollapsed else { continue }
+            collapsed += 1
+            #expect(report.cacheStatus.contains("fwd=uri-miss") && report.cacheStatus.contains("collapsed"))
         }
         #expect(collapsed == Self.count - 1)
     }
@@ -114,14 +110,14 @@ import Testing
         for _ in 1...10 { #expect(try await harness.load(origin.url("/a")).text == "1") }
         await gate.arrival()
         gate.open()
-        for await case .stored in events { break }
+        await events.stored()
         #expect(try await harness.load(origin.url("/a")).text == "2")
         #expect(origin.requests.count == 2)
         // The next time it is refreshed again.
         harness.clock.advance(by: 10)
         let later = harness.cache.events()
         #expect(try await harness.load(origin.url("/a")).text == "2")
-        for await case .stored in later { break }
+        await later.stored()
         #expect(origin.requests.count == 3)
     }
 
@@ -138,7 +134,7 @@ import Testing
         let events = harness.cache.events()
         let part = try await harness.load(origin.url("/"), ["Range": "bytes=0-3", "If-None-Match": "\"x\""])
         #expect(part.text == "body" && part.status == 206)
-        for await case .stored in events { break }
+        await events.stored()
         #expect(try await harness.load(origin.url("/")).text == "body 2 -")
         #expect(origin.requests.count == 2 && origin.requests.last?.fields["If-None-Match"] == nil)
     }

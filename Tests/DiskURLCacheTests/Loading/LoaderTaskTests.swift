@@ -161,7 +161,7 @@ import Testing
         /// Until the task's client has heard of it.
         func cancelByFoundation() async {
             task.cancel()
-            await eventually { task.error != nil }
+            await eventually("the end of the cancelled task") { task.error != nil }
             queue.sync {}
         }
 
@@ -173,7 +173,7 @@ import Testing
         }
 
         /// False when no end was told.
-        func waitForEnd() -> Bool { client.end.isSignalled() }
+        func waitForEnd() -> Bool { client.end.isSignalled("the end of the load") }
 
         /// Nil until the end was told.
         var body: Data? { queue.sync { client.hasEnded ? client.data : nil } }

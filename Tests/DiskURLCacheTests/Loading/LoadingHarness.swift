@@ -69,8 +69,7 @@ final class LoadingHarness: Sendable {
     func report(of body: () async throws -> Void) async throws -> DiskURLCache.Report {
         let events = cache.events()
         try await body()
-        for await case .load(let report) in events { return report }
-        throw URLError(.unknown)
+        return try #require(await events.report())
     }
 }
 

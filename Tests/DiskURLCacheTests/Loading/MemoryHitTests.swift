@@ -116,10 +116,8 @@ import Testing
         #expect(try await cache.data(for: request).source == .stored(.memory))
         #expect(cache.statistics.memoryHits == before.memoryHits + 1)
         #expect(cache.statistics.bytesSaved == before.bytesSaved + 4)
-        for await case .load(let report) in events {
-            #expect(report.outcome == .hit(.memory) && report.bytes == 4)
-            break
-        }
+        let report = await events.report()
+        #expect(report?.outcome == .hit(.memory) && report?.bytes == 4)
     }
 
     @Test func anOfflineCacheAnswersWhatIsStale() async throws {

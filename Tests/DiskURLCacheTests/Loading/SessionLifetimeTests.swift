@@ -30,7 +30,7 @@ import Testing
             try await load(way, from: origin, harness, delegate)
         }
         // The session lives until its queue has heard of its end, and a refresh goes on by itself.
-        await eventually { cache == nil }
+        await eventually("the release of the cache") { cache == nil }
     }
 
     private func load(

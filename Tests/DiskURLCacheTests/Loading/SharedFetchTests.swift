@@ -22,7 +22,7 @@ import Testing
 
     @discardableResult private func start(_ client: PieceClient) -> LoadDriver {
         var request = Responses.request("/a")
-        request.timeoutInterval = TimeInterval(Patience.seconds)
+        request.timeoutInterval = Patience.ofLoads
         let driver = LoadDriver(cache: cache, request: request, transport: network, client: client)
         drivers.withLock { $0.append(driver) }
         driver.start()
@@ -37,7 +37,7 @@ import Testing
         start(clients[0])
         let first = await exchanges.next(1)
         for client in clients.dropFirst() { start(client) }
-        await eventually { cache.loads.waiterCount == count }
+        await eventually("\(count) loads that wait") { cache.loads.waiterCount == count }
         return (clients, first)
     }
 
@@ -165,7 +165,7 @@ import Testing
                 _ = cache.cachedResponse(for: Responses.request("/other"))
                 isDone.signal()
             }
-            #expect(isDone.wait(timeout: .now() + 60) == .success, "a lock is held")
+            isDone.isSignalled("a lock that is held")
         }
         let own = try ScratchDirectory("rules")
         var configuration = DiskURLCache.Configuration(

@@ -17,7 +17,7 @@ final class Exchanges: Sendable {
     }
 
     func next(_ number: Int) async -> MemoryTransport.Exchange {
-        await eventually { all.withLock({ $0.count }) >= number }
+        await eventually("request \(number)") { all.withLock({ $0.count }) >= number }
         return all.withLock { $0[number - 1] }
     }
 }
@@ -67,7 +67,7 @@ final class PieceClient: LoadClient {
     @discardableResult
     func heard(_ isMet: (Record) -> Bool) async -> Record {
         var record = Record()
-        await eventually {
+        await eventually("what the client is to hear") {
             record = state.withLock { $0.record }
             return isMet(record)
         }
@@ -179,7 +179,7 @@ final class Flag: Sendable {
     private let state = Mutex(false)
     var value: Bool { state.withLock { $0 } }
     func set() { state.withLock { $0 = true } }
-    func isSet() async { await eventually { value } }
+    func isSet() async { await eventually("a flag") { value } }
 }
 
 /// A transport that is a closure.

@@ -153,7 +153,7 @@ import Testing
             clock.advance(by: wait)
             let (text, report) = try await load(request, through: transport, door)
             #expect(text == "body" && report.outcome == outcome)
-            await eventually { !cache.loads.isRefreshing }
+            await eventually("the end of the refresh") { !cache.loads.isRefreshing }
         }
         #expect(transport.requests.count == 3)
     }
@@ -221,7 +221,7 @@ import Testing
         let request = request.impatient
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
         #expect(error?.code == .timedOut)
-        await eventually { transport.cancelled != 0 }
+        await eventually("the cancellation") { transport.cancelled != 0 }
     }
 
     /// Half of it may pass before a load asks for itself that waited for another one.
@@ -233,7 +233,7 @@ import Testing
             await exchange.piece("body")
         }
         let leader = Task { [cache, request] in try await cache.load(request, through: transport).pieces() }
-        await eventually { !transport.requests.isEmpty }
+        await eventually("a request") { !transport.requests.isEmpty }
         var request = request
         request.timeoutInterval = 2
         let error = await #expect(throws: URLError.self) { try await cache.load(request, through: transport) }
@@ -257,7 +257,9 @@ import Testing
         clock.advance(by: 100)
         let stream = try await cache.load(request.impatient, through: transport)
         #expect(stream.report.outcome == .staleHit(.memory, .staleWhileRevalidate))
-        await eventually { !cache.loads.isRefreshing && transport.cancelled != 0 }
+        await eventually("the end of the refresh and its cancellation") {
+            !cache.loads.isRefreshing && transport.cancelled != 0
+        }
         #expect(transport.requests.count == 2)
     }
 
@@ -271,7 +273,7 @@ import Testing
         var stream: DiskURLCache.ResponseStream? = try await cache.load(request, through: transport)
         #expect(stream?.response.statusCode == 200 && transport.cancelled == 0)
         stream = nil
-        await eventually { transport.cancelled != 0 }
+        await eventually("the cancellation") { transport.cancelled != 0 }
         #expect(!isStored())
     }
 
@@ -283,10 +285,10 @@ import Testing
             await exchange.untilCancelled()
         }
         let task = Task { try await load(request, through: transport, door) }
-        await eventually { !transport.requests.isEmpty }
+        await eventually("a request") { !transport.requests.isEmpty }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        await eventually { transport.cancelled != 0 }
+        await eventually("the cancellation") { transport.cancelled != 0 }
         #expect(transport.cancelled == 1)
     }
 
@@ -321,7 +323,7 @@ import Testing
         var stream: DiskURLCache.ResponseStream? = try await cache.load(request, through: transport)
         #expect(stream != nil)
         stream = nil
-        await eventually { transport.cancelled != 0 }
+        await eventually("the cancellation") { transport.cancelled != 0 }
     }
 
     /// The first reader reads nothing; the second one asks for itself.
@@ -395,7 +397,7 @@ import Testing
         }
         timeouts.cancel(ids[2])
         #expect(timeouts.after(.infinity) {} == nil)
-        await eventually { called.withLock({ $0.count }) >= 3 }
+        await eventually("three calls") { called.withLock({ $0.count }) >= 3 }
         #expect(called.withLock { Set($0) } == [1, 2, 4])
     }
 
@@ -411,7 +413,7 @@ import Testing
             }
             timeouts.cancel(late)
         }
-        await eventually { kept == nil }
+        await eventually("the release of the timeouts") { kept == nil }
     }
 
     /// The reader catches up on another thread while the transport is told to hold the transfer up.
@@ -432,7 +434,7 @@ import Testing
         let isWanted = token.didStart(cancel: {}, setPaused: pause)
         #expect(isWanted)
         token.setPaused(true)
-        hasResumed.wait()
+        hasResumed.isSignalled("the transfer to go on")
         #expect(!isPaused.withLock { $0 })
     }
 }

@@ -98,7 +98,7 @@ struct MatrixTests {
     {
         var request = URLRequest(origins.url(shape, number, cell), shape.fields, method: shape.method)
         if shape.method == "POST" { request.httpBody = Data("sent".utf8) }
-        request.timeoutInterval = TimeInterval(Patience.seconds)
+        request.timeoutInterval = Patience.ofLoads
         return request
     }
 }

@@ -24,6 +24,22 @@ import Testing
         }
     }
 
+    /// A table with room for a number of positions moves none of them when they come.
+    @Test(arguments: [9, 1_000]) func roomThatWasMadeIsEnough(capacity: Int) {
+        var table = HashTable()
+        table.insert(0, hash: 0) { $0 }
+        table.reserve(capacity) { $0 }
+        var moved = 0
+        for position in 1..<capacity {
+            table.insert(position, hash: position) {
+                moved += 1
+                return $0
+            }
+        }
+        #expect(moved == 0)
+        #expect(table.position(hash: capacity - 1) { $0 == capacity - 1 } == capacity - 1)
+    }
+
     @Test func removingWhatIsNotThereChangesNothing() {
         var table = HashTable()
         table.insert(3, hash: 5) { _ in 5 }

@@ -388,7 +388,7 @@
                 _ = try await text(origin.url("/a"), madeSession)
                 madeSession.finishTasksAndInvalidate()
             }
-            await eventually { session == nil && cache == nil }
+            await eventually("the release of session and cache") { session == nil && cache == nil }
             #expect(NetworkSessions.shared.sessions.withLock { $0.values.allSatisfy { $0.outer != nil } })
         }
 

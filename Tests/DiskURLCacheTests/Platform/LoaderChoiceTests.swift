@@ -81,7 +81,7 @@ import Testing
         #expect(classes.session(of: CachingURLProtocol.self) == nil)
 
         sessions.remove(at: 1).invalidateAndCancel()
-        await eventually { classes.session(of: loaders[1]) == nil }
+        await eventually("the release of the class") { classes.session(of: loaders[1]) == nil }
         let next = classes.makeSession { loader in
             #expect(loader == loaders[1], "classes are used again, since they are never removed")
             return URLSession(configuration: .ephemeral)

@@ -43,7 +43,7 @@ import Testing
             }
         }
         store.flush()
-        #expect(hasEnded.isSignalled())
+        hasEnded.isSignalled("the end of the activity")
     }
 
     @Test func whatOthersDidBetweenPassesIsTakenIn() throws {
@@ -115,7 +115,7 @@ import Testing
                 expire?(true)
                 isDone.signal()
             }
-            if !isDone.isSignalled() { Issue.record("the expiry waits for the pass") }
+            isDone.isSignalled("the expiry, which does not wait for the pass")
             _ = files.takeCalls()
             return nil
         }
@@ -276,7 +276,7 @@ import Testing
         let isOpen = DispatchSemaphore(value: 0)
         let store = fixture.open {
             $0.prepareFolders = { _ in
-                if isOpen.wait(timeout: .now() + 60) == .timedOut { Issue.record("the caller prepares the folders") }
+                isOpen.isSignalled("the store to open, which does not wait for the folders")
             }
         }
         store.store(.test(testBody(1)), for: .test("a"))

@@ -253,10 +253,7 @@ import Testing
         #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil, "not the page of A, and not the one before it")
         forgetMemory()
         #expect(await lookup(plain.dataTask(with: url), in: cache) == nil)
-        for await case .notStored(_, let reason) in events {
-            #expect(reason == .variesByUnseenField)
-            break
-        }
+        #expect(await events.notStored()?.reason == .variesByUnseenField)
         // Where the request shows the fields, they tell.
         func request(_ user: String) -> URLRequest {
             Responses.request("/account", fields: ["Cookie": user, "Authorization": user, "Accept-Language": user])
@@ -316,10 +313,13 @@ import Testing
             _ = await lookup(plain.dataTask(with: Responses.url("/a")), in: cache)
         }
         cache.hub.emit(.evicted(entries: 1, bytes: 0))
-        var problems: [DiskURLCache.Error] = []
-        for await event in events {
-            if case .problem(let error) = event { problems.append(error) } else { break }
+        let all = Mutex<[DiskURLCache.Error]>([])
+        _ = await events.first("the event of an eviction") { event -> Bool? in
+            guard case .problem(let error) = event else { return true }
+            all.withLock { $0.append(error) }
+            return nil
         }
+        let problems = all.withLock { $0 }
         #expect(problems.map(\.code) == [.settingsWithoutEffect])
         #expect(problems.first?.description.contains("isOffline") == true)
         #expect(problems.first?.description.contains("makeSession") == true)

@@ -45,12 +45,12 @@ import Testing
                 isFirst.disarm()
             {
                 isLoading.signal()
-                mayLoad.wait()
+                mayLoad.isSignalled("the removal, which does not wait for the index")
             }
             return nil
         }
         let store = fixture.open(files: files)
-        isLoading.wait()
+        isLoading.isSignalled("the index to be read")
         store.remove(.test("7"))
         mayLoad.signal()
         #expect(store.usage == fixture.allocatedByRecords())

@@ -218,7 +218,7 @@
                 // At another moment of the writing each time.
                 for _ in 0..<(round % 50) * 20 { _ = getppid() }
                 remover.remove(matching: EntryCriteria(tag: "account"))
-                group.wait()
+                group.wait(for: "the store and the lookup")
                 // Either it was stored after the removal, or it is gone everywhere.
                 let left = Self.body(in: writer)
                 #expect(left == nil || reason.withLock { $0 } == nil, "round \(round)")

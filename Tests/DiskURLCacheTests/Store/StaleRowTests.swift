@@ -423,7 +423,7 @@
                 disk.capacity = 100 << 10
                 store.pass(isFlush: true)
             }
-            isStored.wait()
+            isStored.wait(for: "the store in the new folder")
             store.flush()
             #expect(!isArmed.withLock { $0 })
             // Another folder may have the number of the one before.

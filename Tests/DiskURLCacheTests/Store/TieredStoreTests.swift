@@ -226,11 +226,9 @@ import Testing
         let events = fixture.cache.events()
         files.rule = { $0.operation == .write && $0.isRecord ? .error(ENOSPC) : nil }
         fixture.store("/a", "new")
-        for await case .notStored(let url, let reason) in events {
-            #expect(url == Responses.url("/a"))
-            #expect(reason.description == DiskURLCache.Reason.diskFailed(errno: ENOSPC).description)
-            break
-        }
+        let notStored = await events.notStored()
+        #expect(notStored?.url == Responses.url("/a"))
+        #expect(notStored?.reason.description == DiskURLCache.Reason.diskFailed(errno: ENOSPC).description)
         #expect(fixture.body("/a") == (memory > 0 ? "new" : "old"))
         #expect(fixture.cache.statistics.stores == (memory > 0 ? 2 : 1))
         files.rule = { _ in nil }
@@ -342,7 +340,7 @@ import Testing
         let disk = try #require(fixture.store.diskStore)
         #expect(disk.excess > 0)
         fixture.store.maintenance.resume()
-        await eventually { disk.excess <= 0 }
+        await eventually("the eviction") { disk.excess <= 0 }
     }
 
     /// What memory answers counts as use on disk, without being told at each hit.

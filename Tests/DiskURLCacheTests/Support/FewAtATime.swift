@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import DiskURLCache
@@ -36,7 +37,22 @@ struct FewAtATime: SuiteTrait, TestTrait, TestScoping {
             }
             next?.resume()
         }
+        let hasEnded = DispatchSemaphore(value: 0)
+        defer { hasEnded.signal() }
+        Thread.detachNewThread { Self.watch(hasEnded, test.name) }
         try await function()
+    }
+
+    /// A load that never answers would hang the run, and the test cannot be left: so the process ends, and says why.
+    private static func watch(_ hasEnded: DispatchSemaphore, _ name: String) {
+        let isLong = TestLength.isLong || TestLength.modelSeconds != nil
+        var patience = Patience(times: isLong ? 200 : 6)
+        while hasEnded.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
+            guard patience.isOver() else { continue }
+            let words = Array("✘ Test \(name) hangs: it did not end in \(6 * Patience.seconds) s.\n".utf8)
+            _ = write(1, words, words.count)
+            fatalError("the test \(name) hangs")
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 @testable import DiskURLCache
 
@@ -68,26 +69,19 @@ struct OriginResponse: Sendable {
 
 /// Makes the origin's threads wait at a point that the test chooses, without sleeping.
 ///
-/// `@unchecked Sendable`: `isOpen`, `arrivals` and `waiters` are touched only while `condition` is locked.
+/// `@unchecked Sendable`: `isOpen` and `arrivals` are touched only while `condition` is locked.
 final class Gate: @unchecked Sendable {
     private let condition = NSCondition()
     private var isOpen = false
     private var arrivals = 0
-    private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
     /// Blocks the calling thread until `open()`. If a failed test never opens the gate, it opens by itself in the end,
     /// so that no thread blocks for ever.
     func wait() {
+        var patience = Patience(times: 5)
         condition.lock()
         arrivals += 1
-        let reached = waiters.filter { $0.count <= arrivals }
-        waiters.removeAll { $0.count <= arrivals }
-        condition.unlock()
-        for waiter in reached { waiter.continuation.resume() }
-
-        let limit = Date(timeIntervalSinceNow: TimeInterval(Patience.seconds))
-        condition.lock()
-        while !isOpen, condition.wait(until: limit) {}
+        while !isOpen, !patience.isOver() { _ = condition.wait(until: Date(timeIntervalSinceNow: 0.1)) }
         condition.unlock()
     }
 
@@ -99,13 +93,13 @@ final class Gate: @unchecked Sendable {
     }
 
     /// Returns once `wait()` has been called `count` times.
-    func arrival(_ count: Int = 1) async {
-        await withCheckedContinuation { continuation in
-            condition.lock()
-            let isReached = arrivals >= count
-            if !isReached { waiters.append((count, continuation)) }
-            condition.unlock()
-            if isReached { continuation.resume() }
-        }
+    func arrival(_ count: Int = 1, sourceLocation: SourceLocation = #_sourceLocation) async {
+        await eventually("arrival \(count) at the gate", sourceLocation: sourceLocation) { hasArrived(count) }
+    }
+
+    private func hasArrived(_ count: Int) -> Bool {
+        condition.lock()
+        defer { condition.unlock() }
+        return arrivals >= count
     }
 }

@@ -32,7 +32,7 @@ enum Responses {
 
     static func request(_ path: String = "/", fields: [String: String] = [:]) -> URLRequest {
         // A direct load of it does not time out while the test is held up.
-        var request = URLRequest(url: url(path), timeoutInterval: TimeInterval(Patience.seconds))
+        var request = URLRequest(url: url(path), timeoutInterval: Patience.ofLoads)
         for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
         return request
     }
